@@ -1,0 +1,307 @@
+"""The replica-packed Metropolis update: 128 replicas of a site at once, in Boolean arithmetic on 64-bit words.
+
+The kernel takes a batch of up to 64 sites of one colour through these steps, each a loop that vectorises over the batch:
+
+    gather      neighbours' words into scratch rows
+    count       unsatisfied bonds of every lane, in three bit planes
+    decide      lanes that flip for certain; the others are undecided
+    compare     FIXED_PLANES random planes with the lanes' thresholds, from the least significant plane up
+    finish      the few lanes equal so far, each with 64 bits of its own
+    scatter     flips into the state
+
+Row r of the scratch array holds 2 * BATCH words: those of half 0 of every site of the batch, then those of half 1. All
+rows stand in one array at constant distances, which lets the compiler prove that they do not overlap.
+
+The comparison runs over the planes backwards because "uniform < threshold" then is one ternary operation a plane.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.engine.cpu.batches import BATCH
+from spinsim.engine.cpu.compiled import kernel, part, trailing_zeros
+from spinsim.engine.tables import FIXED_PLANES, TAIL_PLANE
+
+ROW: Final = 2 * BATCH
+SPIN, FLIP, ACCEPT, UNDECIDED = 0 * ROW, 1 * ROW, 2 * ROW, 3 * ROW
+PREFIX: Final = 4 * ROW  # philox_prefix's five words of every site: three rows
+NEAR: Final = 7 * ROW  # neighbours' words, then free for the mux tree of packed_wide.py
+CLASS: Final = 14 * ROW  # bit planes of the class, at most six and one above them
+SCRATCH_WORDS: Final = 21 * ROW
+
+ZERO: Final = np.uint64(0)
+ONE: Final = np.uint64(1)
+LOW6: Final = np.uint64(63)
+SIX: Final = np.uint64(6)
+UPDATE: Final = np.uint64(rng.Stream.UPDATE)
+SHIFT: Final = np.uint64(32)
+
+
+@part
+def gather(row, state, sites, w):  # type: ignore[no-untyped-def]
+    """Words of some sites into one row."""
+    for q in range(sites.size):
+        j = sites[q]
+        w[row + q] = state[j, 0]
+        w[row + BATCH + q] = state[j, 1]
+
+
+@part
+def unsatisfied(k, e, sign, w):  # type: ignore[no-untyped-def]
+    """Unsatisfied bonds of slot k: spin XOR neighbour XOR sign."""
+    return w[SPIN + e] ^ w[NEAR + k * ROW + e] ^ (ZERO - np.uint64(sign))
+
+
+@part
+def slot(flat, k, n):  # type: ignore[no-untyped-def]
+    """Slot k of a batch's flat array. Slices, not sums, as indices: they need no check for negative ones."""
+    return flat[k * n : (k + 1) * n]
+
+
+@part
+def full_add(a, b, c):  # type: ignore[no-untyped-def]
+    """Sum and carry of three bits."""
+    return a ^ b ^ c, (a & b) | (c & (a | b))
+
+
+@part
+def count4(n, signs, w):  # type: ignore[no-untyped-def]
+    """One more than the unsatisfied among 4 slots (degree 4 padded to 6)."""
+    s0, s1, s2, s3 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n), slot(signs, 3, n)
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            sum_a, carry_a = full_add(
+                unsatisfied(0, e, s0[q], w),
+                unsatisfied(1, e, s1[q], w),
+                unsatisfied(2, e, s2[q], w),
+            )
+            x = unsatisfied(3, e, s3[q], w)
+            low, d = sum_a ^ x, sum_a & x
+            w[CLASS + e] = ~low
+            w[CLASS + ROW + e] = carry_a ^ d ^ low
+            w[CLASS + 2 * ROW + e] = (carry_a & d) | (low & (carry_a ^ d))
+
+
+@part
+def count6(n, signs, w):  # type: ignore[no-untyped-def]
+    """The unsatisfied among 6 slots."""
+    s0, s1, s2, s3, s4, s5 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n), slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n)
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            sum_a, carry_a = full_add(
+                unsatisfied(0, e, s0[q], w),
+                unsatisfied(1, e, s1[q], w),
+                unsatisfied(2, e, s2[q], w),
+            )
+            sum_b, carry_b = full_add(
+                unsatisfied(3, e, s3[q], w),
+                unsatisfied(4, e, s4[q], w),
+                unsatisfied(5, e, s5[q], w),
+            )
+            w[CLASS + e] = sum_a ^ sum_b
+            w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = full_add(carry_a, carry_b, sum_a & sum_b)
+
+
+@part
+def count7(n, signs, w):  # type: ignore[no-untyped-def]
+    """The unsatisfied among 7 slots."""
+    s0, s1, s2, s3, s4, s5, s6 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n), slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n), slot(signs, 6, n)
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            sum_a, carry_a = full_add(
+                unsatisfied(0, e, s0[q], w),
+                unsatisfied(1, e, s1[q], w),
+                unsatisfied(2, e, s2[q], w),
+            )
+            sum_b, carry_b = full_add(
+                unsatisfied(3, e, s3[q], w),
+                unsatisfied(4, e, s4[q], w),
+                unsatisfied(5, e, s5[q], w),
+            )
+            w[CLASS + e], carry_c = full_add(sum_a, sum_b, unsatisfied(6, e, s6[q], w))
+            w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = full_add(carry_a, carry_b, carry_c)
+
+
+@part
+def mux(bit, zero, one):  # type: ignore[no-untyped-def]
+    """``one`` where the bit is set, else ``zero``."""
+    return (bit & one) | (~bit & zero)
+
+
+@part
+def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
+    """Lanes that flip for certain, and those left to chance."""
+    for half in range(2):
+        a0, a1, a2, a3 = always[0, half], always[1, half], always[2, half], always[3, half]
+        used = lanes[half]
+        for q in range(n):
+            e = half * BATCH + q
+            low = w[CLASS + e]
+            certain = mux(w[CLASS + ROW + e], mux(low, a0, a1), mux(low, a2, a3)) | w[CLASS + 2 * ROW + e]
+            w[FLIP + e] = certain & used
+            w[UNDECIDED + e] = ~certain & used
+            w[ACCEPT + e] = ZERO
+
+
+@part
+def prefixes(sites, block, half_sweep, k0, k1, w):  # type: ignore[no-untyped-def]
+    """What all planes of a site share in Philox."""
+    for q in range(sites.size):
+        p0, p1, p2, p3, p4 = rng.philox_prefix(np.uint64(sites[q]), block, half_sweep, k0, k1)
+        w[PREFIX + q] = p0
+        w[PREFIX + BATCH + q] = p1
+        w[PREFIX + ROW + q] = p2
+        w[PREFIX + ROW + BATCH + q] = p3
+        w[PREFIX + 2 * ROW + q] = p4
+
+
+@part
+def random_words(q, word3, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """One random plane of the q-th site: the words of half 0 and half 1."""
+    x0, x1, x2, x3 = rng.philox_finish(
+        w[PREFIX + q],
+        w[PREFIX + BATCH + q],
+        w[PREFIX + ROW + q],
+        w[PREFIX + ROW + BATCH + q],
+        w[PREFIX + 2 * ROW + q],
+        word3,
+        k0,
+        k1,
+        rounds,
+    )
+    return rng.low32(x0) | (x1 << SHIFT), rng.low32(x2) | (x3 << SHIFT)
+
+
+@part
+def compare(e, threshold, random, w):  # type: ignore[no-untyped-def]
+    """One more significant bit of the comparison uniform < threshold."""
+    differ = threshold ^ random
+    w[ACCEPT + e] = (threshold & ~random) | (~differ & w[ACCEPT + e])
+    w[UNDECIDED + e] &= ~differ
+
+
+@part
+def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """The fixed planes, least significant first."""
+    for back in range(FIXED_PLANES):
+        plane = FIXED_PLANES - 1 - back
+        word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
+        a0, a1, a2, a3 = planes[plane, 0, 0], planes[plane, 1, 0], planes[plane, 2, 0], planes[plane, 3, 0]
+        b0, b1, b2, b3 = planes[plane, 0, 1], planes[plane, 1, 1], planes[plane, 2, 1], planes[plane, 3, 1]
+        for q in range(n):
+            first, second = random_words(q, word3, k0, k1, rounds, w)
+            low, high = w[CLASS + q], w[CLASS + ROW + q]
+            compare(q, mux(high, mux(low, a0, a1), mux(low, a2, a3)), first, w)
+            low, high = w[CLASS + BATCH + q], w[CLASS + ROW + BATCH + q]
+            compare(q + BATCH, mux(high, mux(low, b0, b1), mux(low, b2, b3)), second, w)
+
+
+@part
+def collect_flips(n, w, tail):  # type: ignore[no-untyped-def]
+    """Decided lanes into the flips; places of words with undecided lanes into ``tail``, their number returned."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            w[FLIP + e] |= w[ACCEPT + e] & ~w[UNDECIDED + e]
+    words = 0
+    for half in range(2):
+        for q in range(n):
+            tail[words] = half * BATCH + q
+            words += np.int64(w[UNDECIDED + half * BATCH + q] != ZERO)
+    return words
+
+
+@part
+def finish_lanes(  # type: ignore[no-untyped-def]
+    words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+):
+    """The undecided lanes: each compares the rest of its threshold with a Philox call of its own."""
+    count = 0
+    for t in range(words):
+        e = tail[t]
+        half = e // BATCH
+        left = w[UNDECIDED + e] & ~w[FLIP + e]
+        while left != ZERO:
+            site[count] = np.uint64(sites[e - half * BATCH])
+            lane[count] = np.uint64(e) << SIX | trailing_zeros(left)
+            left &= left - ONE
+            count += 1
+    first_plane = rng.counter_plane(half_sweep, UPDATE, np.uint64(TAIL_PLANE))
+    low_sweep = rng.low32(half_sweep)
+    for t in range(count):
+        number = ((lane[t] >> SIX) // np.uint64(BATCH) << SIX) | (lane[t] & LOW6)
+        x0, x1, _, _ = rng.philox(site[t], block, low_sweep, first_plane + number, k0, k1, rounds)
+        site[t] = (x0 << SHIFT) | rng.low32(x1)
+    for t in range(count):
+        e = np.int64(lane[t] >> SIX)
+        bit = lane[t] & LOW6
+        index = ZERO
+        for b in range(class_bits):
+            index |= (w[CLASS + b * ROW + e] >> bit & ONE) << np.uint64(b)
+        number = e // BATCH * 64 + np.int64(bit)
+        w[FLIP + e] |= np.uint64(site[t] < thresholds[np.int64(index), number]) << bit
+
+
+@part
+def scatter(state, sites, w):  # type: ignore[no-untyped-def]
+    """Flips into the state."""
+    for q in range(sites.size):
+        i = sites[q]
+        state[i, 0] = w[SPIN + q] ^ w[FLIP + q]
+        state[i, 1] = w[SPIN + BATCH + q] ^ w[FLIP + BATCH + q]
+
+
+@kernel
+def sweep_packed(  # type: ignore[no-untyped-def]
+    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps
+):
+    """Update one block of 128 replicas of one sample, degree at most 7, no field.
+
+    Args:
+        state: uint64 (sites, 2), changed in place.
+        batches: ``Batches``.
+        signs: uint8, of ``bond_signs``.
+        always, planes, thresholds: ``Tables`` of this block.
+        lanes: uint64 (2,), lanes in use.
+        block: Counter word 1.
+        key: The two key words.
+        rounds: Philox rounds, 7 or 10.
+        half_sweep: Half-sweeps done so far.
+        sweeps: Sweeps to do.
+    """
+    k0, k1 = key
+    w = np.empty(SCRATCH_WORDS, np.uint64)
+    tail = np.empty(ROW + 1, np.int64)
+    site, lane = np.empty(64 * ROW, np.uint64), np.empty(64 * ROW, np.uint64)
+    for _ in range(sweeps):
+        for colour in range(batches.colour_start.size - 1):
+            low_sweep = rng.low32(half_sweep)
+            for b in range(batches.colour_start[colour], batches.colour_start[colour + 1]):
+                slots, parity = batches.slots[b], batches.parity[b]
+                sites = batches.order[batches.first[b] : batches.first[b + 1]]
+                n = sites.size
+                bonds = slice(batches.offset[b], batches.offset[b] + slots * n)
+                neighbour, sign = batches.neighbour[bonds], signs[bonds]
+                gather(SPIN, state, sites, w)
+                for k in range(slots):
+                    gather(NEAR + k * ROW, state, slot(neighbour, k, n), w)
+                if slots == 4:
+                    count4(n, sign, w)
+                elif slots == 6:
+                    count6(n, sign, w)
+                else:
+                    count7(n, sign, w)
+                decide(n, always[parity], lanes, w)
+                prefixes(sites, block, low_sweep, k0, k1, w)
+                compare_planes(n, planes[parity], half_sweep, k0, k1, rounds, w)
+                words = collect_flips(n, w, tail)
+                finish_lanes(words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
+                scatter(state, sites, w)
+            half_sweep += ONE

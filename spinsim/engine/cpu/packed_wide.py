@@ -1,0 +1,130 @@
+"""The replica-packed update of packed.py for degrees up to 31 and for a uniform field: more classes, a deeper mux tree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.engine.cpu.batches import BATCH
+from spinsim.engine.cpu.compiled import kernel, part
+from spinsim.engine.cpu.packed import (
+    ACCEPT,
+    CLASS,
+    FLIP,
+    NEAR,
+    ONE,
+    ROW,
+    SCRATCH_WORDS,
+    SPIN,
+    UNDECIDED,
+    UPDATE,
+    ZERO,
+    collect_flips,
+    compare,
+    finish_lanes,
+    gather,
+    mux,
+    prefixes,
+    random_words,
+    scatter,
+    slot,
+)
+from spinsim.engine.tables import FIXED_PLANES
+
+RANDOM = SCRATCH_WORDS  # one row of random words, then the levels of the mux tree
+TREE = SCRATCH_WORDS + ROW
+WIDE_WORDS = TREE + 32 * ROW
+
+
+@part
+def count_slots(n, slots, base, count_bits, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
+    """Unsatisfied bonds of any number of slots, added one by one into ``count_bits`` bit planes from CLASS on."""
+    for b in range(count_bits):
+        start = ZERO - np.uint64((base >> b) & 1)
+        for e in range(ROW):
+            w[CLASS + b * ROW + e] = start
+    for k in range(slots):
+        gather(NEAR, state, slot(neighbour, k, n), w)
+        sign = slot(signs, k, n)
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                w[NEAR + e] = w[SPIN + e] ^ w[NEAR + e] ^ (ZERO - np.uint64(sign[q]))
+        for b in range(count_bits):
+            for half in range(2):
+                for q in range(n):
+                    e = half * BATCH + q
+                    low = w[CLASS + b * ROW + e]
+                    w[CLASS + b * ROW + e] = low ^ w[NEAR + e]
+                    w[NEAR + e] &= low
+
+
+@part
+def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
+    """``words[class, half]`` of every lane's class into the first row of TREE."""
+    leaves = 1 << (class_bits - 1)
+    for half in range(2):
+        for leaf in range(leaves):
+            zero, one = words[2 * leaf, half], words[2 * leaf + 1, half]
+            for q in range(n):
+                e = half * BATCH + q
+                w[TREE + leaf * ROW + e] = mux(w[CLASS + e], zero, one)
+        for level in range(1, class_bits):
+            for leaf in range(leaves >> level):
+                for q in range(n):
+                    e = half * BATCH + q
+                    zero, one = w[TREE + 2 * leaf * ROW + e], w[TREE + (2 * leaf + 1) * ROW + e]
+                    w[TREE + leaf * ROW + e] = mux(w[CLASS + level * ROW + e], zero, one)
+
+
+@kernel
+def sweep_packed_wide(  # type: ignore[no-untyped-def]
+    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, count_bits, has_field
+):
+    """``sweep_packed`` for any ``count_bits`` up to 5 and, where ``has_field``, with the spin as the class's top bit."""
+    k0, k1 = key
+    w = np.empty(WIDE_WORDS, np.uint64)
+    tail = np.empty(ROW + 1, np.int64)
+    site, lane = np.empty(64 * ROW, np.uint64), np.empty(64 * ROW, np.uint64)
+    class_bits = count_bits + 1 if has_field else count_bits - 1
+    for _ in range(sweeps):
+        for colour in range(batches.colour_start.size - 1):
+            low_sweep = rng.low32(half_sweep)
+            for b in range(batches.colour_start[colour], batches.colour_start[colour + 1]):
+                slots, parity = batches.slots[b], batches.parity[b]
+                sites = batches.order[batches.first[b] : batches.first[b + 1]]
+                n = sites.size
+                bonds = slice(batches.offset[b], batches.offset[b] + slots * n)
+                gather(SPIN, state, sites, w)
+                count_slots(n, slots, batches.base[b], count_bits, state, batches.neighbour[bonds], signs[bonds], w)
+                if has_field:
+                    for e in range(ROW):
+                        w[CLASS + count_bits * ROW + e] = w[SPIN + e]
+                select(n, class_bits, always[parity], w)
+                for half in range(2):
+                    used = lanes[half]
+                    for q in range(n):
+                        e = half * BATCH + q
+                        certain = w[TREE + e]
+                        if not has_field:
+                            certain |= w[CLASS + class_bits * ROW + e]
+                        w[FLIP + e] = certain & used
+                        w[UNDECIDED + e] = ~certain & used
+                        w[ACCEPT + e] = ZERO
+                prefixes(sites, block, low_sweep, k0, k1, w)
+                for back in range(FIXED_PLANES):
+                    plane = FIXED_PLANES - 1 - back
+                    word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
+                    for q in range(n):
+                        w[RANDOM + q], w[RANDOM + BATCH + q] = random_words(q, word3, k0, k1, rounds, w)
+                    select(n, class_bits, planes[parity, plane], w)
+                    for half in range(2):
+                        for q in range(n):
+                            e = half * BATCH + q
+                            compare(e, w[TREE + e], w[RANDOM + e], w)
+                words = collect_flips(n, w, tail)
+                finish_lanes(
+                    words, class_bits, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+                )
+                scatter(state, sites, w)
+            half_sweep += ONE

@@ -1,0 +1,98 @@
+"""Acceptance tables of the replica-packed update.
+
+A site of degree z with n unsatisfied bonds has a flip cost 2 |J| (z - 2 n) + 2 h s. Phantom bonds, half of them
+satisfied, raise every degree to one of two values without changing the cost: 2^K - 2 for even and 2^K - 1 for odd
+degrees, K the bits of the count. Without a field, n >= 2^(K-1) then means "gains energy, always flip", and the low K - 1
+bits of n are the *class* that picks a threshold. With a field the class is n + 2^K [s = +1], of K + 1 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.acceptance import acceptance
+from spinsim.packing import LANES, block_count, pack_lanes
+
+FIXED_PLANES: Final = 8
+"""Planes that every lane draws. A lane still undecided takes 64 fresh bits from a Philox call of its own."""
+
+TAIL_PLANE: Final = 128
+"""Plane number of lane 0's own call; lane r uses ``TAIL_PLANE + r``."""
+
+MAX_DEGREE: Final = 31  # five bits of count: beyond it the mux tree costs more than the unpacked kernel
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Flip classes of a model with couplings of one magnitude.
+
+    Attributes:
+        count_bits: K, bits of the count of unsatisfied bonds.
+        magnitude: |J| in quanta.
+        field: h in quanta.
+    """
+
+    count_bits: int
+    magnitude: int
+    field: int
+
+    @classmethod
+    def of(cls, largest_degree: int, magnitude: int, field: int) -> Classes:
+        """The classes of sites of at most ``largest_degree`` bonds."""
+        return cls(max(3, int(largest_degree).bit_length()), magnitude, field)
+
+    @property
+    def bits(self) -> int:
+        """Bits of a class."""
+        return self.count_bits + 1 if self.field else self.count_bits - 1
+
+    def padded_degree(self, parity: int) -> int:
+        """The degree that phantom bonds raise sites of even (0) or odd (1) degree to."""
+        return int(2**self.count_bits - 2 + parity)
+
+    def costs(self) -> npt.NDArray[np.int64]:
+        """Flip costs in quanta, shape (2 parities, classes)."""
+        index = np.arange(2**self.bits)
+        count = index & (2**self.count_bits - 1)
+        spin = np.where(index >> self.count_bits, 1, -1) if self.field else np.ones_like(index)
+        degree = np.array([[self.padded_degree(0)], [self.padded_degree(1)]])
+        return np.asarray(2 * self.magnitude * (degree - 2 * count) + 2 * self.field * spin)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Thresholds of every lane.
+
+    Attributes:
+        always: ``always[block, parity, class, half]``: a set bit is a lane whose flip needs no random number.
+        planes: ``planes[block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold.
+        thresholds: ``thresholds[block, parity, class, lane]``: the threshold of acceptance.py shifted left by
+            ``FIXED_PLANES``, what is left to compare with a lane's own call.
+    """
+
+    always: npt.NDArray[np.uint64]
+    planes: npt.NDArray[np.uint64]
+    thresholds: npt.NDArray[np.uint64]
+
+
+def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> Tables:
+    """The tables for ``beta`` (replicas,): inverse temperature times the quantum of each replica."""
+    lanes = np.full(block_count(len(beta)) * LANES, beta[-1])
+    lanes[: len(beta)] = beta
+    distinct, place = np.unique(lanes, return_inverse=True)
+    always, threshold = acceptance(classes.costs()[..., None], distinct, zero_acceptance)
+    shape = (2, 2**classes.bits, -1, LANES)
+    always = np.moveaxis(always[..., place].reshape(shape), 2, 0)
+    threshold = np.moveaxis(threshold[..., place].reshape(shape), 2, 0)
+    planes = [
+        pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_)) for plane in range(FIXED_PLANES)
+    ]
+    return Tables(
+        always=pack_lanes(always),
+        planes=np.ascontiguousarray(np.stack(planes, axis=2)),
+        thresholds=np.ascontiguousarray(threshold << np.uint64(FIXED_PLANES)),
+    )

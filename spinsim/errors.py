@@ -1,0 +1,7 @@
+"""The one error that a user's input can cause."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Bad input: one sentence that names the value, the rule and the mend. The command line exits with status 2."""

@@ -1,0 +1,86 @@
+"""Random couplings, from a seed and a stream of their own: sample k is the same whichever samples go with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from spinsim import rng
+from spinsim.errors import InputError
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
+
+KINDS = ("ferromagnet", "antiferromagnet", "pm-j", "gaussian")
+GAUSSIAN_GRID = 2.0**-24  # Gaussian couplings are multiples of this, so that local fields fit 32-bit integers
+
+
+def _uniform64(seed: int, sample: int, bonds: int) -> npt.NDArray[np.uint64]:
+    """One 64-bit uniform integer a bond."""
+    words = rng.draw(seed, rng.Stream.COUPLINGS, group=np.arange(bonds), sample=sample)
+    return np.asarray((words[0] << rng.SHIFT32) | words[1])
+
+
+def pm_j(seed: int, sample: int, bonds: int, positive_fraction: float = 0.5) -> npt.NDArray[np.float64]:
+    """Couplings +1 with probability ``positive_fraction``, else -1; shape (bonds,)."""
+    if positive_fraction >= 1:
+        return np.ones(bonds)
+    threshold = np.uint64(int(positive_fraction * 2.0**64))
+    return np.where(_uniform64(seed, sample, bonds) < threshold, 1.0, -1.0)
+
+
+def gaussian(seed: int, sample: int, bonds: int) -> npt.NDArray[np.float64]:
+    """Normal couplings of mean 0 and variance 1 on a grid of 2^-24; shape (bonds,)."""
+    uniform = ((_uniform64(seed, sample, bonds) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return np.asarray(np.rint(ndtri(uniform) / GAUSSIAN_GRID) * GAUSSIAN_GRID)
+
+
+def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
+    lattice: Lattice,
+    samples: int = 1,
+    seed: int = 0,
+    couplings: str = "pm-j",
+    bond_fraction: float = 0.5,
+    field: npt.ArrayLike = 0.0,
+) -> Ising:
+    """The Edwards-Anderson spin glass (J. Phys. F 5, 965 (1975)) on a lattice.
+
+    Args:
+        lattice: Where the bonds are.
+        samples: Number of disorder samples.
+        seed: Disorder seed; sample k depends on it and on k alone.
+        couplings: ``pm-j`` or ``gaussian``.
+        bond_fraction: Share of positive bonds of ``pm-j``.
+        field: Uniform or site-wise field h.
+
+    Raises:
+        InputError: for an unknown kind, a fraction outside [0, 1] or fewer than one sample.
+    """
+    if couplings not in ("pm-j", "gaussian"):
+        raise InputError(f"couplings {couplings!r} are not a spin glass: choose pm-j or gaussian")
+    if not 0 <= bond_fraction <= 1:
+        raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
+    if not 1 <= samples <= 2**rng.SAMPLE_BITS:
+        raise InputError(f"{samples} samples cannot be simulated: give 1 to 2^{rng.SAMPLE_BITS}")
+    rng.split_seed(seed)
+    graph = Graph.of_lattice(lattice)
+    bonds = graph.bonds
+    rows = np.empty((samples, bonds))
+    for sample in range(samples):
+        rows[sample] = pm_j(seed, sample, bonds, bond_fraction) if couplings == "pm-j" else gaussian(seed, sample, bonds)
+    return Ising(graph, rows, field, name=f"{lattice.label}-{couplings}")
+
+
+def lattice_model(
+    lattice: Lattice, couplings: str, *, samples: int = 1, seed: int = 0, bond_fraction: float = 0.5, field: float = 0.0
+) -> Ising:
+    """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice."""
+    if couplings not in KINDS:
+        raise InputError(f"couplings {couplings!r} are unknown: choose one of {', '.join(KINDS)}")
+    if couplings in ("pm-j", "gaussian"):
+        return EdwardsAnderson(lattice, samples, seed, couplings, bond_fraction, field)
+    if samples != 1:
+        raise InputError(f"{samples} samples of a {couplings} are all equal: use --replicas, or pm-j or gaussian couplings")
+    sign = 1.0 if couplings == "ferromagnet" else -1.0
+    return Ising(lattice, sign, field, name=f"{lattice.label}-{couplings}")

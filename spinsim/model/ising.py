@@ -1,0 +1,201 @@
+"""The Ising model H = - sum over bonds of J s_i s_j - sum over sites of h s_i, held as exact integers.
+
+Couplings and fields are multiples of one ``quantum``, a power of two, so that every local field and every energy is an
+exact integer number of quanta below 2^53, on every device. Values that are not such multiples (0.1, say) are rounded to
+the nearest one; the quantum is at least 2^52 times smaller than the sum of all couplings and fields.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+from spinsim.model.graph import Graph
+from spinsim.model.lattice import Lattice
+
+_EXACT_BITS = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
+
+
+class Ising:
+    """An Ising model on a lattice or graph, with one or more disorder samples.
+
+    Args:
+        graph: A lattice (``ss.square(64)``) or a ``Graph``.
+        couplings: J of each bond: a number, an array (bonds,) or (samples, bonds). Positive is ferromagnetic.
+        field: h of each site: a number, an array (sites,) or (samples, sites).
+        name: Short name for files and figures.
+        offset: Constant added to the energy (QUBO instances); reported, never simulated.
+        maxcut_weight: Sum of all weights of a MaxCut instance, else None; its cut is (weight - energy) / 2.
+
+    Attributes:
+        couplings: J, ``float64`` (1 or samples, bonds), multiples of ``quantum``.
+        fields: h, ``float64`` (1 or samples, sites), multiples of ``quantum``.
+        samples: Number of disorder samples.
+        quantum: Unit of the exact integers, a power of two.
+        rounded: Whether a given value was not a multiple of the quantum.
+
+    Raises:
+        InputError: for NaN or infinite values and for shapes that do not fit the graph.
+    """
+
+    def __init__(
+        self,
+        graph: Graph | Lattice,
+        couplings: npt.ArrayLike = 1.0,
+        field: npt.ArrayLike = 0.0,
+        *,
+        name: str = "",
+        offset: float = 0.0,
+        maxcut_weight: float | None = None,
+    ) -> None:
+        self.graph = Graph.of_lattice(graph) if isinstance(graph, Lattice) else graph
+        rows = _as_rows(couplings, self.graph.bonds, "couplings", "bonds")
+        fields = _as_rows(field, self.graph.sites, "field", "sites")
+        self.samples = max(len(rows), len(fields))
+        if {len(rows), len(fields)} - {1, self.samples}:
+            raise InputError(f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers")
+        self.quantum, self.rounded = _common_quantum(rows, fields)
+        self.couplings = _round_to(rows, self.quantum) if self.rounded else rows
+        self.fields = _round_to(fields, self.quantum) if self.rounded else fields
+        self.name = name or self.graph.label
+        self.offset = offset
+        self.maxcut_weight = maxcut_weight
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """The lattice, if the model lives on one."""
+        return self.graph.lattice
+
+    @property
+    def sites(self) -> int:
+        """Number of sites."""
+        return self.graph.sites
+
+    @property
+    def bonds(self) -> int:
+        """Number of bonds."""
+        return self.graph.bonds
+
+    def integer_couplings(self, sample: int) -> npt.NDArray[np.int64]:
+        """J of one sample in quanta, shape (bonds,)."""
+        return self._in_quanta(self.couplings, sample)
+
+    def integer_fields(self, sample: int) -> npt.NDArray[np.int64]:
+        """h of one sample in quanta, shape (sites,)."""
+        return self._in_quanta(self.fields, sample)
+
+    def _in_quanta(self, rows: npt.NDArray[np.float64], sample: int) -> npt.NDArray[np.int64]:
+        return np.rint(rows[sample if len(rows) > 1 else 0] / self.quantum).astype(np.int64)
+
+    @cached_property
+    def magnitude(self) -> int | None:
+        """|J| in quanta where every bond of every sample has the same nonzero one, else None."""
+        if self.bonds == 0:
+            return None
+        sizes = np.abs(_distinct(self.couplings))
+        largest = sizes.max()
+        return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
+
+    @cached_property
+    def uniform_field(self) -> int | None:
+        """h in quanta where every site of every sample has the same one, else None."""
+        values = _distinct(self.fields)
+        return round(float(values[0, 0]) / self.quantum) if values.min() == values.max() else None
+
+    @cached_property
+    def largest_local_field(self) -> int:
+        """Upper bound in quanta of |sum J s + h| at any site of any sample."""
+        largest = 0.0
+        for sample in range(self.samples):
+            bonds = np.abs(self.integer_couplings(sample)).astype(np.float64)
+            local = np.abs(self.integer_fields(sample)).astype(np.float64)
+            for end in (0, 1):
+                local += np.bincount(self.graph.edges[:, end], bonds, self.sites)
+            largest = max(largest, float(local.max()))
+        return int(largest)
+
+    @cached_property
+    def energy_scale(self) -> float:
+        """Root mean square local field of a random configuration: the natural unit of temperature."""
+        squares = float(np.mean(_distinct(self.fields) ** 2))
+        if self.bonds:
+            squares += 2 * self.bonds / self.sites * float(np.mean(_distinct(self.couplings) ** 2))
+        return float(np.sqrt(squares))
+
+    def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.
+
+        The plain definition, kept beside the packed measurement as its oracle.
+        """
+        s = np.asarray(spins, np.int64)
+        ends = self.graph.edges
+        total = []
+        for sample in range(self.samples):
+            j, h = self.integer_couplings(sample), self.integer_fields(sample)
+            pairs = s[sample, ends[:, 0]] * s[sample, ends[:, 1]]
+            total.append(-np.tensordot(j, pairs, 1) - np.tensordot(h, s[sample], 1))
+        return np.asarray(total, np.float64) * self.quantum
+
+    def cut(self, energy: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Cut weight of a MaxCut instance at an energy: (W - E) / 2.
+
+        Raises:
+            InputError: where the model did not come from a MaxCut instance.
+        """
+        if self.maxcut_weight is None:
+            raise InputError(f"model {self.name} is not a MaxCut instance: it has no cut")
+        return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
+
+
+def _as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> npt.NDArray[np.float64]:
+    """Values as float64 (samples, length), numbers broadcast without a copy."""
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} cannot be read as numbers: give floats or integers") from error
+    if array.ndim == 0:
+        rows = np.broadcast_to(array, (1, length))
+    else:
+        rows = array.reshape(1, -1) if array.ndim == 1 else array
+    if rows.ndim != 2 or rows.shape[1] != length or len(rows) < 1:
+        raise InputError(f"{what} have shape {array.shape}: give ({length},) or (samples, {length}) for {length} {unit}")
+    probe = array.reshape(-1)
+    bad = np.flatnonzero(~np.isfinite(probe))
+    if len(bad):
+        raise InputError(f"{what} contain {probe[bad[0]]} at position {bad[0]}: every value must be finite")
+    return rows
+
+
+def _distinct(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The rows' stored values, a broadcast number only once."""
+    return rows[:, :1] if rows.strides[-1] == 0 else rows
+
+
+def _round_to(rows: npt.NDArray[np.float64], quantum: float) -> npt.NDArray[np.float64]:
+    return np.asarray(np.rint(rows / quantum) * quantum)
+
+
+def _common_quantum(couplings: npt.NDArray[np.float64], fields: npt.NDArray[np.float64]) -> tuple[float, bool]:
+    """The coarsest power of two that divides every value, or the finest that energies allow; and whether it rounds."""
+    total = 0.0
+    lowest = np.inf
+    for rows in (couplings, fields):
+        if rows.size == 0:
+            continue
+        distinct = _distinct(rows)
+        total += float(np.abs(distinct).sum(axis=1).max()) * (rows.shape[1] if distinct.shape != rows.shape else 1)
+        mantissa, exponent = np.frexp(distinct[distinct != 0])
+        if mantissa.size:
+            integer = np.abs(mantissa * 2.0**53).astype(np.int64)
+            lowest = min(lowest, float((exponent - 53 + np.log2(integer & -integer)).min()))
+    if not np.isfinite(lowest):
+        return 1.0, False
+    finest = np.ceil(np.log2(total)) - _EXACT_BITS
+    if not np.isfinite(finest) or finest < -1000:
+        raise InputError("couplings and fields are too large or too small for float64: rescale them to order 1")
+    return float(2.0 ** max(lowest, finest)), bool(lowest < finest)
+
+

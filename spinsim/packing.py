@@ -1,0 +1,66 @@
+"""The layout of packed spins, stated once, and the rule that picks a packing.
+
+Replica-packed: ``words[sample, block, site, half]`` is ``uint64``; bit ``b`` of half ``h`` is replica
+``128 * block + 64 * h + b`` of that site. As 32-bit little-endian words it is word ``w`` (0 to 3), bit ``b``: replica
+``128 * block + 32 * w + b``, the word of the Philox call that serves it. A set bit is spin +1. Lanes past the last
+replica stay 0.
+
+Unpacked: ``spins[sample, site, replica]`` is ``int8``, +1 or -1.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+LANES: Final = 128
+
+
+class Packing(StrEnum):
+    """How an engine holds its spins. It follows from the configuration alone, never from the device."""
+
+    REPLICA = "replica-packed"
+    UNPACKED = "unpacked"
+
+
+def block_count(replicas: int) -> int:
+    """Blocks of 128 lanes that hold ``replicas``."""
+    return -(-replicas // LANES)
+
+
+def lane_masks(replicas: int) -> npt.NDArray[np.uint64]:
+    """Words whose set bits are lanes in use; shape (blocks, 2)."""
+    lanes = np.arange(block_count(replicas) * LANES) < replicas
+    return np.packbits(lanes, bitorder="little").view("<u8").reshape(-1, 2).astype(np.uint64)
+
+
+def pack_lanes(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """Booleans (..., 128) to words (..., 2)."""
+    return np.packbits(bits, axis=-1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def pack(spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+    """``spins`` (sample, site, replica) to replica-packed words (sample, block, site, 2)."""
+    samples, sites, replicas = spins.shape
+    bits = np.zeros((samples, sites, block_count(replicas) * LANES), np.bool_)
+    bits[..., :replicas] = spins > 0
+    words = pack_lanes(bits.reshape(samples, sites, -1, LANES))
+    return np.ascontiguousarray(words.transpose(0, 2, 1, 3))
+
+
+def unpack(words: npt.NDArray[np.uint64], replicas: int) -> npt.NDArray[np.int8]:
+    """Replica-packed words (sample, block, site, 2) to ``spins`` (sample, site, replica)."""
+    samples, blocks, sites, _ = words.shape
+    flat = np.ascontiguousarray(words.transpose(0, 2, 1, 3)).astype("<u8")
+    bits = np.unpackbits(flat.view(np.uint8).reshape(samples, sites, -1), axis=-1, bitorder="little")
+    return (2 * bits[..., :replicas].astype(np.int8) - 1).astype(np.int8)
+
+
+def unpack_replica(words: npt.NDArray[np.uint64], replica: int) -> npt.NDArray[np.int8]:
+    """One replica's spins (site,) from the words (block, site, 2) of one sample."""
+    block, lane = divmod(replica, LANES)
+    bits = (words[block, :, lane // 64] >> np.uint64(lane % 64)) & np.uint64(1)
+    return (2 * bits.astype(np.int8) - 1).astype(np.int8)
