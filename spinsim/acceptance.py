@@ -23,7 +23,7 @@ LARGEST_EXPONENT: Final = 45.0  # exp(-45) < 2^-64: beyond it the threshold is 0
 _LOG2_E: Final = 1.4426950408889634
 _LN2_HIGH: Final = 0.6931471803691238  # 33 bits, so that its products with small integers are exact
 _LN2_LOW: Final = 1.9082149292705877e-10
-_ROUND: Final = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to an integer
+ROUND: Final = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to an integer
 
 
 @register_jitable(forceinline=True)
@@ -32,7 +32,7 @@ def exp_reduced(y: Any) -> tuple[Any, Any]:
 
     Taylor's series of degree 13 on |y - n ln 2| <= ln(2) / 2, by Horner's rule.
     """
-    n = (y * _LOG2_E + _ROUND) - _ROUND
+    n = (y * _LOG2_E + ROUND) - ROUND
     x = (y - n * _LN2_HIGH) - n * _LN2_LOW
     r = x * (1.0 / 6227020800.0) + (1.0 / 479001600.0)
     r = r * x + (1.0 / 39916800.0)

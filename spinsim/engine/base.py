@@ -1,0 +1,100 @@
+"""What every engine does, and which packing a model gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
+from spinsim.engine.tables import MAX_DEGREE
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+from spinsim.packing import Packing, block_count
+
+Start = Literal["random", "up"]
+STARTS: Final[tuple[Start, ...]] = ("random", "up")
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """How replicas move; part of a run's configuration.
+
+    Attributes:
+        seed: Key of every random number of the run, 64 bits.
+        start: Initial spins, ``random`` or all ``up``.
+        zero_acceptance: Acceptance probability of flips that cost nothing.
+        rng_rounds: Philox rounds, 10 or 7.
+    """
+
+    seed: int = 1
+    start: Start = "random"
+    zero_acceptance: float = ZERO_ACCEPTANCE
+    rng_rounds: int = rng.ROUNDS
+
+    def __post_init__(self) -> None:
+        rng.split_seed(self.seed)
+        check_zero_acceptance(self.zero_acceptance)
+        if self.start not in STARTS:
+            raise InputError(f"start {self.start!r} is unknown: choose random or up")
+        if self.rng_rounds not in (rng.FEWER_ROUNDS, rng.ROUNDS):
+            raise InputError(f"rng rounds {self.rng_rounds} are not supported: choose 10 or 7")
+
+
+class Counts(NamedTuple):
+    """Exact integers read off packed spins, each of shape (samples, replicas).
+
+    Attributes:
+        energy: Total energy in quanta, ``int64``.
+        magnetization: Sum of spins, ``int64``.
+    """
+
+    energy: npt.NDArray[np.int64]
+    magnetization: npt.NDArray[np.int64]
+
+
+class Engine(Protocol):
+    """Replicas of every sample of one model, in packed form on one device.
+
+    Attributes:
+        model: What is simulated.
+        replicas: Configurations of each sample.
+        packing: How spins are held.
+        colours: Half-sweeps in a sweep.
+    """
+
+    model: Ising
+    replicas: int
+    packing: Packing
+    colours: int
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+
+    def sweep(self, count: int) -> None:
+        """Attempt every spin of every replica ``count`` times."""
+
+    def counts(self) -> Counts:
+        """Energy and magnetisation of every replica."""
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+
+
+def choose_packing(model: Ising) -> Packing:
+    """Replica-packed for couplings of one magnitude, a uniform field and degrees up to 31; else unpacked."""
+    if model.magnitude is None or model.uniform_field is None or int(model.graph.degrees().max()) > MAX_DEGREE:
+        return Packing.UNPACKED
+    return Packing.REPLICA
+
+
+def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:
+    """Refuse replica numbers and lengths that the random counters cannot serve."""
+    if replicas < 1:
+        raise InputError(f"{replicas} replicas cannot be simulated: give at least 1")
+    rng.check_budget(
+        groups=model.sites, samples=model.samples, blocks=block_count(replicas), half_sweeps=sweeps * colours
+    )

@@ -1,0 +1,140 @@
+"""Unpacked spins on the CPU: one task for each (sample, chunk of replicas)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing, rng
+from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.cpu.counters import total_energies
+from spinsim.engine.cpu.general import sweep_general
+from spinsim.engine.cpu.start import fill_start
+from spinsim.engine.cpu.threads import Threads
+from spinsim.errors import InputError
+from spinsim.model.colouring import adjacency, colouring
+from spinsim.model.ising import Ising
+
+WORDS = 4  # replicas served by one Philox call
+SMALLEST_CHUNK = 32
+
+
+class GeneralEngine:
+    """An ``Engine`` for any couplings and fields."""
+
+    packing = packing.Packing.UNPACKED
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> None:
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        near = adjacency(model.graph)
+        colour = colouring(model.graph, near)
+        self.colours = int(colour.max()) + 1
+        self._order = np.argsort(colour, kind="stable").astype(np.uint32)
+        self._colour_start = np.searchsorted(colour[self._order], np.arange(self.colours + 1))
+        self._start, self._near = near.start, near.neighbour.astype(np.uint32)
+        width = np.int32 if 2 * model.largest_local_field < 2**31 else np.int64
+        self._couplings = [model.integer_couplings(k)[near.bond].astype(width) for k in range(len(model.couplings))]
+        self._fields = [model.integer_fields(k).astype(width) for k in range(len(model.fields))]
+        self._threads = Threads(threads)
+        self._chunk = self._chunk_size()
+        self._double_beta: npt.NDArray[np.float64] | None = None
+        self.half_sweep = 0
+        self._chunks = [
+            [self._initial(sample, first) for first in range(0, replicas, self._chunk)] for sample in range(model.samples)
+        ]
+
+    def _chunk_size(self) -> int:
+        """Replicas a task: a block of 128, less where that would leave threads idle."""
+        chunk = packing.LANES
+        while chunk > SMALLEST_CHUNK and self.model.samples * -(-self.replicas // chunk) < self._threads.count:
+            chunk //= 2
+        return chunk
+
+    def _width(self, first: int) -> int:
+        """Replicas of the chunk from ``first`` on, rounded up to whole Philox calls."""
+        return -(-min(self._chunk, self.replicas - first) // WORDS) * WORDS
+
+    def _initial(self, sample: int, first: int) -> npt.NDArray[np.int8]:
+        """Start spins of a chunk, in the order of ``sweep_general``."""
+        block, lane = divmod(first, packing.LANES)
+        words = np.empty((1, 1, self.model.sites, 2), np.uint64)
+        counter = rng.counter_block(np.uint64(sample), np.uint64(block))
+        d = self.dynamics
+        fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], d.start, d.seed, counter, d.rng_rounds)
+        spins = packing.unpack(words, packing.LANES)[0, :, lane : lane + self._width(first)]
+        return np.ascontiguousarray(_by_word(spins))
+
+    def _each(self, task: Callable[[int, int], None]) -> None:
+        chunks = range(0, self.replicas, self._chunk)
+        self._threads.run(partial(task, s, first) for s in range(self.model.samples) for first in chunks)
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+        betas = np.broadcast_to(np.asarray(beta, np.float64), self.replicas)
+        padding = -self.replicas % WORDS
+        self._double_beta = 2.0 * self.model.quantum * np.append(betas, np.repeat(betas[-1], padding))
+
+    def sweep(self, count: int) -> None:
+        """Attempt every spin of every replica ``count`` times."""
+        self._each(partial(self._sweep_chunk, count))
+        self.half_sweep += count * self.colours
+
+    def _sweep_chunk(self, count: int, sample: int, first: int) -> None:
+        if self._double_beta is None:
+            raise InputError("no temperature is set: call set_beta before sweep")
+        block, lane = divmod(first, packing.LANES)
+        sweep_general(
+            self._chunks[sample][first // self._chunk],
+            self._order,
+            self._colour_start,
+            self._start,
+            self._near,
+            self._couplings[sample % len(self._couplings)],
+            self._fields[sample % len(self._fields)],
+            np.ascontiguousarray(_by_word(self._double_beta[first : first + self._width(first)])),
+            self.dynamics.zero_acceptance,
+            rng.counter_block(np.uint64(sample), np.uint64(block)),
+            np.uint64(lane // WORDS),
+            rng.split_seed(self.dynamics.seed),
+            self.dynamics.rng_rounds,
+            np.uint64(self.half_sweep),
+            count,
+        )
+
+    def counts(self) -> Counts:
+        """Energy and magnetisation of every replica."""
+        energy = np.zeros((self.model.samples, self.replicas), np.int64)
+        magnetization = np.zeros_like(energy)
+
+        def count(sample: int, first: int) -> None:
+            spins = self._chunks[sample][first // self._chunk]
+            sums = np.zeros((2, spins.shape[1]), np.int64)
+            couplings, fields = self.model.integer_couplings(sample), self.model.integer_fields(sample)
+            total_energies(spins, self.model.graph.edges, couplings, fields, sums[0], sums[1])
+            last = min(first + self._chunk, self.replicas)
+            for target, source in ((energy, sums[0]), (magnetization, sums[1])):
+                target[sample, first:last] = _by_replica(source)[: last - first]
+
+        self._each(count)
+        return Counts(energy, magnetization)
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        chunk, lane = divmod(replica, self._chunk)
+        spins = self._chunks[sample][chunk]
+        calls = spins.shape[1] // WORDS
+        return spins[:, lane % WORDS * calls + lane // WORDS].copy()
+
+
+def _by_word(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """Replica order to the order of ``sweep_general`` along the last axis."""
+    shape = values.shape
+    return values.reshape(*shape[:-1], -1, WORDS).swapaxes(-1, -2).reshape(shape)
+
+
+def _by_replica(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The inverse of ``_by_word``."""
+    return values.reshape(WORDS, -1).T.reshape(-1)

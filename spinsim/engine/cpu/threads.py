@@ -1,0 +1,34 @@
+"""Independent tasks on threads: the kernels release the interpreter lock, and tasks share nothing they write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from spinsim.errors import InputError
+
+
+def available_threads() -> int:
+    """Processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Threads:
+    """A pool of ``count`` threads (default: all processors)."""
+
+    def __init__(self, count: int | None = None) -> None:
+        if count is not None and count < 1:
+            raise InputError(f"{count} threads cannot work: give at least 1")
+        self.count = count or available_threads()
+        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+
+    def run(self, tasks: Iterable[Callable[[], None]]) -> None:
+        """Run every task; the first failure is raised."""
+        work = list(tasks)
+        if self._pool is None or len(work) == 1:
+            for task in work:
+                task()
+        else:
+            for done in [self._pool.submit(task) for task in work]:
+                done.result()

@@ -1,0 +1,35 @@
+"""Refusing what cannot fit, before anything is allocated."""
+
+from __future__ import annotations
+
+import psutil
+
+from spinsim.errors import InputError
+
+
+def available_bytes() -> int:
+    """Memory that this machine can still give."""
+    return int(psutil.virtual_memory().available)
+
+
+def readable(count: float) -> str:
+    """Bytes with a binary unit."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB" if count < 1024 else f"{count / 1024:.1f} PiB"
+
+
+def require(needed: float, what: str) -> None:
+    """Refuse ``what`` where it needs more memory than there is.
+
+    Raises:
+        InputError: naming the need and the room.
+    """
+    room = available_bytes()
+    if needed > room:
+        raise InputError(
+            f"{what} needs {readable(needed)} of memory but {readable(room)} are available: "
+            "choose a smaller size, fewer samples or fewer replicas"
+        )
