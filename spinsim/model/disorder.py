@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
@@ -12,8 +14,9 @@ from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 
-KINDS = ("ferromagnet", "antiferromagnet", "pm-j", "gaussian")
-GAUSSIAN_GRID = 2.0**-24  # Gaussian couplings are multiples of this, so that local fields fit 32-bit integers
+RANDOM_KINDS: Final = ("pm-j", "gaussian")
+KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)
+GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings are multiples of this, so that local fields fit 32-bit integers
 
 
 def _uniform64(seed: int, sample: int, bonds: int) -> npt.NDArray[np.uint64]:
@@ -57,7 +60,7 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     Raises:
         InputError: for an unknown kind, a fraction outside [0, 1] or fewer than one sample.
     """
-    if couplings not in ("pm-j", "gaussian"):
+    if couplings not in RANDOM_KINDS:
         raise InputError(f"couplings {couplings!r} are not a spin glass: choose pm-j or gaussian")
     if not 0 <= bond_fraction <= 1:
         raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
@@ -78,7 +81,7 @@ def lattice_model(
     """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice."""
     if couplings not in KINDS:
         raise InputError(f"couplings {couplings!r} are unknown: choose one of {', '.join(KINDS)}")
-    if couplings in ("pm-j", "gaussian"):
+    if couplings in RANDOM_KINDS:
         return EdwardsAnderson(lattice, samples, seed, couplings, bond_fraction, field)
     if samples != 1:
         raise InputError(f"{samples} samples of a {couplings} are all equal: use --replicas, or pm-j or gaussian couplings")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
 
-NAMES = {1: "chain", 2: "square", 3: "cubic"}
+NAMES: Final = {1: "chain", 2: "square", 3: "cubic"}
 
 
 @dataclass(frozen=True)

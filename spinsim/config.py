@@ -1,0 +1,238 @@
+"""Configurations: frozen, validated, unknown keys refused; TOML in, JSON out.
+
+A configuration file has the tables ``[model]``, ``[anneal]`` and ``[run]``, whose keys are the command line's flags with
+underscores. The identity of a run is the SHA-256 of its canonical JSON, physics only: where and how it ran, and under
+which path an instance lay, do not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final, get_args, get_type_hints
+
+from spinsim import rng
+from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures, check_zero_acceptance
+from spinsim.engine import DEVICES
+from spinsim.engine.base import STARTS
+from spinsim.errors import InputError
+from spinsim.model.disorder import KINDS, RANDOM_KINDS
+from spinsim.model.lattice import NAMES
+from spinsim.packing import LANES
+from spinsim.sampling.annealing import SCHEDULES
+
+BOUNDARIES: Final = ("periodic", "open")
+DIMENSIONS: Final = {name: dimension for dimension, name in NAMES.items()}
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """What is simulated: a lattice with couplings by name, or an instance file."""
+
+    instance: str | None = None
+    lattice: str = "square"
+    size: str = "64"
+    boundary: str = "periodic"
+    couplings: str = "ferromagnet"
+    bond_fraction: float = 0.5
+    field: float = 0.0
+    samples: int = 1
+    disorder_seed: int = 0
+
+    def __post_init__(self) -> None:
+        _one_of("lattice", self.lattice, tuple(DIMENSIONS))
+        _one_of("boundary", self.boundary, BOUNDARIES)
+        _one_of("couplings", self.couplings, KINDS)
+        _in_range("bond_fraction", self.bond_fraction, 0, 1)
+        rng.split_seed(self.disorder_seed)
+        _in_range("samples", self.samples, 1, 2**rng.SAMPLE_BITS)
+        if not isfinite(self.field):
+            raise InputError(f"field {self.field} is not finite: give a number such as 0.5")
+        if self.couplings != "pm-j" and self.bond_fraction != 0.5:
+            raise InputError(f"bond_fraction {self.bond_fraction} has no effect on {self.couplings} couplings: leave it out")
+        if self.samples > 1 and self.couplings not in RANDOM_KINDS:
+            raise InputError(
+                f"{self.samples} samples of a {self.couplings} are all equal: use replicas, or pm-j or gaussian couplings"
+            )
+        self.shape()
+
+    def shape(self) -> tuple[int, ...]:
+        """Side lengths, x first."""
+        dimension = DIMENSIONS[self.lattice]
+        parts = self.size.lower().split("x")
+        if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
+            raise InputError(f"size {self.size!r} is not a lattice size: give positive integers such as 16 or 32x32x8")
+        sides = tuple(int(part) for part in parts)
+        if len(sides) == 1:
+            sides *= dimension
+        if len(sides) != dimension:
+            raise InputError(f"size {self.size!r} has {len(sides)} sides but a {self.lattice} lattice has {dimension}")
+        return sides
+
+
+@dataclass(frozen=True)
+class AnnealConfig:
+    """The temperature schedule; the ends default to 1.5 and 0.05 times the root mean square local field."""
+
+    start: str = "random"
+    t_start: float | None = None
+    t_stop: float | None = None
+    steps: int = 100
+    sweeps: int = 10
+    schedule: str = "geometric"
+    zero_acceptance: float = ZERO_ACCEPTANCE
+
+    def __post_init__(self) -> None:
+        _one_of("start", self.start, STARTS)
+        _one_of("schedule", self.schedule, SCHEDULES)
+        _in_range("steps", self.steps, 1, 10**9)
+        _in_range("sweeps", self.sweeps, 1, 10**12)
+        check_temperatures([t for t in (self.t_start, self.t_stop, 1.0) if t is not None])
+        check_zero_acceptance(self.zero_acceptance)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How many replicas, which random numbers, where and how it runs."""
+
+    replicas: int = 128
+    seed: int = 1
+    rng_rounds: int = 10
+    device: str = "auto"
+    threads: int | None = None
+    out: str | None = None
+
+    def __post_init__(self) -> None:
+        _in_range("replicas", self.replicas, 1, LANES * 2**rng.BLOCK_BITS)
+        rng.split_seed(self.seed)
+        _one_of("device", self.device, DEVICES)
+        if self.rng_rounds not in (7, 10):
+            raise InputError(f"rng_rounds {self.rng_rounds} are not supported: choose 7 or 10")
+        if self.threads is not None:
+            _in_range("threads", self.threads, 1, 4096)
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run of ``spinsim anneal``."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    anneal: AnnealConfig = field(default_factory=AnnealConfig)
+    run: RunConfig = field(default_factory=RunConfig)
+
+    def with_temperatures(self, energy_scale: float) -> Config:
+        """The configuration with its temperature ends filled in."""
+        scale = energy_scale or 1.0
+        anneal = replace(
+            self.anneal,
+            t_start=1.5 * scale if self.anneal.t_start is None else self.anneal.t_start,
+            t_stop=0.05 * scale if self.anneal.t_stop is None else self.anneal.t_stop,
+        )
+        return replace(self, anneal=anneal)
+
+    def json(self) -> str:
+        """Everything, as canonical JSON."""
+        return _canonical(asdict(self))
+
+    def physics(self, instance_sha256: str | None) -> dict[str, Any]:
+        """What determines the numbers, and nothing else."""
+        tables = asdict(self)
+        for key in ("device", "threads", "out"):
+            del tables["run"][key]
+        if instance_sha256 is not None:
+            tables["model"] = {"instance_sha256": instance_sha256}
+        return {"job": "anneal", **tables}
+
+    def sha256(self, instance_sha256: str | None) -> str:
+        """Identity of the run: SHA-256 of the canonical JSON of ``physics``."""
+        return hashlib.sha256(_canonical(self.physics(instance_sha256)).encode()).hexdigest()
+
+
+def _canonical(tables: dict[str, Any]) -> str:
+    return json.dumps(tables, sort_keys=True, separators=(",", ":"))
+
+
+TABLES: Final = {"model": ModelConfig, "anneal": AnnealConfig, "run": RunConfig}
+
+
+def read_toml(path: str | Path) -> dict[str, dict[str, Any]]:
+    """The tables of a configuration file, their names and keys checked.
+
+    Raises:
+        InputError: for a missing or malformed file and for unknown tables and keys, with the nearest valid name.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            tables = tomllib.load(file)
+    except OSError as error:
+        raise InputError(f"configuration {path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"configuration {path} is not valid TOML: {error}") from error
+    for name, table in tables.items():
+        if name not in TABLES:
+            raise InputError(f"configuration {path}: unknown table [{name}], {_nearest(name, list(TABLES))}")
+        if not isinstance(table, dict):
+            raise InputError(f"configuration {path}: {name} must be a table: write [{name}] on a line of its own")
+        valid = [f.name for f in fields(TABLES[name])]
+        for key in table:
+            if key not in valid:
+                raise InputError(f"configuration {path}: unknown key {key!r} in [{name}], {_nearest(key, valid)}")
+    return tables
+
+
+def build_config(*layers: dict[str, dict[str, Any]]) -> Config:
+    """A configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
+
+    Raises:
+        InputError: for values of the wrong type or out of range, and for an instance together with lattice settings.
+    """
+    merged: dict[str, dict[str, Any]] = {name: {} for name in TABLES}
+    for layer in layers:
+        for name, table in layer.items():
+            merged[name].update({key: value for key, value in table.items() if value is not None})
+    if merged["model"].get("instance") is not None:
+        others = sorted(set(merged["model"]) - {"instance"})
+        if others:
+            raise InputError(f"{others[0]} does not go with an instance file, which says everything: leave one of them out")
+    typed = {name: kind(**_typed(kind, merged[name])) for name, kind in TABLES.items()}
+    return Config(**typed)
+
+
+def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
+    """The table's values checked against the dataclass's types; whole numbers serve as floats and as sizes."""
+    hints = get_type_hints(kind)
+    result = {}
+    for key, value in table.items():
+        allowed = [t for t in get_args(hints[key]) or (hints[key],) if t is not type(None)]
+        plain = value if not isinstance(value, bool) else None
+        if float in allowed and isinstance(plain, int):
+            plain = float(plain)
+        elif key == "size" and isinstance(plain, int):
+            plain = str(plain)
+        if not isinstance(plain, tuple(allowed)):
+            names = {int: "a whole number", float: "a number", str: "a string"}
+            raise InputError(f"{key} = {value!r} has the wrong type: give {names[allowed[0]]}")
+        result[key] = plain
+    return result
+
+
+def _nearest(word: str, valid: list[str]) -> str:
+    close = get_close_matches(word.replace("-", "_"), valid, 1, 0.5)
+    return f"did you mean {close[0]!r}?" if close else f"valid names are {', '.join(valid)}"
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        close = get_close_matches(value, allowed, 1, 0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(allowed)}"
+        raise InputError(f"{name} {value!r} is unknown: {hint}")
+
+
+def _in_range(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise InputError(f"{name} {value} is out of range: give a number from {low} to {high}")

@@ -1,0 +1,28 @@
+"""Observables in physical units from an engine's exact integers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.base import Engine
+
+
+class Measurement(NamedTuple):
+    """Totals of every replica, each of shape (samples, replicas).
+
+    Attributes:
+        energy: Total energy, ``float64``, exact: an integer number of the model's quanta below 2^53.
+        magnetization: Sum of spins, ``int64``.
+    """
+
+    energy: npt.NDArray[np.float64]
+    magnetization: npt.NDArray[np.int64]
+
+
+def measure(engine: Engine) -> Measurement:
+    """Energy and magnetisation of the engine's present state."""
+    counts = engine.counts()
+    return Measurement(counts.energy.astype(np.float64) * engine.model.quantum, counts.magnetization)

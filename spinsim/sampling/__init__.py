@@ -1,0 +1,8 @@
+"""Samplers: generators that yield measurements. The caller writes, plots or stops."""
+
+from __future__ import annotations
+
+from spinsim.sampling.annealing import AnnealFrame, annealing, temperature_schedule
+from spinsim.sampling.best import Best
+
+__all__ = ["AnnealFrame", "Best", "annealing", "temperature_schedule"]

@@ -1,0 +1,91 @@
+"""Simulated annealing: Metropolis sweeps at a sequence of temperatures.
+
+Source: S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, Science 220, 671 (1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.acceptance import check_temperatures
+from spinsim.engine.base import Engine, check_run
+from spinsim.errors import InputError
+from spinsim.measure import Measurement, measure
+
+Schedule = Literal["linear", "geometric"]
+SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
+
+_PORTION: Final = 2e8  # updates between two progress reports, a fraction of a second
+
+
+@dataclass(frozen=True)
+class AnnealFrame:
+    """What annealing yields after each temperature.
+
+    Attributes:
+        step: Index of the temperature, from 0.
+        temperature: In units of |J|.
+        measured: Energies and magnetisations at the end of the step.
+    """
+
+    step: int
+    temperature: float
+    measured: Measurement
+
+
+def temperature_schedule(start: float, stop: float, steps: int, schedule: Schedule) -> npt.NDArray[np.float64]:
+    """``steps`` temperatures from ``start`` to ``stop``, equally spaced in T (linear) or in log T (geometric).
+
+    Raises:
+        InputError: for temperatures that are not positive, fewer than one step or an unknown schedule.
+    """
+    ends = check_temperatures([start, stop])
+    if steps < 1:
+        raise InputError(f"{steps} steps are too few: give at least 1")
+    if schedule not in SCHEDULES:
+        raise InputError(f"schedule {schedule!r} is unknown: choose linear or geometric")
+    space = np.linspace if schedule == "linear" else np.geomspace
+    return np.asarray(space(ends[0], ends[1], steps))
+
+
+def annealing(
+    engine: Engine,
+    temperatures: npt.ArrayLike,
+    sweeps: int = 10,
+    on_updates: Callable[[int], None] = lambda updates: None,
+) -> Iterator[AnnealFrame]:
+    """Sweep through the temperatures in order and yield a measurement after each.
+
+    Args:
+        engine: Replicas in their initial state; changed in place.
+        temperatures: In order of use, in units of |J|.
+        sweeps: Sweeps at each temperature.
+        on_updates: Called now and then with the number of spin updates since the last call.
+
+    Raises:
+        InputError: for bad temperatures or sweep numbers, before the first sweep.
+    """
+    ladder = check_temperatures(temperatures)
+    if sweeps < 1:
+        raise InputError(f"{sweeps} sweeps a step are too few: give at least 1")
+    check_run(engine.model, engine.replicas, len(ladder) * sweeps, engine.colours)
+    return _anneal(engine, ladder, sweeps, on_updates)
+
+
+def _anneal(
+    engine: Engine, ladder: npt.NDArray[np.float64], sweeps: int, on_updates: Callable[[int], None]
+) -> Iterator[AnnealFrame]:
+    updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
+    portion = max(1, int(_PORTION / updates_a_sweep))
+    for step, temperature in enumerate(ladder):
+        engine.set_beta(1.0 / temperature)
+        for done in range(0, sweeps, portion):
+            count = min(portion, sweeps - done)
+            engine.sweep(count)
+            on_updates(count * updates_a_sweep)
+        yield AnnealFrame(step, float(temperature), measure(engine))
