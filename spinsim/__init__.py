@@ -1,0 +1,64 @@
+"""spinsim: exact, reproducible Monte Carlo of Ising models and spin glasses.
+
+import spinsim as ss
+
+model = ss.EdwardsAnderson(ss.cubic(8), samples=16, seed=7)
+result = ss.anneal(model, temperatures=np.geomspace(3, 0.1, 100), sweeps=10, replicas=64, seed=1)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spinsim import sampling as sampling
+    from spinsim.engine import Dynamics as Dynamics
+    from spinsim.engine import create_engine as create_engine
+    from spinsim.errors import InputError as InputError
+    from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
+    from spinsim.model.graph import Graph as Graph
+    from spinsim.model.instances import read_instance as read_instance
+    from spinsim.model.ising import Ising as Ising
+    from spinsim.model.lattice import Lattice as Lattice
+    from spinsim.model.lattice import chain as chain
+    from spinsim.model.lattice import cubic as cubic
+    from spinsim.model.lattice import square as square
+    from spinsim.result import AnnealResult as AnnealResult
+    from spinsim.result import load as load
+    from spinsim.run import anneal as anneal
+
+__version__ = version("spinsim")
+
+# Names are imported when first used, so that `spinsim --help` need not wait for Numba.
+_HOME = {
+    "AnnealResult": "spinsim.result",
+    "Dynamics": "spinsim.engine",
+    "EdwardsAnderson": "spinsim.model.disorder",
+    "Graph": "spinsim.model.graph",
+    "InputError": "spinsim.errors",
+    "Ising": "spinsim.model.ising",
+    "Lattice": "spinsim.model.lattice",
+    "anneal": "spinsim.run",
+    "chain": "spinsim.model.lattice",
+    "create_engine": "spinsim.engine",
+    "cubic": "spinsim.model.lattice",
+    "load": "spinsim.result",
+    "read_instance": "spinsim.model.instances",
+    "sampling": "spinsim.sampling",
+    "square": "spinsim.model.lattice",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'spinsim' has no attribute {name!r}")
+    module = import_module(_HOME[name])
+    return module if name == "sampling" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

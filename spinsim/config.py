@@ -19,12 +19,12 @@ from typing import Any, Final, get_args, get_type_hints
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures, check_zero_acceptance
 from spinsim.engine import DEVICES
-from spinsim.engine.base import STARTS
+from spinsim.engine.base import STARTS, Start
 from spinsim.errors import InputError
 from spinsim.model.disorder import KINDS, RANDOM_KINDS
 from spinsim.model.lattice import NAMES
 from spinsim.packing import LANES
-from spinsim.sampling.annealing import SCHEDULES
+from spinsim.sampling.annealing import SCHEDULES, Schedule
 
 BOUNDARIES: Final = ("periodic", "open")
 DIMENSIONS: Final = {name: dimension for dimension, name in NAMES.items()}
@@ -79,12 +79,12 @@ class ModelConfig:
 class AnnealConfig:
     """The temperature schedule; the ends default to 1.5 and 0.05 times the root mean square local field."""
 
-    start: str = "random"
+    start: Start = "random"
     t_start: float | None = None
     t_stop: float | None = None
     steps: int = 100
     sweeps: int = 10
-    schedule: str = "geometric"
+    schedule: Schedule = "geometric"
     zero_acceptance: float = ZERO_ACCEPTANCE
 
     def __post_init__(self) -> None:
@@ -208,7 +208,7 @@ def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     result = {}
     for key, value in table.items():
-        allowed = [t for t in get_args(hints[key]) or (hints[key],) if t is not type(None)]
+        allowed = [str if isinstance(t, str) else t for t in get_args(hints[key]) or (hints[key],) if t is not type(None)]
         plain = value if not isinstance(value, bool) else None
         if float in allowed and isinstance(plain, int):
             plain = float(plain)

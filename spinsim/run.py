@@ -102,23 +102,134 @@ def anneal_to_file(plan: AnnealPlan, on_updates: OnUpdates = lambda updates: Non
     Raises:
         InputError: where the file belongs to another run or cannot be written.
     """
-    if plan.path.exists():
-        if not _same_run(plan):
-            return False
+    begun = plan.path.exists()
+    if begun and _is_finished(plan):
+        return False
     run, a = plan.config.run, plan.config.anneal
-    dynamics = Dynamics(run.seed, _start(a.start), a.zero_acceptance, run.rng_rounds)
+    dynamics = Dynamics(run.seed, a.start, a.zero_acceptance, run.rng_rounds)
     engine = create_engine(plan.model, run.replicas, dynamics, run.device, run.threads)
-    if not plan.path.exists():
+    if not begun:
         _check_disk(plan)
-        attributes = plan.attributes | {"engine": f"cpu, {engine.packing}"}
-        store.create(plan.path, plan.model, run.replicas, attributes)
+        store.create(plan.path, plan.model, run.replicas, plan.attributes | _engine_attributes(engine))
     with store.open_to_append(plan.path) as file:
         best = Best(engine)
+        earlier = file.rows
         try:
             for frame in annealing(engine, plan.temperatures, a.sweeps, on_updates):
                 best.update(engine, frame.measured)
                 file.write(frame.step, frame.temperature, frame.measured)
+                earlier -= 1
         finally:
-            file.write_best(best.energy, best.spins)
+            if earlier <= 0:
+                file.write_best(best.energy, best.spins)
         file.finish()
     return True
+
+
+def anneal(
+    model: Ising,
+    temperatures: npt.ArrayLike,
+    sweeps: int = 10,
+    replicas: int = 128,
+    seed: int = 1,
+    start: Start = "random",
+    zero_acceptance: float = ZERO_ACCEPTANCE,
+    rng_rounds: int = ROUNDS,
+    device: str = "auto",
+    threads: int | None = None,
+    on_updates: OnUpdates = lambda updates: None,
+) -> AnnealResult:
+    """Anneal replicas of a model through a list of temperatures.
+
+    Args:
+        model: What to anneal.
+        temperatures: In order of use, in units of |J|, shape (steps,).
+        sweeps: Sweeps at each temperature; a sweep attempts every spin once.
+        replicas: Independent configurations of each sample.
+        seed: 64-bit seed. Replica r of sample k depends on (seed, k, r) alone.
+        start: Initial spins, ``random`` or ``up``.
+        zero_acceptance: Acceptance probability of flips that cost nothing.
+        rng_rounds: Philox rounds, 10 or 7.
+        device: ``auto`` or ``cpu``.
+        threads: CPU threads, by default all processors; no number changes the outcome.
+        on_updates: Called now and then with the number of spin updates since the last call.
+
+    Returns:
+        Energies and magnetisations after each temperature, and the lowest states met.
+
+    Raises:
+        InputError: for bad temperatures, numbers out of range or a run that does not fit in memory.
+    """
+    ladder = check_temperatures(temperatures)
+    engine = create_engine(model, replicas, Dynamics(seed, start, zero_acceptance, rng_rounds), device, threads)
+    best = Best(engine)
+    measured = []
+    for frame in annealing(engine, ladder, sweeps, on_updates):
+        best.update(engine, frame.measured)
+        measured.append(frame.measured)
+    physics = {
+        "model": model.name,
+        "temperatures": ladder.tolist(),
+        "sweeps": sweeps,
+        "replicas": replicas,
+        "seed": seed,
+        "start": start,
+        "zero_acceptance": zero_acceptance,
+        "rng_rounds": rng_rounds,
+    }
+    content = hashlib.sha256(np.ascontiguousarray(model.graph.edges).tobytes())
+    content.update(model.couplings.tobytes() + model.fields.tobytes())
+    text = json.dumps(physics | {"model_sha256": content.hexdigest()}, sort_keys=True, separators=(",", ":"))
+    attributes = _provenance("anneal", text, hashlib.sha256(text.encode()).hexdigest()) | _engine_attributes(engine)
+    return AnnealResult(
+        model,
+        ladder,
+        np.stack([m.energy for m in measured]),
+        np.stack([m.magnetization for m in measured]),
+        best.energy,
+        best.spins,
+        attributes | {"finished": store.stamp()},
+    )
+
+
+def _provenance(job: str, config: str, identity: str) -> dict[str, str]:
+    """Root attributes that say what ran."""
+    return {
+        "job": job,
+        "config": config,
+        "config_sha256": identity,
+        "spinsim_version": spinsim.__version__,
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+    }
+
+
+def _engine_attributes(engine: Engine) -> dict[str, str]:
+    """Root attributes that say how it ran; the packing follows from the configuration."""
+    return {"engine": f"cpu, {engine.packing}", "devices": "cpu"}
+
+
+def _is_finished(plan: AnnealPlan) -> bool:
+    """Whether the plan's file is complete.
+
+    Raises:
+        InputError: where it is another run's.
+    """
+    attributes = store.read_attributes(plan.path)
+    if attributes["config_sha256"] != plan.attributes["config_sha256"]:
+        raise InputError(f"{plan.path} holds another run and is never overwritten: choose another --out or remove it")
+    return "finished" in attributes
+
+
+def _check_disk(plan: AnnealPlan) -> None:
+    """Refuse a run whose file would not fit on its disk."""
+    folder = plan.path.absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    rows = plan.config.anneal.steps * plan.model.samples * plan.config.run.replicas * 16
+    needed = rows + 16 * plan.model.bonds * plan.model.samples + 2**16
+    room = shutil.disk_usage(folder).free
+    if needed > room:
+        raise InputError(
+            f"{plan.path} needs {readable(needed)} but {readable(room)} are free on its disk: "
+            "use fewer steps, samples or replicas, or another --out"
+        )

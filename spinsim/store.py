@@ -56,6 +56,11 @@ class AnnealFile:
         self._measurements = file["measurements"]
         self._flushed = time.monotonic()
 
+    @property
+    def rows(self) -> int:
+        """Rows written so far."""
+        return len(self._measurements["energy"])
+
     def write(self, step: int, temperature: float, measured: Measurement) -> None:
         """Write one row; a row already there (a run started again) is written again with the same numbers."""
         rows = {

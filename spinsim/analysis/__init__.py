@@ -1,0 +1,1 @@
+"""From measurements to numbers with error bars, and to figures."""

@@ -1,0 +1,158 @@
+"""``spinsim anneal``: cool replicas through a temperature schedule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from spinsim.result import AnnealResult
+    from spinsim.run import AnnealPlan
+
+Flag = typer.Option
+
+
+def anneal(
+    instance: Annotated[
+        str | None, typer.Argument(help="Graph file: rudy / G-set / Biq Mac MaxCut, COO or qbsolv QUBO / Ising.")
+    ] = None,
+    lattice: Annotated[str | None, Flag(help="chain, square or cubic.  [square]")] = None,
+    size: Annotated[str | None, Flag(help="Side lengths: 16 or 32x32x8.  [64]")] = None,
+    boundary: Annotated[str | None, Flag(help="periodic or open.  [periodic]")] = None,
+    couplings: Annotated[
+        str | None, Flag(help="ferromagnet, antiferromagnet, pm-j or gaussian.  [ferromagnet]")
+    ] = None,
+    bond_fraction: Annotated[float | None, Flag(help="Share of positive bonds of pm-j.  [0.5]")] = None,
+    field: Annotated[float | None, Flag(help="Uniform field h.  [0]")] = None,
+    samples: Annotated[int | None, Flag(help="Disorder samples.  [1]")] = None,
+    disorder_seed: Annotated[int | None, Flag(help="Seed of the couplings.  [0]")] = None,
+    start: Annotated[str | None, Flag(help="Initial spins: random or up.  [random]")] = None,
+    t_start: Annotated[
+        float | None, Flag(help="First temperature.  [1.5 x the root mean square local field]")
+    ] = None,
+    t_stop: Annotated[float | None, Flag(help="Last temperature.  [0.05 x the same]")] = None,
+    steps: Annotated[int | None, Flag(help="Number of temperatures.  [100]")] = None,
+    sweeps: Annotated[int | None, Flag(help="Sweeps at each temperature.  [10]")] = None,
+    schedule: Annotated[str | None, Flag(help="linear or geometric.  [geometric]")] = None,
+    zero_acceptance: Annotated[
+        float | None, Flag(help="Acceptance of flips that cost nothing.  [1 - 2^-6]")
+    ] = None,
+    replicas: Annotated[int | None, Flag(help="Replicas of each sample.  [128]")] = None,
+    seed: Annotated[int | None, Flag(help="Seed of the dynamics, 64 bits.  [1]")] = None,
+    rng_rounds: Annotated[int | None, Flag(help="Philox rounds, 10 or 7.  [10]")] = None,
+    device: Annotated[str | None, Flag(help="auto or cpu.  [auto]")] = None,
+    threads: Annotated[int | None, Flag(help="CPU threads; no number changes the outcome.  [all]")] = None,
+    out: Annotated[str | None, Flag(help="Result file.  [runs/anneal-<model>-<hash>.h5]")] = None,
+    config: Annotated[Path | None, Flag(help="TOML file with tables [model], [anneal], [run]; flags win.")] = None,
+    quiet: Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")] = False,
+    as_json: Annotated[bool, Flag("--json", help="The summary as one JSON object.")] = False,
+) -> None:
+    """Cool replicas of an Ising model or spin glass through a temperature schedule."""
+    from spinsim.cli.progress import UpdateProgress
+    from spinsim.config import build_config, read_toml
+    from spinsim.result import load
+    from spinsim.run import anneal_to_file, plan_anneal
+
+    flags: dict[str, dict[str, Any]] = {
+        "model": {
+            "instance": instance,
+            "lattice": lattice,
+            "size": size,
+            "boundary": boundary,
+            "couplings": couplings,
+            "bond_fraction": bond_fraction,
+            "field": field,
+            "samples": samples,
+            "disorder_seed": disorder_seed,
+        },
+        "anneal": {
+            "start": start,
+            "t_start": t_start,
+            "t_stop": t_stop,
+            "steps": steps,
+            "sweeps": sweeps,
+            "schedule": schedule,
+            "zero_acceptance": zero_acceptance,
+        },
+        "run": {
+            "replicas": replicas,
+            "seed": seed,
+            "rng_rounds": rng_rounds,
+            "device": device,
+            "threads": threads,
+            "out": out,
+        },
+    }
+    plan = plan_anneal(build_config(read_toml(config) if config else {}, flags))
+    say = (lambda text: None) if quiet or as_json else typer.echo
+    say(describe(plan))
+    with UpdateProgress(plan.updates, silent=quiet or as_json) as progress:
+        try:
+            ran = anneal_to_file(plan, progress.advance)
+        except KeyboardInterrupt:
+            progress.stop()
+            if plan.path.exists():
+                typer.echo(f"Interrupted; {plan.path} holds the steps so far. The same command completes it.", err=True)
+            raise
+    result = load(plan.path)
+    if as_json:
+        typer.echo(json.dumps(summary(result, plan, progress.rate)))
+        return
+    if not ran:
+        say("This very run is finished already; nothing was done again.")
+    for line in report(result):
+        say(line)
+    if ran:
+        say(f"{progress.rate:.3g} updates/ns over {progress.seconds:.1f} s")
+    say(f"Results  {plan.path}")
+    say(f"Next     spinsim show {plan.path}")
+    say(f"         spinsim plot {plan.path}")
+
+
+def describe(plan: AnnealPlan) -> str:
+    """What is about to run, in one line."""
+    a, r, model = plan.config.anneal, plan.config.run, plan.model
+    samples = f"{model.samples} samples x " if model.samples > 1 else ""
+    return (
+        f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} replicas, "
+        f"T = {a.t_start:.4g} to {a.t_stop:.4g} in {a.steps} steps of {a.sweeps} sweeps, on the CPU"
+    )
+
+
+def report(result: AnnealResult) -> list[str]:
+    """The main numbers, a line each."""
+    lowest = float(result.best_energy.min())
+    hits = int((result.best_energy == lowest).sum())
+    lines = [
+        f"Lowest energy  {lowest:.10g}  ({lowest / result.model.sites:.6f} per site), "
+        f"met by {hits} of {result.best_energy.size} replicas"
+    ]
+    if result.model.maxcut_weight is not None:
+        lines.append(f"Best cut       {result.cut:.10g}")
+    if result.model.offset:
+        lines.append(f"With offset    {lowest + result.model.offset:.10g}")
+    return lines
+
+
+def summary(result: AnnealResult, plan: AnnealPlan, rate: float) -> dict[str, Any]:
+    """The same numbers for ``--json``."""
+    lowest = float(result.best_energy.min())
+    numbers: dict[str, Any] = {
+        "job": "anneal",
+        "file": str(plan.path),
+        "config_sha256": plan.attributes["config_sha256"],
+        "model": result.model.name,
+        "sites": result.model.sites,
+        "lowest_energy": lowest,
+        "lowest_energy_per_site": lowest / result.model.sites,
+        "final_energy_per_site": float(result.energy[-1].mean()) / result.model.sites,
+        "updates_per_ns": rate,
+    }
+    if result.model.maxcut_weight is not None:
+        numbers["cut"] = result.cut
+    if result.model.offset:
+        numbers["lowest_energy_with_offset"] = lowest + result.model.offset
+    return numbers

@@ -1,0 +1,21 @@
+"""``spinsim devices``: what this machine offers, and what is missing to use it."""
+
+from __future__ import annotations
+
+import typer
+
+
+def devices() -> None:
+    """Say which engines can run here."""
+    import platform
+
+    import llvmlite.binding as llvm
+
+    from spinsim.engine.cpu.threads import available_threads
+    from spinsim.memory import available_bytes, readable
+
+    features = llvm.get_host_cpu_features()
+    vectors = next((name for name in ("avx512f", "avx2", "avx", "neon", "sse2") if features.get(name)), "scalar")
+    typer.echo(f"cpu   ready: {available_threads()} threads, {llvm.get_host_cpu_name()}, {vectors} vectors, "
+               f"{readable(available_bytes())} of memory free, {platform.system()} {platform.machine()}")
+    typer.echo("cuda  this version of spinsim has no GPU engine")

@@ -1,0 +1,63 @@
+"""The progress bar: share done, rate in updates/ns and time left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+
+class UpdateProgress:
+    """Counts spin updates and shows them on a terminal's standard error; silent elsewhere.
+
+    Attributes:
+        rate: Updates per nanosecond since the first one was reported.
+        seconds: Time since the bar was made.
+    """
+
+    def __init__(self, updates: int, silent: bool) -> None:
+        self._done = 0
+        self._began = time.perf_counter()
+        self._bar: Progress | None = None
+        if not silent and sys.stderr.isatty():
+            self._bar = Progress(
+                BarColumn(),
+                TaskProgressColumn(),
+                TextColumn("{task.fields[rate]} updates/ns"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=updates, rate="")
+
+    @property
+    def seconds(self) -> float:
+        """Time since the bar was made."""
+        return time.perf_counter() - self._began
+
+    @property
+    def rate(self) -> float:
+        """Updates per nanosecond so far."""
+        return self._done / max(self.seconds, 1e-9) / 1e9
+
+    def advance(self, updates: int) -> None:
+        """Count finished updates."""
+        self._done += updates
+        if self._bar is not None:
+            self._bar.update(self._task, advance=updates, rate=f"{self.rate:.3g}")
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __enter__(self) -> UpdateProgress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
