@@ -8,7 +8,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.acceptance import acceptance
 from spinsim.engine.tables import FIXED_PLANES, TAIL_PLANE
-from spinsim.model.colouring import adjacency, colouring
+from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
 
 U = np.uint64
@@ -44,7 +44,7 @@ def uniform_general(seed, k, i, r, half_sweep, rounds=10):
 
 def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, first=0, rounds=10):
     """Metropolis sweeps of ``spins`` (sample, site, replica), in place; ``beta`` is a number or one per replica."""
-    colour = colouring(model.graph, adjacency(model.graph))
+    colour = colouring(model.graph)
     k, _, r = np.ogrid[: model.samples, :1, : spins.shape[2]]
     ends = model.graph.edges
     couplings = np.stack([model.integer_couplings(s) for s in range(model.samples)])[:, :, None]

@@ -76,7 +76,7 @@ def _greedy(start, neighbour, order, colour, taken):  # type: ignore[no-untyped-
         colour[i] = c
 
 
-def colouring(graph: Graph, near: Adjacency) -> npt.NDArray[np.int32]:
+def colouring(graph: Graph) -> npt.NDArray[np.int32]:
     """Colours (sites,) from 0 up such that no bond joins two sites of one colour.
 
     Two colours where the graph is bipartite, else greedy with the sites of highest degree first (Welsh and Powell,
@@ -86,6 +86,7 @@ def colouring(graph: Graph, near: Adjacency) -> npt.NDArray[np.int32]:
         checkerboard = graph.lattice.two_colours()
         if checkerboard is not None:
             return checkerboard
+    near = adjacency(graph)
     colour = np.full(graph.sites, -1, np.int32)
     if not _breadth_first_two_colours(near.start, near.neighbour, colour, np.empty(graph.sites, np.int32)):
         colour[:] = -1

@@ -54,8 +54,14 @@ class Graph:
         """Short text for file names."""
         return self.lattice.label if self.lattice else f"graph-{self.sites}"
 
-    def degrees(self) -> npt.NDArray[np.int64]:
+    @property
+    def regular_lattice(self) -> Lattice | None:
+        """The lattice, where every site has all its bonds."""
+        return self.lattice if self.lattice and self.lattice.present_bonds() is None else None
+
+    def degrees(self) -> npt.NDArray[np.int32]:
         """Bonds at each site, shape (sites,)."""
-        if self.lattice and self.lattice.present_bonds() is None:
-            return np.full(self.sites, 2 * self.lattice.dimension, np.int64)
-        return np.bincount(self.edges.reshape(-1), minlength=self.sites)
+        lattice = self.regular_lattice
+        if lattice:
+            return np.full(self.sites, 2 * lattice.dimension, np.int32)
+        return np.bincount(self.edges.reshape(-1), minlength=self.sites).astype(np.int32)

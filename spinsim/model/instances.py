@@ -128,7 +128,9 @@ class _Terms:
         self.values = table[:, 2]
         self.demand(np.abs(self.values) < _LARGEST_VALUE, "the value must be finite and below 1e300: correct it")
         first, second = table[:, 0], table[:, 1]
-        self.demand((first % 1 == 0) & (second % 1 == 0), "sites are whole numbers: write i j value")
+        self.demand(
+            (np.rint(first) == first) & (np.rint(second) == second), "sites have whole numbers: correct the index"
+        )
         inside = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
         self.demand(inside, f"sites are numbered {low} to {high}: correct the index or the header")
         self.ends = table[:, :2].astype(np.int64)
@@ -151,24 +153,22 @@ class _Terms:
         try:
             table = np.loadtxt(self._body, np.float64, comments=None, ndmin=2)
         except ValueError as error:
-            raise self._malformed(str(error)) from error
+            raise self._malformed() from error
         if table.shape[1] != 3:
-            raise self._malformed("not three columns")
+            raise self._malformed()
         return table
 
-    def _malformed(self, reason: str) -> InputError:
+    def _malformed(self) -> InputError:
         """The refusal of the first line that is not three numbers."""
         for number, line in enumerate(self._body, self._header + 1):
             columns = line.split()
             if columns and len(columns) != 3:
                 count = f"{len(columns)} column" + "s" * (len(columns) > 1)
-                return self._source.refusal(number, f"it has {count}: write the three numbers i j value")
+                return self._source.refusal(number, f"it has {count}: write three, two sites and a value")
             for text in columns:
                 if not _is_number(text):
-                    return self._source.refusal(number, f"{text[:20]!r} is not a number: write the numbers i j value")
-        return self._source.refusal(
-            self._header, f"the lines below it are not three numbers each ({reason}): {_FORMATS}"
-        )
+                    return self._source.refusal(number, f"{text[:20]!r} is not a number: write two sites and a value")
+        return self._source.refusal(self._header, f"the lines below it are not three numbers each: {_FORMATS}")
 
 
 def _is_number(text: str) -> bool:
@@ -192,10 +192,12 @@ def _read_maxcut(source: _Source) -> Ising:
     if len(terms) > bonds:
         raise source.refusal(
             terms.line_number(bonds),
-            f"line {header} announces {bonds} bonds and {len(terms)} follow: correct m or delete the extra lines",
+            f"line {header} announces m = {bonds} and {len(terms)} bonds follow: correct m or delete the extra lines",
         )
     if len(terms) < bonds:
-        raise source.refusal(header, f"{len(terms)} of these {bonds} bonds follow: correct m or add the missing lines")
+        raise source.refusal(
+            header, f"only {len(terms)} of m = {bonds} bonds follow: correct m or add the missing lines"
+        )
     terms.demand(terms.ends[:, 0] != terms.ends[:, 1], "a bond joins two different sites: delete the line and lower m")
     weight = float(terms.values.sum())
     return _create_model(source, sites, terms.ends - 1, -terms.values, maxcut_weight=weight)
@@ -206,7 +208,7 @@ def _read_coo(source: _Source) -> Ising:
     match = _COO_HEADER.match(source.line(header))
     vartype = match[1].upper() if match else ""
     if vartype not in ("SPIN", "BINARY"):
-        raise source.refusal(header, "a COO file starts with '# vartype=SPIN' or '# vartype=BINARY': write one of them")
+        raise source.refusal(header, f"it is the header of no known format: {_FORMATS}")
     terms = _Terms(source, header, 0, _MOST_SITES - 1, _COO_COMMENT)
     if not len(terms):
         raise source.refusal(header, "no term follows: add lines i j value")

@@ -83,6 +83,10 @@ class Ising:
         """J of one sample in quanta, shape (bonds,)."""
         return self._in_quanta(self.couplings, sample)
 
+    def negative_bonds(self) -> npt.NDArray[np.bool_]:
+        """Which couplings are below 0, shape (1 or samples, bonds); one number for all bonds is not copied."""
+        return np.broadcast_to(_distinct(self.couplings) < 0, self.couplings.shape)
+
     def integer_fields(self, sample: int) -> npt.NDArray[np.int64]:
         """h of one sample in quanta, shape (sites,)."""
         return self._in_quanta(self.fields, sample)

@@ -63,12 +63,17 @@ class Lattice:
     def edges(self) -> npt.NDArray[np.int32]:
         """The bonds' end sites in the standard order; shape (bonds, 2)."""
         grid = np.arange(self.sites, dtype=np.int32).reshape(self.shape[::-1])
-        ends = np.empty((self.sites, self.dimension, 2), np.int32)
-        ends[:, :, 0] = grid.reshape(-1, 1)
-        for axis in range(self.dimension):
-            ends[:, axis, 1] = np.roll(grid, -1, axis=self.dimension - 1 - axis).reshape(-1)
+        ends = np.empty((*grid.shape, self.dimension, 2), np.int32)
+        stride = 1
+        for axis, side in enumerate(self.shape):
+            ends[..., axis, 0] = grid
+            np.add(grid, stride, out=ends[..., axis, 1])
+            first, last = (self._slice(axis, at) for at in (0, side - 1))
+            ends[(*last, axis, 1)] = grid[first]
+            stride *= side
+        ends = ends.reshape(-1, 2)
         present = self.present_bonds()
-        return ends.reshape(-1, 2) if present is None else ends.reshape(-1, 2)[present]
+        return ends if present is None else ends[present]
 
     def present_bonds(self) -> npt.NDArray[np.bool_] | None:
         """Which of the dimension * sites bond numbers exist; None when all do."""
@@ -79,10 +84,14 @@ class Lattice:
             if side == 1:
                 present[..., axis] = False
             elif not self.periodic:
-                last = [slice(None)] * self.dimension
-                last[self.dimension - 1 - axis] = slice(side - 1, side)
-                present[(*last, axis)] = False
+                present[(*self._slice(axis, side - 1), axis)] = False
         return present.reshape(-1)
+
+    def _slice(self, axis: int, at: int) -> tuple[slice, ...]:
+        """Index of the sites whose coordinate along ``axis`` is ``at``, in an array of shape (..., Ly, Lx)."""
+        index = [slice(None)] * self.dimension
+        index[self.dimension - 1 - axis] = slice(at, at + 1)
+        return tuple(index)
 
     def two_colours(self) -> npt.NDArray[np.int32] | None:
         """Checkerboard colours (sites,), or None where an odd periodic side makes the lattice not bipartite."""

@@ -13,19 +13,16 @@ import numpy.typing as npt
 
 from spinsim.engine.cpu.compiled import kernel
 from spinsim.engine.tables import Classes
-from spinsim.model.colouring import Adjacency
+from spinsim.model.colouring import adjacency
+from spinsim.model.graph import Graph
 
 BATCH: Final = 64
-
-PHANTOM_SATISFIED: Final = -1
-PHANTOM_UNSATISFIED: Final = -2
-
 
 class Batches(NamedTuple):
     """Batch b holds sites ``order[first[b]:first[b + 1]]``, n of them, each with ``slots[b]`` bonds.
 
-    Its neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of its q-th site, the numbers of their bonds
-    likewise in ``bond`` (negative: phantom). Colour c has batches ``colour_start[c]:colour_start[c + 1]``.
+    Its neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of its q-th site; ``signs[sample]`` holds
+    likewise 1 where equal spins leave that bond unsatisfied: negative couplings and unsatisfied phantoms. Colour c has batches ``colour_start[c]:colour_start[c + 1]``.
     ``parity[b]`` picks the table; ``base[b]`` is the count of further unsatisfied phantom bonds.
     """
 
@@ -37,11 +34,49 @@ class Batches(NamedTuple):
     offset: npt.NDArray[np.int64]
     order: npt.NDArray[np.uint32]
     neighbour: npt.NDArray[np.uint32]
-    bond: npt.NDArray[np.int32]
+    signs: npt.NDArray[np.uint8]
 
 
 @kernel
-def _fill(first, slots, offset, order, start, near, near_bond, neighbour, bond):  # type: ignore[no-untyped-def]
+def _fill_lattice(first, offset, order, shape, negative, neighbour, signs):  # type: ignore[no-untyped-def]
+    """``_fill`` for a lattice with all its bonds, whose neighbours need no list."""
+    dimension = shape.size
+    for b in range(offset.size):
+        n = first[b + 1] - first[b]
+        for q in range(n):
+            i = np.int64(order[first[b] + q])
+            rest, stride = i, 1
+            for axis in range(dimension):
+                side = shape[axis]
+                x = rest % side
+                rest //= side
+                after = i + stride if x + 1 < side else i - stride * (side - 1)
+                before = i - stride if x > 0 else i + stride * (side - 1)
+                at = offset[b] + 2 * axis * n + q
+                neighbour[at] = after
+                neighbour[at + n] = before
+                for sample in range(signs.shape[0]):
+                    signs[sample, at] = negative[sample, dimension * i + axis]
+                    signs[sample, at + n] = negative[sample, dimension * before + axis]
+                stride *= side
+
+
+@kernel
+def _sort_sites(degree, colour, place, order):  # type: ignore[no-untyped-def]
+    """Counting sort by (colour, parity, degree); ``place[key]`` becomes the end of each key's sites."""
+    width = place.size // (2 * (np.int64(colour.max()) + 1))
+    place[:] = 0
+    for i in range(colour.size):
+        place[(2 * np.int64(colour[i]) + (degree[i] & 1)) * width + degree[i]] += 1
+    place[:] = np.cumsum(place) - place
+    for i in range(colour.size):
+        key = (2 * np.int64(colour[i]) + (degree[i] & 1)) * width + degree[i]
+        order[place[key]] = i
+        place[key] += 1
+
+
+@kernel
+def _fill(first, slots, offset, order, start, near, near_bond, negative, neighbour, signs):  # type: ignore[no-untyped-def]
     for b in range(slots.size):
         n = first[b + 1] - first[b]
         for q in range(n):
@@ -51,40 +86,40 @@ def _fill(first, slots, offset, order, start, near, near_bond, neighbour, bond):
                 at = offset[b] + k * n + q
                 if k < degree:
                     neighbour[at] = near[start[i] + k]
-                    bond[at] = near_bond[start[i] + k]
+                    bond = near_bond[start[i] + k]
+                    for sample in range(signs.shape[0]):
+                        signs[sample, at] = negative[sample, bond]
                 else:
                     neighbour[at] = i
-                    bond[at] = PHANTOM_SATISFIED if (k - degree) % 2 == 0 else PHANTOM_UNSATISFIED
+                    signs[:, at] = (k - degree) % 2
 
 
-def build_batches(adjacent: Adjacency, colour: npt.NDArray[np.int32], classes: Classes) -> Batches:
-    """Batches of every colour."""
-    degree = np.diff(adjacent.start)
-    parity = degree & 1
-    segment = 2 * colour + parity
-    key = segment * (int(degree.max()) + 1) + degree
-    if key.max() < 2**16:
-        key = key.astype(np.uint16)  # a radix sort
-    order = np.argsort(key, kind="stable").astype(np.uint32)
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(segment))])
-    first = np.concatenate([np.arange(a, b, BATCH) for a, b in zip(bounds[:-1], bounds[1:], strict=True)])
-    ends = np.append(first[1:], len(order))
-    batch_parity = parity[order[first]]
-    slots = degree[order[ends - 1]]
+def build_batches(
+    graph: Graph, colour: npt.NDArray[np.int32], classes: Classes, negative: npt.NDArray[np.bool_]
+) -> Batches:
+    """Batches of every colour; ``negative`` (samples, bonds) says which couplings are below 0."""
+    degree = graph.degrees()
+    width = int(degree.max()) + 1
+    order = np.empty(colour.size, np.uint32)
+    ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
+    _sort_sites(degree, colour, ends, order)
+    bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
+    chunks = [np.arange(a, b, BATCH) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    segment = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])
+    first = np.append(np.concatenate(chunks), colour.size)
+    parity = segment & 1
+    slots = degree[order[first[1:] - 1]].astype(np.int64)
     if classes.count_bits == 3:  # the counters of packed.py come in three sizes
-        slots = np.where(batch_parity == 1, 7, np.where(slots <= 4, 4, 6))
-    base = (2**classes.count_bits - 2 + batch_parity - slots) // 2
-    length = slots * (ends - first)
+        slots = np.where(parity == 1, 7, np.where(slots <= 4, 4, 6))
+    base = (2**classes.count_bits - 2 + parity - slots) // 2
+    length = slots * np.diff(first)
     offset = np.cumsum(length) - length
     neighbour = np.empty(int(length.sum()), np.uint32)
-    bond = np.empty(neighbour.size, np.int32)
-    bounds_of_batches = np.append(first, len(order))
-    _fill(bounds_of_batches, slots, offset, order, *adjacent, neighbour, bond)
-    colour_start = np.searchsorted(colour[order[first]], np.arange(int(colour.max()) + 2))
-    return Batches(colour_start, bounds_of_batches, slots, batch_parity, base, offset, order, neighbour, bond)
-
-
-def bond_signs(bond: npt.NDArray[np.int32], couplings: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """1 where a slot's bond is unsatisfied by equal spins: negative couplings and unsatisfied phantoms."""
-    negative = np.concatenate([couplings < 0, [True, False]])  # indices -2 and -1 are the phantoms
-    return negative[bond].astype(np.uint8)
+    signs = np.empty((len(negative), neighbour.size), np.uint8)
+    lattice = graph.regular_lattice
+    if lattice and lattice.dimension > 1:  # a chain has phantom bonds
+        _fill_lattice(first, offset, order, np.array(lattice.shape), negative, neighbour, signs)
+    else:
+        _fill(first, slots, offset, order, *adjacency(graph), negative, neighbour, signs)
+    colour_start = np.searchsorted(segment, np.arange(0, len(chunks) + 1, 2))
+    return Batches(colour_start, first, slots, parity, base, offset, order, neighbour, signs)

@@ -30,7 +30,7 @@ class GeneralEngine:
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> None:
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
         near = adjacency(model.graph)
-        colour = colouring(model.graph, near)
+        colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
         self._order = np.argsort(colour, kind="stable").astype(np.uint32)
         self._colour_start = np.searchsorted(colour[self._order], np.arange(self.colours + 1))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
-from spinsim.engine.cpu.batches import bond_signs, build_batches
+from spinsim.engine.cpu.batches import build_batches
 from spinsim.engine.cpu.counters import count_unsatisfied, count_up
 from spinsim.engine.cpu.packed import sweep_packed
 from spinsim.engine.cpu.packed_wide import sweep_packed_wide
@@ -18,7 +18,7 @@ from spinsim.engine.cpu.start import fill_start
 from spinsim.engine.cpu.threads import Threads
 from spinsim.engine.tables import Classes, Tables, build_tables
 from spinsim.errors import InputError
-from spinsim.model.colouring import adjacency, colouring
+from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
 
 
@@ -34,21 +34,16 @@ class PackedEngine:
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
         self._magnitude, self._field = magnitude, field
         self._classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
-        near = adjacency(model.graph)
-        colour = colouring(model.graph, near)
+        colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
-        self._batches = build_batches(near, colour, self._classes)
-        self._signs = [bond_signs(self._batches.bond, model.integer_couplings(k)) for k in self._distinct_samples()]
-        self._negative = [(model.integer_couplings(k) < 0).astype(np.uint8) for k in self._distinct_samples()]
+        self._negative = model.negative_bonds()
+        self._batches = build_batches(model.graph, colour, self._classes, self._negative)
         self._lanes = packing.lane_masks(replicas)
         self._threads = Threads(threads)
         self.half_sweep = 0
         self.state = np.empty((model.samples, len(self._lanes), model.sites, 2), np.uint64)
         self._tables: Tables | None = None
         self._each(self._start)
-
-    def _distinct_samples(self) -> range:
-        return range(len(self.model.couplings))
 
     def _each(self, task: Callable[[int, int], None]) -> None:
         samples, blocks = self.state.shape[:2]
@@ -76,7 +71,7 @@ class PackedEngine:
         arguments = (
             self.state[sample, block],
             self._batches,
-            self._signs[sample % len(self._signs)],
+            self._batches.signs[sample % len(self._negative)],
             tables.always[block],
             tables.planes[block],
             tables.thresholds[block],
