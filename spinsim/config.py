@@ -137,24 +137,30 @@ class Config:
 
     def json(self) -> str:
         """Everything, as canonical JSON."""
-        return _canonical(asdict(self))
+        return canonical_json(asdict(self))
 
-    def physics(self, instance_sha256: str | None) -> dict[str, Any]:
+    def physics(self, model_sha256: str | None) -> dict[str, Any]:
         """What determines the numbers, and nothing else."""
         tables = asdict(self)
         for key in ("device", "threads", "out"):
             del tables["run"][key]
-        if instance_sha256 is not None:
-            tables["model"] = {"instance_sha256": instance_sha256}
+        if model_sha256 is not None:
+            tables["model"] = {"model_sha256": model_sha256}
         return {"job": "anneal", **tables}
 
-    def sha256(self, instance_sha256: str | None) -> str:
-        """Identity of the run: SHA-256 of the canonical JSON of ``physics``."""
-        return hashlib.sha256(_canonical(self.physics(instance_sha256)).encode()).hexdigest()
+    def sha256(self, model_sha256: str | None) -> str:
+        """Identity of the run; an instance counts with its content, ``model_sha256``."""
+        return sha256(canonical_json(self.physics(model_sha256)))
 
 
-def _canonical(tables: dict[str, Any]) -> str:
+def canonical_json(tables: dict[str, Any]) -> str:
+    """JSON with sorted keys and no spaces."""
     return json.dumps(tables, sort_keys=True, separators=(",", ":"))
+
+
+def sha256(text: str) -> str:
+    """Hexadecimal SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 TABLES: Final = {"model": ModelConfig, "anneal": AnnealConfig, "run": RunConfig}

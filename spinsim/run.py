@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -17,7 +15,7 @@ import numpy.typing as npt
 import spinsim
 from spinsim import store
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
-from spinsim.config import Config, ModelConfig
+from spinsim.config import Config, ModelConfig, canonical_json, sha256
 from spinsim.engine import Dynamics, Engine, Start, check_memory, create_engine
 from spinsim.errors import InputError
 from spinsim.memory import readable
@@ -86,9 +84,7 @@ def plan_anneal(config: Config) -> AnnealPlan:
     """
     model = build_model(config.model, config.run.replicas)
     config = config.with_temperatures(model.energy_scale)
-    instance = config.model.instance
-    digest = None if instance is None else hashlib.sha256(Path(instance).read_bytes()).hexdigest()
-    identity = config.sha256(digest)
+    identity = config.sha256(model.content_sha256() if config.model.instance is not None else None)
     path = Path(config.run.out or f"runs/anneal-{model.name}-{identity[:8]}.h5")
     attributes = _provenance("anneal", config.json(), identity)
     return AnnealPlan(config, model, path, attributes)
@@ -177,10 +173,8 @@ def anneal(
         "zero_acceptance": zero_acceptance,
         "rng_rounds": rng_rounds,
     }
-    content = hashlib.sha256(np.ascontiguousarray(model.graph.edges).tobytes())
-    content.update(model.couplings.tobytes() + model.fields.tobytes())
-    text = json.dumps(physics | {"model_sha256": content.hexdigest()}, sort_keys=True, separators=(",", ":"))
-    attributes = _provenance("anneal", text, hashlib.sha256(text.encode()).hexdigest()) | _engine_attributes(engine)
+    text = canonical_json(physics | {"model_sha256": model.content_sha256()})
+    attributes = _provenance("anneal", text, sha256(text)) | _engine_attributes(engine)
     return AnnealResult(
         model,
         ladder,

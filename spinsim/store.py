@@ -119,8 +119,9 @@ def create(path: Path, model: Ising, replicas: int, attributes: Mapping[str, str
         _series(measurements, "energy", shape, np.float64, scales, "total energy", "|J|")
         _series(measurements, "magnetization", shape, np.int64, scales, "sum of spins", "1")
         best = file.create_group("best")
-        for name, length in (("sample", model.samples), ("replica", replicas), ("site", model.sites)):
-            _scale(best, name, np.arange(length))
+        for name, values in scales.items():
+            _scale(best, name, values)
+        _bare_dimension(best, "site", model.sites)
         energy = best.create_dataset("energy", shape, np.float64, fillvalue=np.nan)
         spins = best.create_dataset("spins", (model.samples, model.sites), np.int8, **_compressed(model.sites))
         _label(energy, ("sample", "replica"), "lowest energy met", "|J|")
@@ -186,20 +187,26 @@ def _write_model(group: h5py.Group, model: Ising) -> None:
     if model.lattice is not None:
         boundary = "periodic" if model.lattice.periodic else "open"
         group.attrs.update({"lattice": model.lattice.name, "shape": model.lattice.shape, "boundary": boundary})
+    for name, length in (("bond", model.bonds), ("end", 2), ("sample", model.samples)):
+        _bare_dimension(group, name, length)
     edges = group.create_dataset("edges", data=model.graph.edges, **_compressed(model.bonds))
-    _label(edges, (), "end sites of each bond", "1")
-    _rows(group, "couplings", model.couplings, "coupling J of each bond")
+    _label(edges, ("bond", "end"), "end sites of each bond", "1")
+    _rows(group, "couplings", model.couplings, ("sample", "bond"), "coupling J of each bond")
     if np.any(model.fields):
-        _rows(group, "fields", model.fields, "field h at each site")
+        _bare_dimension(group, "site", model.sites)
+        _rows(group, "fields", model.fields, ("sample", "site"), "field h at each site")
 
 
-def _rows(group: h5py.Group, name: str, rows: npt.NDArray[np.float64], long_name: str) -> None:
+def _rows(
+    group: h5py.Group, name: str, rows: npt.NDArray[np.float64], scales: tuple[str, ...], long_name: str
+) -> None:
     """Rows by sample; one number for all is stored as the fill value, whatever the size."""
+    shape = (len(group["sample"]), rows.shape[1])
     if rows.size and rows.strides[-1] == 0:
-        dataset = group.create_dataset(name, rows.shape, np.float64, fillvalue=rows[0, 0], chunks=True)
+        dataset = group.create_dataset(name, shape, np.float64, fillvalue=rows[0, 0], chunks=True)
     else:
-        dataset = group.create_dataset(name, data=rows, **_compressed(rows.shape[-1]))
-    _label(dataset, (), long_name, "|J|")
+        dataset = group.create_dataset(name, data=np.broadcast_to(rows, shape), **_compressed(rows.shape[-1]))
+    _label(dataset, scales, long_name, "|J|")
 
 
 def _compressed(length: int) -> dict[str, Any]:
@@ -231,6 +238,12 @@ def _scale(group: h5py.Group, name: str, values: npt.NDArray[np.int64]) -> None:
     dataset = group.create_dataset(name, data=values)
     dataset.attrs.update({"long_name": name, "units": "1"})
     dataset.make_scale(name)
+
+
+def _bare_dimension(group: h5py.Group, name: str, length: int) -> None:
+    """A named axis without coordinates, by netCDF-4's convention: it takes no room however long it is."""
+    dataset = group.create_dataset(name, (length,), np.int8, chunks=(max(1, min(length, 2**20)),))
+    dataset.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
 
 
 def _label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units: str) -> None:
@@ -272,8 +285,14 @@ def read_model(file: h5py.File) -> Ising:
     """The model of a run, rebuilt from its file."""
     group = file["model"]
     attrs = group.attrs
-    lattice = Lattice(tuple(int(side) for side in attrs["shape"]), attrs["boundary"] == "periodic") if "lattice" in attrs else None
-    graph = Graph(int(attrs["sites"]), group["edges"][...], lattice)
-    fields = group["fields"][...] if "fields" in group else 0.0
-    weight = float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None
-    return Ising(graph, group["couplings"][...], fields, name=attrs["name"], offset=float(attrs["offset"]), maxcut_weight=weight)
+    lattice = None
+    if "lattice" in attrs:
+        lattice = Lattice(tuple(int(side) for side in attrs["shape"]), attrs["boundary"] == "periodic")
+    return Ising(
+        Graph(int(attrs["sites"]), group["edges"][...], lattice),
+        group["couplings"][...],
+        group["fields"][...] if "fields" in group else 0.0,
+        name=attrs["name"],
+        offset=float(attrs["offset"]),
+        maxcut_weight=float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None,
+    )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 if TYPE_CHECKING:
-    from spinsim.result import AnnealResult
+    import numpy as np
+    import numpy.typing as npt
+
+    from spinsim.model.ising import Ising
     from spinsim.run import AnnealPlan
 
 Flag = typer.Option
@@ -53,7 +56,6 @@ def anneal(
     """Cool replicas of an Ising model or spin glass through a temperature schedule."""
     from spinsim.cli.progress import UpdateProgress
     from spinsim.config import build_config, read_toml
-    from spinsim.result import load
     from spinsim.run import anneal_to_file, plan_anneal
 
     flags: dict[str, dict[str, Any]] = {
@@ -97,13 +99,13 @@ def anneal(
             if plan.path.exists():
                 typer.echo(f"Interrupted; {plan.path} holds the steps so far. The same command completes it.", err=True)
             raise
-    result = load(plan.path)
+    outcome = read_outcome(plan.path)
     if as_json:
-        typer.echo(json.dumps(summary(result, plan, progress.rate)))
+        typer.echo(json.dumps(summary(plan, *outcome) | {"updates_per_ns": progress.rate if ran else None}))
         return
     if not ran:
         say("This very run is finished already; nothing was done again.")
-    for line in report(result):
+    for line in report(plan.model, outcome.best_energy):
         say(line)
     if ran:
         say(f"{progress.rate:.3g} updates/ns over {progress.seconds:.1f} s")
@@ -122,37 +124,50 @@ def describe(plan: AnnealPlan) -> str:
     )
 
 
-def report(result: AnnealResult) -> list[str]:
+class Outcome(NamedTuple):
+    """What the summary needs of a finished file: lowest energies and the last step's, (samples, replicas)."""
+
+    best_energy: npt.NDArray[np.float64]
+    last_energy: npt.NDArray[np.float64]
+
+
+def read_outcome(path: Path) -> Outcome:
+    """Read those two rows."""
+    from spinsim.store import open_to_read
+
+    with open_to_read(path) as file:
+        return Outcome(file["best/energy"][...], file["measurements/energy"][-1])
+
+
+def report(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:
     """The main numbers, a line each."""
-    lowest = float(result.best_energy.min())
-    hits = int((result.best_energy == lowest).sum())
+    lowest = float(best_energy.min())
+    hits = int((best_energy == lowest).sum())
     lines = [
-        f"Lowest energy  {lowest:.10g}  ({lowest / result.model.sites:.6f} per site), "
-        f"met by {hits} of {result.best_energy.size} replicas"
+        f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), met by {hits} of {best_energy.size} replicas"
     ]
-    if result.model.maxcut_weight is not None:
-        lines.append(f"Best cut       {result.cut:.10g}")
-    if result.model.offset:
-        lines.append(f"With offset    {lowest + result.model.offset:.10g}")
+    if model.maxcut_weight is not None:
+        lines.append(f"Best cut       {float(model.cut(lowest)):.10g}")
+    if model.offset:
+        lines.append(f"With offset    {lowest + model.offset:.10g}")
     return lines
 
 
-def summary(result: AnnealResult, plan: AnnealPlan, rate: float) -> dict[str, Any]:
+def summary(plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64]) -> dict[str, Any]:
     """The same numbers for ``--json``."""
-    lowest = float(result.best_energy.min())
+    model, lowest = plan.model, float(best_energy.min())
     numbers: dict[str, Any] = {
         "job": "anneal",
         "file": str(plan.path),
         "config_sha256": plan.attributes["config_sha256"],
-        "model": result.model.name,
-        "sites": result.model.sites,
+        "model": model.name,
+        "sites": model.sites,
         "lowest_energy": lowest,
-        "lowest_energy_per_site": lowest / result.model.sites,
-        "final_energy_per_site": float(result.energy[-1].mean()) / result.model.sites,
-        "updates_per_ns": rate,
+        "lowest_energy_per_site": lowest / model.sites,
+        "last_energy_per_site": float(last_energy.mean()) / model.sites,
     }
-    if result.model.maxcut_weight is not None:
-        numbers["cut"] = result.cut
-    if result.model.offset:
-        numbers["lowest_energy_with_offset"] = lowest + result.model.offset
+    if model.maxcut_weight is not None:
+        numbers["cut"] = float(model.cut(lowest))
+    if model.offset:
+        numbers["lowest_energy_with_offset"] = lowest + model.offset
     return numbers

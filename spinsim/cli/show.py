@@ -34,7 +34,7 @@ def show(
     typer.echo(f"Identity   {attributes['config_sha256']}")
     if not len(result.temperature):
         return
-    for line in report(result):
+    for line in report(model, result.best_energy):
         typer.echo(line)
     table = thermodynamics(result)
     typer.echo("       T        E/N      error        C/N      error      <|m|>      error")

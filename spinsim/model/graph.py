@@ -28,6 +28,8 @@ class Graph:
     def __post_init__(self) -> None:
         if self.sites < 1:
             raise InputError(f"a graph of {self.sites} sites has nothing to simulate: give at least one site")
+        if self.sites >= 2**31:
+            raise InputError(f"a graph of {self.sites} sites exceeds the limit of 2^31 - 1: split it in parts")
         if self.edges.ndim != 2 or self.edges.shape[1] != 2:
             raise InputError(f"edges have shape {self.edges.shape}: give an array of shape (bonds, 2)")
         if self.lattice is None and len(self.edges):

@@ -7,6 +7,7 @@ the nearest one; the quantum is at least 2^52 times smaller than the sum of all 
 
 from __future__ import annotations
 
+import hashlib
 from functools import cached_property
 
 import numpy as np
@@ -128,6 +129,12 @@ class Ising:
         if self.bonds:
             squares += 2 * self.bonds / self.sites * float(np.mean(_distinct(self.couplings) ** 2))
         return float(np.sqrt(squares))
+
+    def content_sha256(self) -> str:
+        """Identity of the model: SHA-256 of its bonds, couplings and fields."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.graph.edges).tobytes())
+        digest.update(_distinct(self.couplings).tobytes() + _distinct(self.fields).tobytes())
+        return digest.hexdigest()
 
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.
