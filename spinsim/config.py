@@ -36,7 +36,7 @@ class ModelConfig:
 
     instance: str | None = None
     lattice: str = "square"
-    size: str = "64"
+    size: str = "32"
     boundary: str = "periodic"
     couplings: str = "ferromagnet"
     bond_fraction: float = 0.5
@@ -83,7 +83,7 @@ class AnnealConfig:
     t_start: float | None = None
     t_stop: float | None = None
     steps: int = 100
-    sweeps: int = 10
+    sweeps: int = 100
     schedule: Schedule = "geometric"
     zero_acceptance: float = ZERO_ACCEPTANCE
 

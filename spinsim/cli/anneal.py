@@ -23,7 +23,7 @@ def anneal(
         str | None, typer.Argument(help="Graph file: rudy / G-set / Biq Mac MaxCut, COO or qbsolv QUBO / Ising.")
     ] = None,
     lattice: Annotated[str | None, Flag(help="chain, square or cubic.  [square]")] = None,
-    size: Annotated[str | None, Flag(help="Side lengths: 16 or 32x32x8.  [64]")] = None,
+    size: Annotated[str | None, Flag(help="Side lengths: 16 or 32x32x8.  [32]")] = None,
     boundary: Annotated[str | None, Flag(help="periodic or open.  [periodic]")] = None,
     couplings: Annotated[
         str | None, Flag(help="ferromagnet, antiferromagnet, pm-j or gaussian.  [ferromagnet]")
@@ -38,7 +38,7 @@ def anneal(
     ] = None,
     t_stop: Annotated[float | None, Flag(help="Last temperature.  [0.05 x the same]")] = None,
     steps: Annotated[int | None, Flag(help="Number of temperatures.  [100]")] = None,
-    sweeps: Annotated[int | None, Flag(help="Sweeps at each temperature.  [10]")] = None,
+    sweeps: Annotated[int | None, Flag(help="Sweeps at each temperature.  [100]")] = None,
     schedule: Annotated[str | None, Flag(help="linear or geometric.  [geometric]")] = None,
     zero_acceptance: Annotated[
         float | None, Flag(help="Acceptance of flips that cost nothing.  [1 - 2^-6]")

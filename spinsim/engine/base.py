@@ -71,6 +71,10 @@ class Engine(Protocol):
     packing: Packing
     colours: int
 
+    @property
+    def tasks(self) -> int:
+        """Parts that run side by side."""
+
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
 

@@ -71,6 +71,11 @@ class GeneralEngine:
         chunks = range(0, self.replicas, self._chunk)
         self._threads.run(partial(task, s, first) for s in range(self.model.samples) for first in chunks)
 
+    @property
+    def tasks(self) -> int:
+        """Chunks of replicas over all samples."""
+        return sum(len(chunks) for chunks in self._chunks)
+
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         betas = np.broadcast_to(np.asarray(beta, np.float64), self.replicas)

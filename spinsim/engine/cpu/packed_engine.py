@@ -54,6 +54,11 @@ class PackedEngine:
         d = self.dynamics
         fill_start(self.state[sample, block], self._lanes[block], d.start, d.seed, counter, d.rng_rounds)
 
+    @property
+    def tasks(self) -> int:
+        """Blocks of 128 replicas over all samples."""
+        return self.state.shape[0] * self.state.shape[1]
+
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         betas = np.broadcast_to(np.asarray(beta, np.float64) * self.model.quantum, self.replicas)

@@ -1,0 +1,47 @@
+"""Exact averages by enumeration, and the table that a failing statistical test prints."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.model.ising import Ising
+
+
+class Exact(NamedTuple):
+    """Thermal averages per site of one sample."""
+
+    energy: float
+    magnetization_squared: float
+
+
+def enumerate_states(model: Ising, temperature: float, sample: int = 0) -> Exact:
+    """Averages over all 2^N states of a sample, N at most 20."""
+    states = np.arange(2**model.sites)
+    spins = (2 * (states >> np.arange(model.sites)[:, None] & 1) - 1).astype(np.int8)
+    one = Ising(model.graph, model.couplings[sample % len(model.couplings)], model.fields[sample % len(model.fields)])
+    energy = one.energy(spins[None])[0]
+    weight = np.exp(-(energy - energy.min()) / temperature)
+    weight /= weight.sum()
+    m = spins.sum(axis=0, dtype=np.int64) / model.sites
+    return Exact(float(weight @ energy) / model.sites, float(weight @ m**2))
+
+
+def assert_agree(rows: list[tuple[str, float, float, float]], limit: float = 4.0, largest_error: float = np.inf) -> None:
+    """Compare (name, measured, error, exact) rows: every |z| at most ``limit``; a failure prints the table."""
+    table = [f"{'quantity':40}{'measured':>14}{'error':>12}{'exact':>14}{'z':>8}"]
+    scores = []
+    for name, value, error, exact in rows:
+        scores.append((value - exact) / error)
+        table.append(f"{name:40}{value:14.8f}{error:12.2e}{exact:14.8f}{scores[-1]:8.2f}")
+    good = np.all(np.abs(scores) <= limit) and all(error < largest_error for _, _, error, _ in rows)
+    if not good:
+        raise AssertionError("\n".join(["", *table]))
+
+
+def replica_mean(values: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and standard error of a series (steps, replicas) from the replicas' independent time averages."""
+    averages = values.mean(axis=0)
+    return float(averages.mean()), float(averages.std(ddof=1) / np.sqrt(len(averages)))

@@ -1,0 +1,102 @@
+"""Equilibrium averages at constant temperature against exact values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exact import assert_agree, enumerate_states, replica_mean
+
+import spinsim as ss
+
+T_C = 2 / np.log(1 + np.sqrt(2))
+
+# Kaufman's finite tori, -e per site, and periodic chains at T = 1
+TORUS = {
+    (4, 2.0): 1.75538028879,
+    (4, T_C): 1.56562378764,
+    (4, 2.5): 1.37911648226,
+    (8, 2.0): 1.74568317029,
+    (8, T_C): 1.49158910744,
+    (8, 2.5): 1.22232064325,
+}
+CHAIN = {8: 0.8176628754, 16: 0.7685692242}
+
+
+def series(model: ss.Ising, temperature: float, steps: int, start: str = "random", seed: int = 1, sweeps: int = 5):
+    """Energy and squared magnetisation per site (steps, samples, 64 replicas) after dropping the first fifth."""
+    result = ss.anneal(model, np.full(steps, temperature), sweeps=sweeps, replicas=64, seed=seed, start=start)
+    kept = slice(steps // 5, None)
+    return result.energy[kept] / model.sites, (result.magnetization[kept] / model.sites) ** 2
+
+
+@pytest.mark.parametrize("start", ["random", "up"])
+def test_square_ferromagnet(start: str) -> None:
+    rows = []
+    for (side, temperature), exact in TORUS.items():
+        energy, _ = series(ss.Ising(ss.square(side)), temperature, 8000, start)
+        rows.append((f"L = {side}, T = {temperature:.4f}, {start}", *replica_mean(energy[:, 0]), -exact))
+    assert_agree(rows, largest_error=1e-3)
+
+
+@pytest.mark.parametrize("start", ["random", "up"])
+def test_periodic_chain(start: str) -> None:
+    rows = []
+    for length, exact in CHAIN.items():
+        energy, _ = series(ss.Ising(ss.chain(length)), 1.0, 30_000, start)
+        rows.append((f"chain of {length}, {start}", *replica_mean(energy[:, 0]), -exact))
+    assert_agree(rows, largest_error=1e-3)
+
+
+MODELS = {
+    "pm-j 4x4": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, seed=11),
+    "pm-j 4x4 with field": lambda: ss.EdwardsAnderson(ss.square(4), seed=11, field=0.35),
+    "Gaussian 4x4 with field": lambda: ss.EdwardsAnderson(
+        ss.square(4), samples=2, seed=12, couplings="gaussian", field=0.4
+    ),
+    "odd 3x5": lambda: ss.Ising(ss.square(3, 5)),
+    "odd 3x3 antiferromagnet": lambda: ss.Ising(ss.square(3), -1.0),
+    "open 4x4": lambda: ss.Ising(ss.square(4, periodic=False)),
+    "open odd 3x5 pm-j": lambda: ss.EdwardsAnderson(ss.square(3, 5, periodic=False), seed=13),
+    "cubic 2x2x4": lambda: ss.Ising(ss.cubic(2, 2, 4)),
+    "cubic 3x2x2 open Gaussian": lambda: ss.EdwardsAnderson(
+        ss.cubic(3, 2, 2, periodic=False), seed=14, couplings="gaussian"
+    ),
+    "chain of 7": lambda: ss.Ising(ss.chain(7)),
+    "site fields": lambda: ss.Ising(ss.square(4, 3), 1.0, np.linspace(-1, 1, 12)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_against_enumeration(name: str) -> None:
+    model = MODELS[name]()
+    rows = []
+    for temperature in (1.2, 2.4):
+        energy, squared = series(model, temperature, 6000)
+        for sample in range(model.samples):
+            exact = enumerate_states(model, temperature, sample)
+            where = f"{name}, T = {temperature}, sample {sample}"
+            rows.append((f"{where}: e", *replica_mean(energy[:, sample]), exact.energy))
+            rows.append((f"{where}: m^2", *replica_mean(squared[:, sample]), exact.magnetization_squared))
+    assert_agree(rows)
+
+
+def test_a_zero_acceptance_of_one_is_reducible() -> None:
+    """Why the zero-cost rule exists: without it a chain of 8 sites from random starts misses the exact energy."""
+    result = ss.anneal(ss.Ising(ss.chain(8)), np.ones(3000), sweeps=5, replicas=512, zero_acceptance=1.0)
+    mean, error = replica_mean(result.energy[1000:, 0] / 8)
+    if abs(mean + CHAIN[8]) < 10 * error:
+        raise AssertionError(f"energy {mean} +- {error} should miss {-CHAIN[8]}")
+
+
+@pytest.mark.slow
+def test_infinite_lattice_below_and_above_the_transition() -> None:
+    """L = 256: Onsager's energy and Yang's magnetisation at T = 2, the energy at T = 2.5."""
+    rows = []
+    for temperature, energy_exact, magnetization in ((2.0, 1.74556457531, 0.911319378), (2.5, 1.10607920375, None)):
+        model = ss.Ising(ss.square(256))
+        result = ss.anneal(model, np.full(60, temperature), sweeps=50, replicas=128, seed=3, start="up")
+        rows.append((f"e at {temperature}", *replica_mean(result.energy[20:, 0] / model.sites), -energy_exact))
+        if magnetization:
+            m = np.abs(result.magnetization[20:, 0]) / model.sites
+            rows.append((f"|m| at {temperature}", *replica_mean(m), magnetization))
+    assert_agree(rows)
