@@ -15,10 +15,11 @@ import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from spinsim.analysis import onsager
 from spinsim.analysis.thermodynamics import thermodynamics
@@ -62,6 +63,7 @@ _STYLE: Final[dict[str, Any]] = {
     "pdf.fonttype": 42,
 }
 _FEWEST_FOR_SLOPE: Final = 10  # temperatures
+_THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
 _PAPER: Final[list[str | dict[str, Any]]] = ["default", _STYLE]  # a user's matplotlibrc changes nothing
 
 
@@ -85,6 +87,8 @@ def thermodynamics_figure(result: AnnealResult) -> Figure:
     with matplotlib.style.context(_PAPER):
         figure = Figure(figsize=(_WIDTH, 4.6), layout="constrained")
         top, middle, bottom = figure.subplots(3, sharex=True)
+        if constant:
+            bottom.set_xlim(-0.5, len(x) - 0.5)
         _draw_series(top, x, energy, table.energy_error / unit, _size_label(result))
         ceiling = np.inf if constant else _heat_ceiling(temperature, energy)
         _draw_heat(middle, x, table.specific_heat, table.specific_heat_error, ceiling)
@@ -99,7 +103,6 @@ def thermodynamics_figure(result: AnnealResult) -> Figure:
         bottom.set_ylabel(r"magnetisation $\langle|m|\rangle$")
         if constant:
             bottom.set_xlabel(rf"step number, all at $T = {temperature[0]:.6g}\,|J|/k_\mathrm{{B}}$")
-            bottom.set_xlim(-0.5, len(x) - 0.5)
             _tick_integers(bottom.xaxis)
         else:
             bottom.set_xlabel(r"temperature $T$ ($|J|/k_\mathrm{B}$)")
@@ -186,7 +189,7 @@ def _size_label(result: AnnealResult) -> str:
     """Such as "8 x 8 x 8, 4 samples of 128 replicas"."""
     _, samples, replicas = result.energy.shape
     lattice = result.model.lattice
-    size = f"${_sides(lattice)}$" if lattice and lattice.dimension > 1 else f"{result.model.sites} sites"
+    size = f"${_sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {result.model.sites}$"
     copies = f"{replicas} replica" + "s" * (replicas > 1)
     return f"{size}, {samples} samples of {copies}" if samples > 1 else f"{size}, {copies}"
 
@@ -245,26 +248,23 @@ def _draw_legend(figure: Figure, *axes: Axes) -> None:
 
 
 def _draw_exact(ax: Axes, temperature: Array, exact: Callable[[Array], Array]) -> None:
-    """The infinite lattice over the range of the data, in a panel that has any."""
+    """The infinite lattice over the range of the data, in a panel that has any; at one temperature a level line."""
+    if not ax.containers:
+        return
     style: dict[str, Any] = {"color": _GREY, "linewidth": 0.8, "zorder": 1, "label": r"exact, $L = \infty$"}
     low, high = temperature.min(), temperature.max()
     # m falls like (T_c - T)^(1/8): its foot needs points much closer to T_c than an even grid has
     near = np.geomspace(1e-9, 0.1, 100)
-    above = onsager.CRITICAL_TEMPERATURE + near
-    below = onsager.CRITICAL_TEMPERATURE - near
-    grid = np.sort(np.concatenate([np.linspace(low, high, 500), below, above]))
-    values = exact(grid[(grid >= low) & (grid <= high)])
-    if not ax.containers:
-        return
-    if low < high:
-        ax.plot(grid[(grid >= low) & (grid <= high)], values, **style)
-    elif np.isfinite(values[0]):
-        ax.axhline(float(values[0]), **style)
+    critical = onsager.CRITICAL_TEMPERATURE
+    grid = np.unique(np.concatenate([np.linspace(low, high, 500), critical - near, critical + near]))
+    grid = grid[(grid >= low) & (grid <= high)]
+    x = ax.get_xlim() if low == high else grid
+    ax.plot(x, np.broadcast_to(exact(grid), len(x)), **style)
 
 
 def _tick_integers(axis: Axis) -> None:
     """Ticks at whole numbers only, for sites and steps: there is nothing between two."""
-    axis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
     axis.set_minor_locator(NullLocator())
 
 
@@ -272,12 +272,10 @@ def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8]) -> Figure:
     """The sites with z = 0 as squares, x to the right and y upwards."""
     width, height, *_ = (*lattice.shape, 1)
     chain = lattice.dimension == 1
-    inches = 1.2 if chain else min(max(1.6, 0.8 + 2.8 * height / width), 7.0)
-    figure = Figure(figsize=(_WIDTH, inches), layout="constrained")
+    inches = 1.2 if chain else min(max(1.6, 1.05 + 2.8 * height / width), 7.0)
+    figure = Figure(figsize=(_WIDTH, inches), layout="compressed")
     ax = figure.subplots()
-    # outward and major ticks only: inward ones would cover sites, and there is nothing between two sites
-    ax.tick_params(which="both", direction="out", top=False, right=False)
-    ax.minorticks_off()
+    ax.tick_params(direction="out", top=False, right=False)  # inward ticks would cover sites
     ax.imshow(
         spins[: width * height].reshape(height, width),
         cmap=ListedColormap([_BLUE, _ORANGE]),
@@ -287,13 +285,14 @@ def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8]) -> Figure:
         origin="lower",
         aspect="auto" if chain else "equal",
     )
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlabel("$x$ (lattice units)")
-    if chain:
+    _tick_integers(ax.xaxis)
+    _tick_integers(ax.yaxis)
+    if chain or _THIN * height < width:
         ax.set_yticks([])
-    else:
-        ax.set_ylabel("$y$ (lattice units)")
+    if _THIN * width < height:
+        ax.set_xticks([])
+    ax.set_xlabel("$x$ (lattice units)")
+    ax.set_ylabel("" if chain else "$y$ (lattice units)")
     patches = [Patch(fc=_ORANGE, label="$s = +1$"), Patch(fc=_BLUE, label="$s = -1$")]
     figure.legend(handles=patches, loc="outside lower center", ncols=2, handlelength=1, handleheight=1)
     return figure

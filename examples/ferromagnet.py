@@ -1,0 +1,42 @@
+"""The two-dimensional ferromagnet through its transition, against Onsager's exact solution.
+
+    python examples/ferromagnet.py            about ten seconds
+    python examples/ferromagnet.py --short    the form that the tests run
+
+What to learn here: a model, a list of temperatures, one call, and error bars from independent replicas.
+"""
+
+import sys
+
+import numpy as np
+
+import spinsim as ss
+from spinsim.analysis.onsager import CRITICAL_TEMPERATURE, energy, magnetization
+
+short = "--short" in sys.argv
+side, sweeps, replicas = (16, 50, 32) if short else (64, 400, 128)
+
+# Cool slowly through T_c = 2.269 so that every temperature starts from equilibrium at the one before.
+temperatures = np.linspace(3.4, 1.4, 21)
+
+# Every replica is a lattice of its own with its own random numbers; all start from random spins.
+model = ss.Ising(ss.square(side))
+result = ss.anneal(model, temperatures, sweeps=sweeps, replicas=replicas, seed=1)
+
+# Measurements have the axes (step, sample, replica); a ferromagnet has a single sample.
+e = result.energy[:, 0] / model.sites
+m = np.abs(result.magnetization[:, 0]) / model.sites
+
+exact_e, exact_m = energy(temperatures), magnetization(temperatures)
+
+print(f"{side} x {side} ferromagnet, T_c = {CRITICAL_TEMPERATURE:.4f}")
+print("      T    energy per site     Onsager       <|m|>            Yang")
+for k, t in enumerate(temperatures):
+    # Replicas are independent, so the error of a mean is the scatter over sqrt(replicas).
+    error_e, error_m = (x[k].std(ddof=1) / np.sqrt(replicas) for x in (e, m))
+    print(
+        f"{t:7.3f}  {e[k].mean():8.4f} +- {error_e:.4f}  {exact_e[k]:8.4f}  "
+        f"{m[k].mean():7.4f} +- {error_m:.4f}  {exact_m[k]:7.4f}"
+    )
+
+# Far from T_c a finite lattice agrees with the infinite one; near T_c it cannot, which is finite-size scaling.

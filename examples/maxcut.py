@@ -1,0 +1,35 @@
+"""A MaxCut instance of the G-set: G11, whose best known cut is 564.
+
+    python examples/maxcut.py            about a second
+    python examples/maxcut.py --short    the form that the tests run
+
+What to learn here: reading an instance file, temperatures in the instance's own units, cuts and partitions. The same
+from the shell: spinsim anneal examples/data/G11.txt
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import spinsim as ss
+
+short = "--short" in sys.argv
+sweeps = 5 if short else 100
+
+# A weight w between two sites becomes a coupling J = -w: an edge is cut where the spins differ.
+model = ss.read_instance(Path(__file__).parent / "data" / "G11.txt")
+
+# Temperatures are in the units of the weights; the root mean square local field sets their scale.
+scale = model.energy_scale
+result = ss.anneal(model, np.geomspace(1.5 * scale, 0.05 * scale, 100), sweeps=sweeps, replicas=128, seed=1)
+
+print(f"{model.name}: {model.sites} sites, {model.bonds} edges")
+print(f"best cut {result.cut:.0f} (best known: 564)")
+
+# The partition is the sign of each spin. Cutting the edges between the two sides gives the weight again.
+side = result.best_spins[0]
+i, j = model.graph.edges.T
+weight = -model.couplings[0]
+print(f"sides of {int((side > 0).sum())} and {int((side < 0).sum())} sites; "
+      f"weight of the edges between them {weight[side[i] != side[j]].sum():.0f}")

@@ -1,0 +1,62 @@
+"""Imports go one way: from the top of this list to its bottom."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import spinsim
+
+ROOT = Path(spinsim.__file__).parent
+LAYERS = [
+    ["cli", "__main__"],
+    ["benchmark"],
+    ["run"],
+    ["config"],
+    ["analysis"],
+    ["result"],
+    ["sampling"],
+    ["store"],
+    ["measure"],
+    ["engine"],
+    ["model"],
+    ["rng", "packing", "acceptance"],
+    ["memory"],
+    ["errors"],
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+
+def imported_parts(path: Path) -> set[str]:
+    """First names below ``spinsim`` that a file imports, anywhere in it."""
+    parts = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "spinsim":
+            below = node.module.split(".")[1:]
+            parts |= {below[0]} if below else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            parts |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("spinsim.")}
+    return parts & set(RANK)
+
+
+def test_imports_go_one_way() -> None:
+    wrong = []
+    for path in ROOT.rglob("*.py"):
+        part = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        if part == "__init__":
+            continue  # lazy names only
+        wrong += [f"{path.relative_to(ROOT)} imports {p}" for p in imported_parts(path) if RANK[p] < RANK[part]]
+    assert not wrong
+
+
+def test_every_module_has_a_layer() -> None:
+    names = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert names - {"__init__", "__pycache__", "py.typed"} == set(RANK)
+
+
+def test_help_does_not_import_what_is_slow() -> None:
+    code = "import sys, spinsim.cli; print([m for m in ('numba', 'numpy', 'scipy', 'h5py', 'matplotlib') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,70 @@
+"""The packed layout and the acceptance thresholds."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spinsim import packing
+from spinsim.acceptance import LARGEST_EXPONENT, acceptance, exp_reduced
+from spinsim.engine.tables import FIXED_PLANES, Classes, build_tables
+
+
+@given(st.integers(1, 3), st.integers(1, 5), st.integers(1, 300), st.integers(0, 2**32))
+def test_pack_and_unpack(samples: int, sites: int, replicas: int, seed: int) -> None:
+    spins = np.random.default_rng(seed).choice(np.array([-1, 1], np.int8), (samples, sites, replicas))
+    words = packing.pack(spins)
+    np.testing.assert_array_equal(packing.unpack(words, replicas), spins)
+    r = replicas - 1
+    np.testing.assert_array_equal(packing.unpack_replica(words[0], r), spins[0, :, r])
+    assert not np.any(words & ~packing.lane_masks(replicas)[None, :, None, :])
+
+
+def test_the_layout_statement() -> None:
+    spins = -np.ones((1, 1, 200), np.int8)
+    spins[0, 0, 128 + 64 + 5] = 1
+    words = packing.pack(spins)
+    assert words[0, 1, 0, 1] == 1 << 5
+    assert words.sum() == 1 << 5
+
+
+@given(st.floats(-LARGEST_EXPONENT, 0))
+def test_exp_is_good_to_a_rounding(y: float) -> None:
+    mantissa, power = exp_reduced(np.float64(y))
+    with mpmath.workprec(120):
+        exact = mpmath.exp(mpmath.mpf(y))
+        assert abs(mpmath.mpf(float(np.ldexp(mantissa, int(power)))) / exact - 1) < 2.0**-52
+
+
+@given(st.integers(-50, 50), st.floats(0, 3))
+def test_thresholds(cost: int, beta: float) -> None:
+    always, threshold = acceptance(np.array(cost), beta, 63 / 64)
+    if cost == 0:
+        assert (bool(always), int(threshold)) == (False, 63 * 2**58)
+    elif cost < 0 or beta * cost < 1e-17:
+        assert always
+    else:
+        with mpmath.workprec(120):
+            exact = mpmath.exp(-mpmath.mpf(beta) * cost) * 2**64
+            rounding = exact * (1 + beta * cost) * 2.0**-52  # of the exponent and of exp
+            assert abs(int(threshold) - exact) <= rounding + 1
+
+
+@given(
+    st.integers(1, 31),
+    st.integers(0, 3).map(lambda h: h * 7),
+    st.lists(st.floats(0, 2), min_size=1, max_size=150).map(np.array),
+)
+def test_tables_hold_the_acceptance_of_every_class(degree: int, field: int, beta: np.ndarray) -> None:
+    classes = Classes.of(degree, 3, field)
+    tables = build_tables(classes, beta, 63 / 64)
+    block, lane = divmod(len(beta) - 1, packing.LANES)
+    half, bit = divmod(lane, 64)
+    costs = classes.costs()
+    for parity, c in ((0, 0), (1, costs.shape[1] - 1), (0, costs.shape[1] // 2)):
+        always, threshold = acceptance(costs[parity, c], beta[-1], 63 / 64)
+        assert (int(tables.always[block, parity, c, half]) >> bit & 1) == int(always)
+        top = sum((int(tables.planes[block, parity, p, c, half]) >> bit & 1) << (63 - p) for p in range(FIXED_PLANES))
+        assert top | int(tables.thresholds[block, parity, c, lane]) >> FIXED_PLANES == int(threshold)
