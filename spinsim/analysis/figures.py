@@ -82,30 +82,19 @@ def thermodynamics_figure(result: AnnealResult) -> Figure:
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")
     table, unit = thermodynamics(result), _coupling_unit(result.model)
     temperature, energy = table.temperature / unit, table.energy / unit
-    constant = bool(np.all(temperature == temperature[0]))
-    x = np.arange(len(temperature), dtype=np.float64) if constant else temperature
+    x = np.arange(len(temperature), dtype=np.float64) if _is_constant(temperature) else temperature
     with matplotlib.style.context(_PAPER):
         figure = Figure(figsize=(_WIDTH, 4.6), layout="constrained")
         top, middle, bottom = figure.subplots(3, sharex=True)
-        if constant:
-            bottom.set_xlim(-0.5, len(x) - 0.5)
+        _label_axes(top, middle, bottom, temperature)
         _draw_series(top, x, energy, table.energy_error / unit, _size_label(result))
-        ceiling = np.inf if constant else _heat_ceiling(temperature, energy)
-        _draw_heat(middle, x, table.specific_heat, table.specific_heat_error, ceiling)
+        _draw_heat(middle, x, table.specific_heat, table.specific_heat_error, _heat_ceiling(temperature, energy))
         _draw_series(bottom, x, table.magnetization, table.magnetization_error)
         if _is_onsager(result.model):
             _draw_exact(top, temperature, onsager.energy)
             _draw_exact(middle, temperature, onsager.specific_heat)
             _draw_exact(bottom, temperature, onsager.magnetization)
         _show_zero(bottom)
-        top.set_ylabel("energy $E/(N|J|)$")
-        middle.set_ylabel(r"specific heat $C/(Nk_\mathrm{B})$")
-        bottom.set_ylabel(r"magnetisation $\langle|m|\rangle$")
-        if constant:
-            bottom.set_xlabel(rf"step number, all at $T = {temperature[0]:.6g}\,|J|/k_\mathrm{{B}}$")
-            _tick_integers(bottom.xaxis)
-        else:
-            bottom.set_xlabel(r"temperature $T$ ($|J|/k_\mathrm{B}$)")
         figure.align_ylabels()
         _draw_legend(figure, top, middle)
     return figure
@@ -135,6 +124,7 @@ def configuration_figure(result: AnnealResult, sample: int = 0) -> Figure:
     with matplotlib.style.context(_PAPER):
         figure = _draw_spins(lattice, result.best_spins[sample])
         figure.axes[0].set_title(f"{', '.join(place)}\n{title}" if place else title)
+        figure.draw_without_rendering()  # one pass of the layout misjudges axes of fixed aspect; saving is the second
     return figure
 
 
@@ -151,7 +141,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     """
     kind = path.suffix[1:].lower()
     if kind not in FORMATS:
-        raise InputError(f"{path} has no suffix that names a figure: use .{' or .'.join(FORMATS)}")
+        raise InputError(f"{path} is not a figure that spinsim can write: its suffix must be .{' or .'.join(FORMATS)}")
     picture = io.BytesIO()
     with matplotlib.style.context(_PAPER):
         # a date or a version in the metadata would make equal figures differ
@@ -166,6 +156,10 @@ def save_figure(figure: Figure, path: Path) -> None:
 def _coupling_unit(model: Ising) -> float:
     """|J| where all bonds share one, else 1."""
     return model.magnitude * model.quantum if model.magnitude else 1.0
+
+
+def _is_constant(temperature: Array) -> bool:
+    return bool(np.all(temperature == temperature[0]))
 
 
 def _is_onsager(model: Ising) -> bool:
@@ -194,6 +188,18 @@ def _size_label(result: AnnealResult) -> str:
     return f"{size}, {samples} samples of {copies}" if samples > 1 else f"{size}, {copies}"
 
 
+def _label_axes(top: Axes, middle: Axes, bottom: Axes, temperature: Array) -> None:
+    top.set_ylabel("energy $E/(N|J|)$")
+    middle.set_ylabel(r"specific heat $C/(Nk_\mathrm{B})$")
+    bottom.set_ylabel(r"magnetisation $\langle|m|\rangle$")
+    bottom.set_xlabel(r"temperature $T$ ($|J|/k_\mathrm{B}$)")
+    if _is_constant(temperature):
+        margin = max(0.5, len(temperature) / 30)
+        bottom.set_xlim(-margin, len(temperature) - 1 + margin)
+        bottom.set_xlabel(rf"step number, all at $T = {temperature[0]:.6g}\,|J|/k_\mathrm{{B}}$")
+        _tick_integers(bottom.xaxis)
+
+
 def _draw_series(ax: Axes, x: Array, mean: Array, error: Array, label: str | None = None) -> None:
     """Points with error bars, or a word where there are none to draw."""
     if np.isnan(mean).all():
@@ -207,7 +213,7 @@ def _draw_series(ax: Axes, x: Array, mean: Array, error: Array, label: str | Non
 
 def _heat_ceiling(temperature: Array, energy: Array) -> float:
     """Twice the largest dE/dT over thirtieths of the range, in k_B: in equilibrium dE/dT is the specific heat."""
-    if len(temperature) < _FEWEST_FOR_SLOPE:
+    if len(temperature) < _FEWEST_FOR_SLOPE or _is_constant(temperature):
         return np.inf
     order = np.argsort(temperature, kind="stable")
     grid, step = np.linspace(temperature.min(), temperature.max(), 31, retstep=True)
@@ -216,22 +222,13 @@ def _heat_ceiling(temperature: Array, energy: Array) -> float:
 
 
 def _draw_heat(ax: Axes, x: Array, heat: Array, error: Array, ceiling: float) -> None:
-    """Points up to the ceiling, and a mark above the frame for each that is beyond it."""
-    beyond = heat > ceiling
+    """Points up to the ceiling, and a mark above the frame for each beyond it; all points where none is below it."""
+    beyond = (heat > ceiling) & bool((heat <= ceiling).any())
     _draw_series(ax, x, np.where(beyond, np.nan, heat), error)
     _show_zero(ax)
     if beyond.any():
-        place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False}
-        ax.plot(
-            x[beyond],
-            np.full(beyond.sum(), 1.04),
-            "^",
-            ms=2.5,
-            mec="none",
-            color=_VERMILION,
-            label="off scale",
-            **place,
-        )
+        place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False, "ms": 2.5, "mec": "none"}
+        ax.plot(x[beyond], np.full(beyond.sum(), 1.04), "^", color=_VERMILION, label="off scale", **place)
 
 
 def _show_zero(ax: Axes) -> None:
@@ -252,13 +249,13 @@ def _draw_exact(ax: Axes, temperature: Array, exact: Callable[[Array], Array]) -
     if not ax.containers:
         return
     style: dict[str, Any] = {"color": _GREY, "linewidth": 0.8, "zorder": 1, "label": r"exact, $L = \infty$"}
-    low, high = temperature.min(), temperature.max()
     # m falls like (T_c - T)^(1/8): its foot needs points much closer to T_c than an even grid has
     near = np.geomspace(1e-9, 0.1, 100)
     critical = onsager.CRITICAL_TEMPERATURE
+    low, high = temperature.min(), temperature.max()
     grid = np.unique(np.concatenate([np.linspace(low, high, 500), critical - near, critical + near]))
     grid = grid[(grid >= low) & (grid <= high)]
-    x = ax.get_xlim() if low == high else grid
+    x = ax.get_xlim() if _is_constant(temperature) else grid
     ax.plot(x, np.broadcast_to(exact(grid), len(x)), **style)
 
 

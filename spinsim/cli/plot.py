@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -24,9 +25,9 @@ def plot(
         raise InputError(f"figure {what!r} is unknown: choose all, thermodynamics or configuration")
     if out and what == "all":
         raise InputError(f"--out {out} names one figure: add --what thermodynamics or --what configuration")
-    if out and suffix and out.suffix[1:].lower() != suffix:
+    if out and suffix and out.suffix[1:].lower() != suffix.lower():
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")
-    if out and out.exists() and file.exists() and out.samefile(file):
+    if out and os.path.realpath(out) == os.path.realpath(file):
         raise InputError(f"--out {out} is the result file itself: choose another name")
     result = load(file)
     figures = {}
