@@ -35,7 +35,7 @@ def spinsim_job(model: ss.Ising, replicas: int) -> Callable[[int], float]:
 
 def dwave_job(fields: dict[int, float], couplings: dict[tuple[int, int], float]) -> Callable[[int], float]:
     """Simulated annealing by dwave-samplers."""
-    sampler = SimulatedAnnealingSampler()
+    sampler = SimulatedAnnealingSampler()  # type: ignore[no-untyped-call]
 
     def job(seed: int) -> float:
         found = sampler.sample_ising(

@@ -89,7 +89,11 @@ def anneal(
         },
     }
     plan = plan_anneal(build_config(read_toml(config) if config else {}, flags))
-    say = (lambda text: None) if quiet or as_json else typer.echo
+
+    def say(line: object) -> None:
+        if not (quiet or as_json):
+            typer.echo(line)
+
     say(describe(plan))
     with UpdateProgress(plan.updates, silent=quiet or as_json) as progress:
         try:

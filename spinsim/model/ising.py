@@ -93,7 +93,8 @@ class Ising:
         return self._in_quanta(self.fields, sample)
 
     def _in_quanta(self, rows: npt.NDArray[np.float64], sample: int) -> npt.NDArray[np.int64]:
-        return np.rint(rows[sample if len(rows) > 1 else 0] / self.quantum).astype(np.int64)
+        row: npt.NDArray[np.float64] = rows[sample if len(rows) > 1 else 0]
+        return np.rint(row / self.quantum).astype(np.int64)
 
     @cached_property
     def magnitude(self) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +68,7 @@ class Lattice:
         for axis, side in enumerate(self.shape):
             ends[..., axis, 0] = grid
             np.add(grid, stride, out=ends[..., axis, 1])
-            first, last = (self._slice(axis, at) for at in (0, side - 1))
-            ends[(*last, axis, 1)] = grid[first]
+            _along(ends[..., axis, 1], axis)[-1:] = _along(grid, axis)[:1]
             stride *= side
         ends = ends.reshape(-1, 2)
         present = self.present_bonds()
@@ -84,14 +83,8 @@ class Lattice:
             if side == 1:
                 present[..., axis] = False
             elif not self.periodic:
-                present[(*self._slice(axis, side - 1), axis)] = False
+                _along(present[..., axis], axis)[-1:] = False
         return present.reshape(-1)
-
-    def _slice(self, axis: int, at: int) -> tuple[slice, ...]:
-        """Index of the sites whose coordinate along ``axis`` is ``at``, in an array of shape (..., Ly, Lx)."""
-        index = [slice(None)] * self.dimension
-        index[self.dimension - 1 - axis] = slice(at, at + 1)
-        return tuple(index)
 
     def two_colours(self) -> npt.NDArray[np.int32] | None:
         """Checkerboard colours (sites,), or None where an odd periodic side makes the lattice not bipartite."""
@@ -103,6 +96,11 @@ class Lattice:
             parity = np.arange(side, dtype=np.int32) & 1
             colour ^= parity.reshape([-1 if a == self.dimension - 1 - axis else 1 for a in range(self.dimension)])
         return colour.reshape(-1)
+
+
+def _along(array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+    """A view of an array (..., Ly, Lx) with the lattice's ``axis`` in front."""
+    return np.moveaxis(array, array.ndim - 1 - axis, 0)
 
 
 def chain(length: int, periodic: bool = True) -> Lattice:

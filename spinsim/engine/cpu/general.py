@@ -105,7 +105,7 @@ def screen(  # type: ignore[no-untyped-def]
         p = p * x + SERIES[5]
         mantissa[r] = p * x + SERIES[5]
         power[r] = (np.int32(n) + BIAS_32) << MANTISSA_BITS_32
-    close = 0
+    close = np.int64(0)
     for r in range(local.size):
         half_cost = local[r] * spin[r]
         p = mantissa[r] * scaled[r]

@@ -210,7 +210,7 @@ def collect_flips(n, w, tail):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             w[FLIP + e] |= w[ACCEPT + e] & ~w[UNDECIDED + e]
-    words = 0
+    words = np.int64(0)
     for half in range(2):
         for q in range(n):
             tail[words] = half * BATCH + q
