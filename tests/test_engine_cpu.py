@@ -7,11 +7,12 @@ import oracle
 import pytest
 
 from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.cpu.packed_engine import PackedEngine
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice, chain, cubic, square
-from spinsim.packing import Packing
+from spinsim.packing import Packing, lane_masks
 
 
 def random_graph(sites: int, bonds: int, seed: int) -> Graph:
@@ -114,3 +115,39 @@ def test_options(couplings: str, options: dict[str, object]) -> None:
 @pytest.mark.parametrize("beta", [1e-9, 40.0])
 def test_extreme_temperatures(couplings: str, beta: float) -> None:
     run_both(EdwardsAnderson(square(4), couplings=couplings, seed=1), 128, beta, (6,))
+
+
+@pytest.mark.parametrize("field", [0.0, 0.5])
+def test_lanes_past_the_last_replica_stay_zero(field: float) -> None:
+    engine = PackedEngine(EdwardsAnderson(cubic(4), seed=1, field=field), 70, Dynamics())
+    engine.set_beta(0.5)
+    engine.sweep(20)
+    assert not np.any(engine.state & ~lane_masks(70)[None, :, None, :])
+
+
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_threads_and_other_replicas_change_nothing(couplings: str) -> None:
+    def energies(replicas: int, threads: int, samples: int = 2) -> np.ndarray:
+        model = EdwardsAnderson(cubic(4), samples=samples, couplings=couplings, seed=1)
+        engine = create_engine(model, replicas, Dynamics(seed=5), threads=threads)
+        engine.set_beta(0.8)
+        engine.sweep(30)
+        return engine.counts().energy
+
+    reference = energies(300, 1)
+    np.testing.assert_array_equal(energies(300, 4), reference)
+    np.testing.assert_array_equal(energies(100, 2, samples=1), reference[:1, :100])
+    assert len(np.unique(reference[0])) > 20  # every replica has a stream of its own
+
+
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_sweeps_add_up_and_seeds_differ(couplings: str) -> None:
+    def energies(seed: int, *parts: int) -> np.ndarray:
+        engine = create_engine(EdwardsAnderson(square(8), couplings=couplings, seed=1), 64, Dynamics(seed=seed))
+        engine.set_beta(0.8)
+        for count in parts:
+            engine.sweep(count)
+        return engine.counts().energy
+
+    np.testing.assert_array_equal(energies(1, 7, 13), energies(1, 20))
+    assert np.any(energies(1, 20) != energies(2, 20))

@@ -204,12 +204,13 @@ def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no
 
 
 @part
-def collect_flips(n, w, tail):  # type: ignore[no-untyped-def]
-    """Decided lanes into the flips; places of words with undecided lanes into ``tail``, their number returned."""
+def collect_flips(n, lanes, w, tail):  # type: ignore[no-untyped-def]
+    """Accepted lanes into the flips; places of words with undecided lanes into ``tail``, their number returned."""
     for half in range(2):
+        used = lanes[half]
         for q in range(n):
             e = half * BATCH + q
-            w[FLIP + e] |= w[ACCEPT + e] & ~w[UNDECIDED + e]
+            w[FLIP + e] |= w[ACCEPT + e] & used
     words = np.int64(0)
     for half in range(2):
         for q in range(n):
@@ -227,7 +228,7 @@ def finish_lanes(  # type: ignore[no-untyped-def]
     for t in range(words):
         e = tail[t]
         half = e // BATCH
-        left = w[UNDECIDED + e] & ~w[FLIP + e]
+        left = w[UNDECIDED + e]
         while left != ZERO:
             site[count] = np.uint64(sites[e - half * BATCH])
             lane[count] = np.uint64(e) << SIX | trailing_zeros(left)
@@ -301,7 +302,7 @@ def sweep_packed(  # type: ignore[no-untyped-def]
                 decide(n, always[parity], lanes, w)
                 prefixes(sites, block, low_sweep, k0, k1, w)
                 compare_planes(n, planes[parity], half_sweep, k0, k1, rounds, w)
-                words = collect_flips(n, w, tail)
+                words = collect_flips(n, lanes, w, tail)
                 finish_lanes(words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
                 scatter(state, sites, w)
             half_sweep += ONE

@@ -122,7 +122,7 @@ def sweep_packed_wide(  # type: ignore[no-untyped-def]
                         for q in range(n):
                             e = half * BATCH + q
                             compare(e, w[TREE + e], w[RANDOM + e], w)
-                words = collect_flips(n, w, tail)
+                words = collect_flips(n, lanes, w, tail)
                 finish_lanes(
                     words, class_bits, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
                 )
