@@ -137,7 +137,16 @@ def test_threads_and_other_replicas_change_nothing(couplings: str) -> None:
     reference = energies(300, 1)
     np.testing.assert_array_equal(energies(300, 4), reference)
     np.testing.assert_array_equal(energies(100, 2, samples=1), reference[:1, :100])
-    assert len(np.unique(reference[0])) > 20  # every replica has a stream of its own
+
+
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_every_replica_and_sample_has_a_stream_of_its_own(couplings: str) -> None:
+    model = Ising(square(8), np.tile(EdwardsAnderson(square(8), couplings=couplings).couplings, (2, 1)))
+    engine = create_engine(model, 260, Dynamics(start="up"))
+    engine.set_beta(0.1)
+    engine.sweep(5)
+    states = {engine.spins(sample, replica).tobytes() for sample in (0, 1) for replica in range(260)}
+    assert len(states) == 520
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
