@@ -31,5 +31,7 @@ print(f"best cut {result.cut:.0f} (best known: 564)")
 side = result.best_spins[0]
 i, j = model.graph.edges.T
 weight = -model.couplings[0]
-print(f"sides of {int((side > 0).sum())} and {int((side < 0).sum())} sites; "
-      f"weight of the edges between them {weight[side[i] != side[j]].sum():.0f}")
+print(
+    f"sides of {int((side > 0).sum())} and {int((side < 0).sum())} sites; "
+    f"weight of the edges between them {weight[side[i] != side[j]].sum():.0f}"
+)

@@ -1,0 +1,1 @@
+"""CUDA C++ sources, installed as the data package ``spinsim.kernels``."""

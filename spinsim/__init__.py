@@ -50,7 +50,7 @@ _HOME = {
     "square": "spinsim.model.lattice",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:

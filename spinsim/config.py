@@ -1,7 +1,7 @@
 """Configurations: frozen, validated, unknown keys refused; TOML in, JSON out.
 
-A configuration file has the tables ``[model]``, ``[anneal]`` and ``[run]``, whose keys are the command line's flags with
-underscores. The identity of a run is the SHA-256 of its canonical JSON, physics only: where and how it ran, and under
+A configuration file has the tables ``[model]``, ``[anneal]`` and ``[run]``, whose keys are the command line's flags
+with underscores. The identity of a run is the SHA-256 of its canonical JSON, physics only: where and how it ran, and under
 which path an instance lay, do not count.
 """
 
@@ -54,10 +54,13 @@ class ModelConfig:
         if not isfinite(self.field):
             raise InputError(f"field {self.field} is not finite: give a number such as 0.5")
         if self.couplings != "pm-j" and self.bond_fraction != 0.5:
-            raise InputError(f"bond_fraction {self.bond_fraction} has no effect on {self.couplings} couplings: leave it out")
+            raise InputError(
+                f"bond_fraction {self.bond_fraction} has no effect on {self.couplings} couplings: leave it out"
+            )
         if self.samples > 1 and self.couplings not in RANDOM_KINDS:
             raise InputError(
-                f"{self.samples} samples of a {self.couplings} are all equal: use replicas, or pm-j or gaussian couplings"
+                f"{self.samples} samples of a {self.couplings} are all equal: "
+                "use replicas, or pm-j or gaussian couplings"
             )
         self.shape()
 
@@ -204,7 +207,9 @@ def build_config(*layers: dict[str, dict[str, Any]]) -> Config:
     if merged["model"].get("instance") is not None:
         others = sorted(set(merged["model"]) - {"instance"})
         if others:
-            raise InputError(f"{others[0]} does not go with an instance file, which says everything: leave one of them out")
+            raise InputError(
+                f"{others[0]} does not go with an instance file, which says everything: leave one of them out"
+            )
     typed = {name: kind(**_typed(kind, merged[name])) for name, kind in TABLES.items()}
     return Config(**typed)
 
@@ -214,7 +219,8 @@ def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     result = {}
     for key, value in table.items():
-        allowed = [str if isinstance(t, str) else t for t in get_args(hints[key]) or (hints[key],) if t is not type(None)]
+        choices = get_args(hints[key]) or (hints[key],)
+        allowed = [str if isinstance(t, str) else t for t in choices if t is not type(None)]
         plain = value if not isinstance(value, bool) else None
         if float in allowed and isinstance(plain, int):
             plain = float(plain)

@@ -53,7 +53,7 @@ def pack(spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
 
 def unpack(words: npt.NDArray[np.uint64], replicas: int) -> npt.NDArray[np.int8]:
     """Replica-packed words (sample, block, site, 2) to ``spins`` (sample, site, replica)."""
-    samples, blocks, sites, _ = words.shape
+    samples, _, sites, _ = words.shape
     flat = np.ascontiguousarray(words.transpose(0, 2, 1, 3)).astype("<u8")
     bits = np.unpackbits(flat.view(np.uint8).reshape(samples, sites, -1), axis=-1, bitorder="little")
     return (2 * bits[..., :replicas].astype(np.int8) - 1).astype(np.int8)

@@ -10,8 +10,8 @@ The 64-bit seed is the key. The four 32-bit counter words are laid out once, her
 The plane stands in word 3 on purpose: two of Philox's rounds then do not depend on it, and a kernel that draws
 many planes of one group computes them once (``philox_prefix``).
 
-The functions are written with plain ``uint64`` operators, so that the same source serves NumPy arrays here and, compiled
-by Numba, the CPU engine. Values live in the low 32 bits; the high halves may hold rubbish until ``low32``.
+The functions are written with plain ``uint64`` operators, so that the same source serves NumPy arrays here and,
+compiled by Numba, the CPU engine. Values live in the low 32 bits; the high halves may hold rubbish until ``low32``.
 
 Source: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11 (2011).
 """

@@ -1,8 +1,8 @@
 """The HDF5 file of a run: schema ``spinsim/1``, created at once or not at all, appended row by row.
 
 A file is written complete with its model under a temporary name and then linked to its own, so it never exists half
-made and never replaces another. Rows are appended with plain h5py and flushed: a process killed at any instant leaves a
-file that opens. Datasets carry no time stamps, so equal runs make equal files but for the stamps in the root attributes.
+made and never replaces another. Rows are appended with plain h5py and flushed: a process killed at any instant leaves
+a file that opens. Datasets carry no time stamps: equal runs make equal files but for the stamps in the root attributes.
 """
 
 from __future__ import annotations
@@ -180,7 +180,13 @@ def _reason(error: OSError) -> str:
 
 def _write_model(group: h5py.Group, model: Ising) -> None:
     group.attrs.update(
-        {"name": model.name, "sites": model.sites, "quantum": model.quantum, "rounded": model.rounded, "offset": model.offset}
+        {
+            "name": model.name,
+            "sites": model.sites,
+            "quantum": model.quantum,
+            "rounded": model.rounded,
+            "offset": model.offset,
+        }
     )
     if model.maxcut_weight is not None:
         group.attrs["maxcut_weight"] = model.maxcut_weight
@@ -197,9 +203,7 @@ def _write_model(group: h5py.Group, model: Ising) -> None:
         _rows(group, "fields", model.fields, ("sample", "site"), "field h at each site")
 
 
-def _rows(
-    group: h5py.Group, name: str, rows: npt.NDArray[np.float64], scales: tuple[str, ...], long_name: str
-) -> None:
+def _rows(group: h5py.Group, name: str, rows: npt.NDArray[np.float64], scales: tuple[str, ...], long_name: str) -> None:
     """Rows by sample; one number for all is stored as the fill value, whatever the size."""
     shape = (len(group["sample"]), rows.shape[1])
     if rows.size and rows.strides[-1] == 0:
@@ -277,7 +281,8 @@ def open_to_read(path: Path) -> Iterator[h5py.File]:
         raise InputError(f"{path} is not an HDF5 file: give a file that spinsim wrote") from error
     with file:
         if file.attrs.get("schema") != SCHEMA:
-            raise InputError(f"{path} has schema {file.attrs.get('schema')!r}, not {SCHEMA}: give a file that spinsim wrote")
+            schema = file.attrs.get("schema")
+            raise InputError(f"{path} has schema {schema!r}, not {SCHEMA}: give a file that spinsim wrote")
         yield file
 
 

@@ -29,7 +29,9 @@ def enumerate_states(model: Ising, temperature: float, sample: int = 0) -> Exact
     return Exact(float(weight @ energy) / model.sites, float(weight @ m**2))
 
 
-def assert_agree(rows: list[tuple[str, float, float, float]], limit: float = 4.0, largest_error: float = np.inf) -> None:
+def assert_agree(
+    rows: list[tuple[str, float, float, float]], limit: float = 4.0, largest_error: float = np.inf
+) -> None:
     """Compare (name, measured, error, exact) rows: every |z| at most ``limit``; a failure prints the table."""
     table = [f"{'quantity':40}{'measured':>14}{'error':>12}{'exact':>14}{'z':>8}"]
     scores = []

@@ -23,7 +23,7 @@ def start(model: Ising, replicas: int, seed: int, rounds: int = 10) -> npt.NDArr
 
 
 def uniform_packed(seed, k, i, r, half_sweep, rounds=10):
-    """The 64-bit uniform of the replica-packed update: FIXED_PLANES shared planes, the rest from the lane's own call."""
+    """The 64-bit uniform of the replica-packed update: FIXED_PLANES shared planes, then the lane's own call."""
     lane, counters = r % 128, {"group": i, "sample": k, "block": r // 128, "half_sweep": half_sweep, "rounds": rounds}
     top = U(0)
     for plane in range(FIXED_PLANES):

@@ -57,6 +57,7 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_help_does_not_import_what_is_slow() -> None:
-    code = "import sys, spinsim.cli; print([m for m in ('numba', 'numpy', 'scipy', 'h5py', 'matplotlib') if m in sys.modules])"
+    slow = ("numba", "numpy", "scipy", "h5py", "matplotlib")
+    code = f"import sys, spinsim.cli; print([m for m in {slow} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -70,9 +70,7 @@ def run_both(model: Ising, replicas: int, beta: float | np.ndarray, sweeps: tupl
             model, expected, beta, dynamics.seed, count, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
         )
         done += count
-        got = np.stack(
-            [np.stack([engine.spins(k, r) for r in range(replicas)], axis=-1) for k in range(model.samples)]
-        )
+        got = np.stack([np.stack([engine.spins(k, r) for r in range(replicas)], axis=-1) for k in range(model.samples)])
         np.testing.assert_array_equal(got, expected)
         counts = engine.counts()
         np.testing.assert_array_equal(counts.energy * model.quantum, model.energy(expected))

@@ -33,16 +33,12 @@ def anneal(
     samples: Annotated[int | None, Flag(help="Disorder samples.  [1]")] = None,
     disorder_seed: Annotated[int | None, Flag(help="Seed of the couplings.  [0]")] = None,
     start: Annotated[str | None, Flag(help="Initial spins: random or up.  [random]")] = None,
-    t_start: Annotated[
-        float | None, Flag(help="First temperature.  [1.5 x the root mean square local field]")
-    ] = None,
+    t_start: Annotated[float | None, Flag(help="First temperature.  [1.5 x the root mean square local field]")] = None,
     t_stop: Annotated[float | None, Flag(help="Last temperature.  [0.05 x the same]")] = None,
     steps: Annotated[int | None, Flag(help="Number of temperatures.  [100]")] = None,
     sweeps: Annotated[int | None, Flag(help="Sweeps at each temperature.  [100]")] = None,
     schedule: Annotated[str | None, Flag(help="linear or geometric.  [geometric]")] = None,
-    zero_acceptance: Annotated[
-        float | None, Flag(help="Acceptance of flips that cost nothing.  [1 - 2^-6]")
-    ] = None,
+    zero_acceptance: Annotated[float | None, Flag(help="Acceptance of flips that cost nothing.  [1 - 2^-6]")] = None,
     replicas: Annotated[int | None, Flag(help="Replicas of each sample.  [128]")] = None,
     seed: Annotated[int | None, Flag(help="Seed of the dynamics, 64 bits.  [1]")] = None,
     rng_rounds: Annotated[int | None, Flag(help="Philox rounds, 10 or 7.  [10]")] = None,
@@ -148,7 +144,8 @@ def report(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:
     lowest = float(best_energy.min())
     hits = int((best_energy == lowest).sum())
     lines = [
-        f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), met by {hits} of {best_energy.size} replicas"
+        f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), "
+        f"met by {hits} of {best_energy.size} replicas"
     ]
     if model.maxcut_weight is not None:
         lines.append(f"Best cut       {float(model.cut(lowest)):.10g}")
@@ -157,7 +154,9 @@ def report(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:
     return lines
 
 
-def summary(plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64]) -> dict[str, Any]:
+def summary(
+    plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64]
+) -> dict[str, Any]:
     """The same numbers for ``--json``."""
     model, lowest = plan.model, float(best_energy.min())
     numbers: dict[str, Any] = {

@@ -16,6 +16,8 @@ def devices() -> None:
 
     features = llvm.get_host_cpu_features()
     vectors = next((name for name in ("avx512f", "avx2", "avx", "neon", "sse2") if features.get(name)), "scalar")
-    typer.echo(f"cpu   ready: {available_threads()} threads, {llvm.get_host_cpu_name()}, {vectors} vectors, "
-               f"{readable(available_bytes())} of memory free, {platform.system()} {platform.machine()}")
+    typer.echo(
+        f"cpu   ready: {available_threads()} threads, {llvm.get_host_cpu_name()}, {vectors} vectors, "
+        f"{readable(available_bytes())} of memory free, {platform.system()} {platform.machine()}"
+    )
     typer.echo("cuda  this version of spinsim has no GPU engine")

@@ -26,8 +26,10 @@ def show(
         return
     model, attributes = result.model, result.attributes
     typer.echo(f"{file}: {attributes['job']} of {model.name}")
-    typer.echo(f"Model      {model.sites} sites, {model.bonds} bonds, {model.samples} samples, quantum {model.quantum:g} |J|")
-    typer.echo(f"Run        {result.energy.shape[2]} replicas, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
+    size = f"{model.sites} sites, {model.bonds} bonds, {model.samples} samples"
+    typer.echo(f"Model      {size}, quantum {model.quantum:g} |J|")
+    version = attributes["spinsim_version"]
+    typer.echo(f"Run        {result.energy.shape[2]} replicas, {attributes['engine']}, spinsim {version}")
     state = f"finished {attributes['finished']}" if result.finished else "NOT finished: the same command completes it"
     typer.echo(f"Progress   {len(result.temperature)} of {planned} steps, begun {attributes['created']}, {state}")
     typer.echo(f"Command    {attributes['command']}")

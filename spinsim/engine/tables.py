@@ -2,8 +2,8 @@
 
 A site of degree z with n unsatisfied bonds has a flip cost 2 |J| (z - 2 n) + 2 h s. Phantom bonds, half of them
 satisfied, raise every degree to one of two values without changing the cost: 2^K - 2 for even and 2^K - 1 for odd
-degrees, K the bits of the count. Without a field, n >= 2^(K-1) then means "gains energy, always flip", and the low K - 1
-bits of n are the *class* that picks a threshold. With a field the class is n + 2^K [s = +1], of K + 1 bits.
+degrees, K the bits of the count. Without a field, n >= 2^(K-1) then means "gains energy, always flip", and the low
+K - 1 bits of n are the *class* that picks a threshold. With a field the class is n + 2^K [s = +1], of K + 1 bits.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptanc
     always = np.moveaxis(always[..., place].reshape(shape), 2, 0)
     threshold = np.moveaxis(threshold[..., place].reshape(shape), 2, 0)
     planes = [
-        pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_)) for plane in range(FIXED_PLANES)
+        pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_))
+        for plane in range(FIXED_PLANES)
     ]
     return Tables(
         always=pack_lanes(always),

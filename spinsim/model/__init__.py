@@ -1,0 +1,1 @@
+"""What is simulated: lattices, graphs, couplings, fields, instance files."""

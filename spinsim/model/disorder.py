@@ -71,7 +71,9 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     bonds = graph.bonds
     rows = np.empty((samples, bonds))
     for sample in range(samples):
-        rows[sample] = pm_j(seed, sample, bonds, bond_fraction) if couplings == "pm-j" else gaussian(seed, sample, bonds)
+        rows[sample] = (
+            pm_j(seed, sample, bonds, bond_fraction) if couplings == "pm-j" else gaussian(seed, sample, bonds)
+        )
     return Ising(graph, rows, field, name=f"{lattice.label}-{couplings}")
 
 
@@ -84,6 +86,8 @@ def lattice_model(
     if couplings in RANDOM_KINDS:
         return EdwardsAnderson(lattice, samples, seed, couplings, bond_fraction, field)
     if samples != 1:
-        raise InputError(f"{samples} samples of a {couplings} are all equal: use --replicas, or pm-j or gaussian couplings")
+        raise InputError(
+            f"{samples} samples of a {couplings} are all equal: use --replicas, or pm-j or gaussian couplings"
+        )
     sign = 1.0 if couplings == "ferromagnet" else -1.0
     return Ising(lattice, sign, field, name=f"{lattice.label}-{couplings}")

@@ -57,7 +57,9 @@ class Ising:
         fields = _as_rows(field, self.graph.sites, "field", "sites")
         self.samples = max(len(rows), len(fields))
         if {len(rows), len(fields)} - {1, self.samples}:
-            raise InputError(f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers")
+            raise InputError(
+                f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers"
+            )
         self.quantum, self.rounded = _common_quantum(rows, fields)
         self.couplings = _round_to(rows, self.quantum) if self.rounded else rows
         self.fields = _round_to(fields, self.quantum) if self.rounded else fields
@@ -89,7 +91,7 @@ class Ising:
         return np.broadcast_to(_distinct(self.couplings) < 0, self.couplings.shape)
 
     def integer_fields(self, sample: int) -> npt.NDArray[np.int64]:
-        """h of one sample in quanta, shape (sites,)."""
+        """H of one sample in quanta, shape (sites,)."""
         return self._in_quanta(self.fields, sample)
 
     def _in_quanta(self, rows: npt.NDArray[np.float64], sample: int) -> npt.NDArray[np.int64]:
@@ -107,7 +109,7 @@ class Ising:
 
     @cached_property
     def uniform_field(self) -> int | None:
-        """h in quanta where every site of every sample has the same one, else None."""
+        """H in quanta where every site of every sample has the same one, else None."""
         values = _distinct(self.fields)
         return round(float(values[0, 0]) / self.quantum) if values.min() == values.max() else None
 
@@ -173,7 +175,9 @@ def _as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> npt.ND
     else:
         rows = array.reshape(1, -1) if array.ndim == 1 else array
     if rows.ndim != 2 or rows.shape[1] != length or len(rows) < 1:
-        raise InputError(f"{what} have shape {array.shape}: give ({length},) or (samples, {length}) for {length} {unit}")
+        raise InputError(
+            f"{what} have shape {array.shape}: give ({length},) or (samples, {length}) for {length} {unit}"
+        )
     probe = array.reshape(-1)
     bad = np.flatnonzero(~np.isfinite(probe))
     if len(bad):
@@ -209,5 +213,3 @@ def _common_quantum(couplings: npt.NDArray[np.float64], fields: npt.NDArray[np.f
     if not np.isfinite(finest) or finest < -1000:
         raise InputError("couplings and fields are too large or too small for float64: rescale them to order 1")
     return float(2.0 ** max(lowest, finest)), bool(lowest < finest)
-
-

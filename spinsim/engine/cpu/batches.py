@@ -6,6 +6,7 @@ batch needs one table, and pads the neighbours of a batch to equal number with p
 
 from __future__ import annotations
 
+import itertools
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,12 +19,14 @@ from spinsim.model.graph import Graph
 
 BATCH: Final = 64
 
+
 class Batches(NamedTuple):
     """Batch b holds sites ``order[first[b]:first[b + 1]]``, n of them, each with ``slots[b]`` bonds.
 
     Its neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of its q-th site; ``signs[sample]`` holds
-    likewise 1 where equal spins leave that bond unsatisfied: negative couplings and unsatisfied phantoms. Colour c has batches ``colour_start[c]:colour_start[c + 1]``.
-    ``parity[b]`` picks the table; ``base[b]`` is the count of further unsatisfied phantom bonds.
+    likewise 1 where equal spins leave that bond unsatisfied: negative couplings and unsatisfied phantoms. Colour c has
+    batches ``colour_start[c]:colour_start[c + 1]``. ``parity[b]`` picks the table; ``base[b]`` is the count of further
+    unsatisfied phantom bonds.
     """
 
     colour_start: npt.NDArray[np.int64]
@@ -104,7 +107,7 @@ def build_batches(
     ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
     _sort_sites(degree, colour, ends, order)
     bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
-    chunks = [np.arange(a, b, BATCH) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    chunks = [np.arange(a, b, BATCH) for a, b in itertools.pairwise(bounds)]
     segment = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])
     first = np.append(np.concatenate(chunks), colour.size)
     parity = segment & 1

@@ -137,15 +137,20 @@ def sweep_general(  # type: ignore[no-untyped-def]
     Args:
         spins: int8 (sites, 4 * calls), +1 or -1, changed in place; position w * calls + c is the chunk's replica
             4 c + w, so that each word of the Philox calls serves consecutive positions.
-        order: Sites, colour by colour; colour c has ``order[colour_start[c]:colour_start[c + 1]]``.
-        start, near: Neighbours in compressed rows.
+        order: Sites, colour by colour.
+        colour_start: Colour c has ``order[colour_start[c]:colour_start[c + 1]]``.
+        start: Rows of neighbours; those of site i are ``near[start[i]:start[i + 1]]``.
+        near: Neighbours.
         couplings: J of each of ``near`` in quanta, int32 or int64: the width that local fields fit.
         fields: h of each site in quanta, of the same type.
         double_beta: Twice the inverse temperature times the quantum, of every position.
         zero_acceptance: Probability of a flip that costs nothing.
         block: Counter word 1.
         first_call: Philox call of the chunk's first replica within its block of 128.
-        key, rounds, half_sweep, sweeps: as in ``sweep_packed``.
+        key: The two key words.
+        rounds: Philox rounds, 7 or 10.
+        half_sweep: Half-sweeps done so far.
+        sweeps: Sweeps to do.
     """
     k0, k1 = key
     replicas = double_beta.size

@@ -43,7 +43,8 @@ class GeneralEngine:
         self._double_beta: npt.NDArray[np.float64] | None = None
         self.half_sweep = 0
         self._chunks = [
-            [self._initial(sample, first) for first in range(0, replicas, self._chunk)] for sample in range(model.samples)
+            [self._initial(sample, first) for first in range(0, replicas, self._chunk)]
+            for sample in range(model.samples)
         ]
 
     def _chunk_size(self) -> int:

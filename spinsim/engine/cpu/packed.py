@@ -1,6 +1,6 @@
 """The replica-packed Metropolis update: 128 replicas of a site at once, in Boolean arithmetic on 64-bit words.
 
-The kernel takes a batch of up to 64 sites of one colour through these steps, each a loop that vectorises over the batch:
+The kernel takes a batch of up to 64 sites of one colour through these steps, each a loop that vectorises over it:
 
     gather      neighbours' words into scratch rows
     count       unsatisfied bonds of every lane, in three bit planes
@@ -90,7 +90,14 @@ def count4(n, signs, w):  # type: ignore[no-untyped-def]
 @part
 def count6(n, signs, w):  # type: ignore[no-untyped-def]
     """The unsatisfied among 6 slots."""
-    s0, s1, s2, s3, s4, s5 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n), slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n)
+    s0, s1, s2, s3, s4, s5 = (
+        slot(signs, 0, n),
+        slot(signs, 1, n),
+        slot(signs, 2, n),
+        slot(signs, 3, n),
+        slot(signs, 4, n),
+        slot(signs, 5, n),
+    )
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -111,7 +118,15 @@ def count6(n, signs, w):  # type: ignore[no-untyped-def]
 @part
 def count7(n, signs, w):  # type: ignore[no-untyped-def]
     """The unsatisfied among 7 slots."""
-    s0, s1, s2, s3, s4, s5, s6 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n), slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n), slot(signs, 6, n)
+    s0, s1, s2, s3, s4, s5, s6 = (
+        slot(signs, 0, n),
+        slot(signs, 1, n),
+        slot(signs, 2, n),
+        slot(signs, 3, n),
+        slot(signs, 4, n),
+        slot(signs, 5, n),
+        slot(signs, 6, n),
+    )
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -269,7 +284,9 @@ def sweep_packed(  # type: ignore[no-untyped-def]
         state: uint64 (sites, 2), changed in place.
         batches: ``Batches``.
         signs: uint8, of ``bond_signs``.
-        always, planes, thresholds: ``Tables`` of this block.
+        always: ``Tables.always`` of this block, and so on.
+        planes: ``Tables.planes``.
+        thresholds: ``Tables.thresholds``.
         lanes: uint64 (2,), lanes in use.
         block: Counter word 1.
         key: The two key words.
@@ -303,6 +320,8 @@ def sweep_packed(  # type: ignore[no-untyped-def]
                 prefixes(sites, block, low_sweep, k0, k1, w)
                 compare_planes(n, planes[parity], half_sweep, k0, k1, rounds, w)
                 words = collect_flips(n, lanes, w, tail)
-                finish_lanes(words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
+                finish_lanes(
+                    words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+                )
                 scatter(state, sites, w)
             half_sweep += ONE

@@ -1,4 +1,4 @@
-"""The replica-packed update of packed.py for degrees up to 31 and for a uniform field: more classes, a deeper mux tree."""
+"""The replica-packed update of packed.py for degrees up to 31 and a uniform field: more classes, a deeper mux tree."""
 
 from __future__ import annotations
 
@@ -79,9 +79,22 @@ def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
 
 @kernel
 def sweep_packed_wide(  # type: ignore[no-untyped-def]
-    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, count_bits, has_field
+    state,
+    batches,
+    signs,
+    always,
+    planes,
+    thresholds,
+    lanes,
+    block,
+    key,
+    rounds,
+    half_sweep,
+    sweeps,
+    count_bits,
+    has_field,
 ):
-    """``sweep_packed`` for any ``count_bits`` up to 5 and, where ``has_field``, with the spin as the class's top bit."""
+    """``sweep_packed`` for ``count_bits`` up to 5 and, where ``has_field``, with the spin as the class's top bit."""
     k0, k1 = key
     w = np.empty(WIDE_WORDS, np.uint64)
     tail = np.empty(ROW + 1, np.int64)
