@@ -1,8 +1,8 @@
 """Configurations: frozen, validated, unknown keys refused; TOML in, JSON out.
 
 A configuration file has the tables ``[model]``, ``[anneal]`` and ``[run]``, whose keys are the command line's flags
-with underscores. The identity of a run is the SHA-256 of its canonical JSON, physics only: where and how it ran, and under
-which path an instance lay, do not count.
+with underscores. The identity of a run is the SHA-256 of its canonical JSON, physics only: where and how it ran, and
+under which path an instance lay, do not count.
 """
 
 from __future__ import annotations

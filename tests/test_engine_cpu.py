@@ -7,6 +7,7 @@ import oracle
 import pytest
 
 from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.cpu import packed_engine
 from spinsim.engine.cpu.packed_engine import PackedEngine
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
@@ -135,6 +136,19 @@ def test_threads_and_other_replicas_change_nothing(couplings: str) -> None:
     reference = energies(300, 1)
     np.testing.assert_array_equal(energies(300, 4), reference)
     np.testing.assert_array_equal(energies(100, 2, samples=1), reference[:1, :100])
+
+
+@pytest.mark.parametrize("field", [0.0, 0.5])
+def test_threads_that_share_a_block_change_nothing(field: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_engine, "SPLIT_SITES", 1)
+    states = []
+    for threads in (1, 3, 7):
+        engine = PackedEngine(EdwardsAnderson(cubic(9, 8, 10), seed=1, field=field), 100, Dynamics(), threads)
+        engine.set_beta(0.7)
+        engine.sweep(4)
+        states.append(engine.state)
+    np.testing.assert_array_equal(states[0], states[1])
+    np.testing.assert_array_equal(states[0], states[2])
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])

@@ -56,6 +56,16 @@ def planes_for(additions):  # type: ignore[no-untyped-def]
     return depth
 
 
+@part
+def count_row(done, n, totals, w):  # type: ignore[no-untyped-def]
+    """Add the item row; the number of additions since the counters were empty."""
+    add_row(w, n, planes_for(done + 1))
+    if done + 1 < FULL:
+        return done + 1
+    empty_into(totals, w)
+    return 0
+
+
 @kernel
 def count_up(state, totals):  # type: ignore[no-untyped-def]
     """Add to ``totals`` (128,) each lane's number of spins +1; ``state`` is uint64 (sites, 2)."""
@@ -67,11 +77,7 @@ def count_up(state, totals):  # type: ignore[no-untyped-def]
         for q in range(n):
             w[ITEM + q] = rows[q, 0]
             w[ITEM + BATCH + q] = rows[q, 1]
-        done += 1
-        add_row(w, n, planes_for(done))
-        if done == FULL:
-            empty_into(totals, w)
-            done = 0
+        done = count_row(done, n, totals, w)
     empty_into(totals, w)
 
 
@@ -89,11 +95,7 @@ def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untype
             sign = ZERO - np.uint64(signs[q])
             w[ITEM + q] = state[i, 0] ^ state[j, 0] ^ sign
             w[ITEM + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
-        done += 1
-        add_row(w, n, planes_for(done))
-        if done == FULL:
-            empty_into(totals, w)
-            done = 0
+        done = count_row(done, n, totals, w)
     empty_into(totals, w)
 
 

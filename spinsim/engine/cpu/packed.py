@@ -88,29 +88,22 @@ def count4(n, signs, w):  # type: ignore[no-untyped-def]
 
 
 @part
+def add_six(q, e, s0, s1, s2, s3, s4, s5, w):  # type: ignore[no-untyped-def]
+    """Two sums and two carries of slots 0 to 5."""
+    sum_a, carry_a = full_add(unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w))
+    sum_b, carry_b = full_add(unsatisfied(3, e, s3[q], w), unsatisfied(4, e, s4[q], w), unsatisfied(5, e, s5[q], w))
+    return sum_a, sum_b, carry_a, carry_b
+
+
+@part
 def count6(n, signs, w):  # type: ignore[no-untyped-def]
     """The unsatisfied among 6 slots."""
-    s0, s1, s2, s3, s4, s5 = (
-        slot(signs, 0, n),
-        slot(signs, 1, n),
-        slot(signs, 2, n),
-        slot(signs, 3, n),
-        slot(signs, 4, n),
-        slot(signs, 5, n),
-    )
+    s0, s1, s2 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n)
+    s3, s4, s5 = slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n)
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
-            sum_a, carry_a = full_add(
-                unsatisfied(0, e, s0[q], w),
-                unsatisfied(1, e, s1[q], w),
-                unsatisfied(2, e, s2[q], w),
-            )
-            sum_b, carry_b = full_add(
-                unsatisfied(3, e, s3[q], w),
-                unsatisfied(4, e, s4[q], w),
-                unsatisfied(5, e, s5[q], w),
-            )
+            sum_a, sum_b, carry_a, carry_b = add_six(q, e, s0, s1, s2, s3, s4, s5, w)
             w[CLASS + e] = sum_a ^ sum_b
             w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = full_add(carry_a, carry_b, sum_a & sum_b)
 
@@ -118,28 +111,12 @@ def count6(n, signs, w):  # type: ignore[no-untyped-def]
 @part
 def count7(n, signs, w):  # type: ignore[no-untyped-def]
     """The unsatisfied among 7 slots."""
-    s0, s1, s2, s3, s4, s5, s6 = (
-        slot(signs, 0, n),
-        slot(signs, 1, n),
-        slot(signs, 2, n),
-        slot(signs, 3, n),
-        slot(signs, 4, n),
-        slot(signs, 5, n),
-        slot(signs, 6, n),
-    )
+    s0, s1, s2 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n)
+    s3, s4, s5, s6 = slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n), slot(signs, 6, n)
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
-            sum_a, carry_a = full_add(
-                unsatisfied(0, e, s0[q], w),
-                unsatisfied(1, e, s1[q], w),
-                unsatisfied(2, e, s2[q], w),
-            )
-            sum_b, carry_b = full_add(
-                unsatisfied(3, e, s3[q], w),
-                unsatisfied(4, e, s4[q], w),
-                unsatisfied(5, e, s5[q], w),
-            )
+            sum_a, sum_b, carry_a, carry_b = add_six(q, e, s0, s1, s2, s3, s4, s5, w)
             w[CLASS + e], carry_c = full_add(sum_a, sum_b, unsatisfied(6, e, s6[q], w))
             w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = full_add(carry_a, carry_b, carry_c)
 
@@ -274,9 +251,16 @@ def scatter(state, sites, w):  # type: ignore[no-untyped-def]
         state[i, 1] = w[SPIN + BATCH + q] ^ w[FLIP + BATCH + q]
 
 
+@part
+def share_of_batches(colour_start, colour, share):  # type: ignore[no-untyped-def]
+    """First and last plus one of the batches that part ``share[2]`` of ``share[3]`` has of a colour."""
+    start, count = colour_start[colour], colour_start[colour + 1] - colour_start[colour]
+    return start + count * share[2] // share[3], start + count * (share[2] + 1) // share[3]
+
+
 @kernel
 def sweep_packed(  # type: ignore[no-untyped-def]
-    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps
+    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, share
 ):
     """Update one block of 128 replicas of one sample, degree at most 7, no field.
 
@@ -293,15 +277,18 @@ def sweep_packed(  # type: ignore[no-untyped-def]
         rounds: Philox rounds, 7 or 10.
         half_sweep: Half-sweeps done so far.
         sweeps: Sweeps to do.
+        share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their batches part
+            ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
     """
     k0, k1 = key
     w = np.empty(SCRATCH_WORDS, np.uint64)
     tail = np.empty(ROW + 1, np.int64)
     site, lane = np.empty(64 * ROW, np.uint64), np.empty(64 * ROW, np.uint64)
     for _ in range(sweeps):
-        for colour in range(batches.colour_start.size - 1):
+        for colour in range(share[0], share[1]):
             low_sweep = rng.low32(half_sweep)
-            for b in range(batches.colour_start[colour], batches.colour_start[colour + 1]):
+            first, stop = share_of_batches(batches.colour_start, colour, share)
+            for b in range(first, stop):
                 slots, parity = batches.slots[b], batches.parity[b]
                 sites = batches.order[batches.first[b] : batches.first[b + 1]]
                 n = sites.size

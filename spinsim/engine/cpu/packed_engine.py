@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from spinsim.engine.tables import Classes, Tables, build_tables
 from spinsim.errors import InputError
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
+
+SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a half-sweep of one block
 
 
 class PackedEngine:
@@ -66,10 +69,28 @@ class PackedEngine:
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
-        self._each(partial(self._sweep_block, count))
+        parts = self._threads.count // self.tasks
+        if parts < 2 or self.model.sites < SPLIT_SITES:
+            self._each(partial(self._sweep_block, count, self.half_sweep, (0, self.colours, 0, 1)))
+        else:
+            for half_sweep in range(self.half_sweep, self.half_sweep + count * self.colours):
+                self._share_half_sweep(half_sweep, parts)
         self.half_sweep += count * self.colours
 
-    def _sweep_block(self, count: int, sample: int, block: int) -> None:
+    def _share_half_sweep(self, half_sweep: int, parts: int) -> None:
+        """One colour, the sites of every block dealt to ``parts`` threads."""
+        colour = half_sweep % self.colours
+        samples, blocks = self.state.shape[:2]
+        self._threads.run(
+            partial(self._sweep_block, 1, half_sweep, (colour, colour + 1, part, parts), sample, block)
+            for sample in range(samples)
+            for block in range(blocks)
+            for part in range(parts)
+        )
+
+    def _sweep_block(
+        self, count: int, half_sweep: int, share: tuple[int, int, int, int], sample: int, block: int
+    ) -> None:
         if self._tables is None:
             raise InputError("no temperature is set: call set_beta before sweep")
         tables = self._tables
@@ -84,8 +105,9 @@ class PackedEngine:
             rng.counter_block(np.uint64(sample), np.uint64(block)),
             rng.split_seed(self.dynamics.seed),
             self.dynamics.rng_rounds,
-            np.uint64(self.half_sweep),
+            np.uint64(half_sweep),
             count,
+            share,
         )
         if self._classes.bits == 2:
             sweep_packed(*arguments)

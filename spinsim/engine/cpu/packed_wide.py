@@ -27,6 +27,7 @@ from spinsim.engine.cpu.packed import (
     prefixes,
     random_words,
     scatter,
+    share_of_batches,
     slot,
 )
 from spinsim.engine.tables import FIXED_PLANES
@@ -91,6 +92,7 @@ def sweep_packed_wide(  # type: ignore[no-untyped-def]
     rounds,
     half_sweep,
     sweeps,
+    share,
     count_bits,
     has_field,
 ):
@@ -101,9 +103,10 @@ def sweep_packed_wide(  # type: ignore[no-untyped-def]
     site, lane = np.empty(64 * ROW, np.uint64), np.empty(64 * ROW, np.uint64)
     class_bits = count_bits + 1 if has_field else count_bits - 1
     for _ in range(sweeps):
-        for colour in range(batches.colour_start.size - 1):
+        for colour in range(share[0], share[1]):
             low_sweep = rng.low32(half_sweep)
-            for b in range(batches.colour_start[colour], batches.colour_start[colour + 1]):
+            first, stop = share_of_batches(batches.colour_start, colour, share)
+            for b in range(first, stop):
                 slots, parity = batches.slots[b], batches.parity[b]
                 sites = batches.order[batches.first[b] : batches.first[b + 1]]
                 n = sites.size
