@@ -62,5 +62,10 @@ def unpack(words: npt.NDArray[np.uint64], replicas: int) -> npt.NDArray[np.int8]
 def unpack_replica(words: npt.NDArray[np.uint64], replica: int) -> npt.NDArray[np.int8]:
     """One replica's spins (site,) from the words (block, site, 2) of one sample."""
     block, lane = divmod(replica, LANES)
-    bits = (words[block, :, lane // 64] >> np.uint64(lane % 64)) & np.uint64(1)
+    return unpack_lane(words[block, :, lane // 64], lane % 64)
+
+
+def unpack_lane(words: npt.NDArray[np.uint64], bit: int) -> npt.NDArray[np.int8]:
+    """Spins (site,) from one bit of words (site,)."""
+    bits = (words >> np.uint64(bit)) & np.uint64(1)
     return (2 * bits.astype(np.int8) - 1).astype(np.int8)

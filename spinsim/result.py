@@ -91,7 +91,8 @@ class AnnealResult:
         target = Path(path)
         _, _, replicas = self.energy.shape
         kept = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
-        store.create(target, self.model, replicas, kept)
+        planned = self.config.get("anneal", {}).get("steps", 0)
+        store.create(target, self.model, replicas, max(planned, len(self.temperature)), kept)
         with store.open_to_append(target) as file:
             for step, temperature in enumerate(self.temperature):
                 file.write(step, float(temperature), Measurement(self.energy[step], self.magnetization[step]))
@@ -117,5 +118,5 @@ def load(path: str | os.PathLike[str]) -> AnnealResult:
             magnetization=m["magnetization"][:steps],
             best_energy=file["best/energy"][...],
             best_spins=file["best/spins"][...],
-            attributes={key: str(value) for key, value in file.attrs.items()},
+            attributes={key: str(value) for key, value in store.attributes(file).items()},
         )

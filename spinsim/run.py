@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -98,20 +99,21 @@ def anneal_to_file(plan: AnnealPlan, on_updates: OnUpdates = lambda updates: Non
     Raises:
         InputError: where the file belongs to another run or cannot be written.
     """
-    begun = plan.path.exists()
+    begun = os.path.lexists(plan.path)
     if begun and _is_finished(plan):
         return False
     run, a = plan.config.run, plan.config.anneal
     dynamics = Dynamics(run.seed, a.start, a.zero_acceptance, run.rng_rounds)
     engine = create_engine(plan.model, run.replicas, dynamics, run.device, run.threads)
+    frames = annealing(engine, plan.temperatures, a.sweeps, on_updates)
     if not begun:
         _check_disk(plan)
-        store.create(plan.path, plan.model, run.replicas, plan.attributes | _engine_attributes(engine))
+        store.create(plan.path, plan.model, run.replicas, a.steps, plan.attributes | _engine_attributes(engine))
     with store.open_to_append(plan.path) as file:
         best = Best(engine)
         earlier = file.rows
         try:
-            for frame in annealing(engine, plan.temperatures, a.sweeps, on_updates):
+            for frame in frames:
                 best.update(engine, frame.measured)
                 file.write(frame.step, frame.temperature, frame.measured)
                 earlier -= 1
@@ -146,7 +148,7 @@ def anneal(
         start: Initial spins, ``random`` or ``up``.
         zero_acceptance: Acceptance probability of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
-        device: ``auto`` or ``cpu``.
+        device: ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``; it does not change the outcome.
         threads: CPU threads, by default all processors; no number changes the outcome.
         on_updates: Called now and then with the number of spin updates since the last call.
 
@@ -199,7 +201,8 @@ def _provenance(job: str, config: str, identity: str) -> dict[str, str]:
 
 def _engine_attributes(engine: Engine) -> dict[str, str]:
     """Root attributes that say how it ran; the packing follows from the configuration."""
-    return {"engine": f"cpu, {engine.packing}", "devices": "cpu"}
+    kind = "cpu" if engine.device_name == "cpu" else "cuda"
+    return {"engine": f"{kind}, {engine.packing}", "devices": engine.device_name}
 
 
 def _is_finished(plan: AnnealPlan) -> bool:

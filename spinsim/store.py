@@ -1,18 +1,25 @@
 """The HDF5 file of a run: schema ``spinsim/1``, created at once or not at all, appended row by row.
 
 A file is written complete with its model under a temporary name and then linked to its own, so it never exists half
-made and never replaces another. Rows are appended with plain h5py and flushed: a process killed at any instant leaves
-a file that opens. Datasets carry no time stamps: equal runs make equal files but for the stamps in the root attributes.
+made and never replaces another. A process killed at any instant leaves a file that opens and holds the rows of its last
+flush or of the one it was in: room for every planned row is set aside at once (sparse, so it takes no disk), hence
+appending touches the rows themselves and then, one small write each, the lengths of the series; no index, no heap and no
+superblock ever changes. Datasets carry no time stamps: equal runs make equal files but for the stamps in the root
+attributes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +43,15 @@ CONVENTIONS: Final = {
     "binder_cumulant": "U = 1 - <m^4> / (3 <m^2>^2), and likewise for the overlap q",
 }
 _CHUNK_BYTES: Final = 2**18
+_LARGEST_CHUNK_BYTES: Final = 2**26  # HDF5 refuses 4 GiB
+_OLD_HEADER: Final = ("earliest", "v110")  # a newer superblock marks files as open: after a kill they would stay shut
+_FIXED_INDEX: Final = ("v110", "v110")  # chunks in one block set aside at once, found without an index
+_NO_STRADDLING: Final = {"meta_block_size": 0, "alignment_threshold": 1, "alignment_interval": 1024}  # of 4 KiB pages
+_STAMP_BYTES: Final = 25
 _FLUSH_SECONDS: Final = 0.5
+
+
+_SERIES: Final = ("step", "temperature", "energy", "magnetization")
 
 
 def stamp() -> str:
@@ -54,12 +69,13 @@ class AnnealFile:
     def __init__(self, file: h5py.File) -> None:
         self._file = file
         self._measurements = file["measurements"]
+        self._safe = self.rows
         self._flushed = time.monotonic()
 
     @property
     def rows(self) -> int:
         """Rows written so far."""
-        return len(self._measurements["energy"])
+        return min(len(self._measurements[name]) for name in _SERIES)
 
     def write(self, step: int, temperature: float, measured: Measurement) -> None:
         """Write one row; a row already there (a run started again) is written again with the same numbers."""
@@ -80,7 +96,13 @@ class AnnealFile:
     def flush(self) -> None:
         """Hand everything written to the operating system."""
         self._file.flush()
+        self._safe = self.rows
         self._flushed = time.monotonic()
+
+    def forget(self) -> None:
+        """Drop the rows since the last flush: they could not be written."""
+        for name in _SERIES:
+            self._measurements[name].resize(self._safe, axis=0)
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
         """Write the lowest states met so far."""
@@ -90,42 +112,59 @@ class AnnealFile:
     def finish(self) -> None:
         """Mark the run complete."""
         self.flush()
-        self._file.attrs["finished"] = stamp()
+        self._file.attrs.modify("finished", np.bytes_(stamp()))
 
 
-def create(path: Path, model: Ising, replicas: int, attributes: Mapping[str, str]) -> None:
+def create(path: Path, model: Ising, replicas: int, steps: int, attributes: Mapping[str, str]) -> None:
     """Make the file of a run that has not begun.
 
     Args:
         path: Where; its folder is made if missing.
         model: Stored in full: the file stands alone.
         replicas: Replicas of each sample.
+        steps: Rows that there is room for.
         attributes: Root attributes beside the conventions: job, config, config_sha256, engine and so on.
 
     Raises:
         InputError: where the path exists or cannot be written; nothing is left behind.
     """
-    with _new_file(path) as file:
-        file.attrs.update(CONVENTIONS | {"schema": SCHEMA, "created": stamp()} | dict(attributes))
+    root = CONVENTIONS | {"schema": SCHEMA, "created": stamp()} | dict(attributes)
+    # signals interrupt the main thread alone: no exception may pass through HDF5 while it writes to a Python file
+    with _new_file(path) as draft, ThreadPoolExecutor(1) as thread:
+        thread.submit(_write_new, draft, model, replicas, max(1, steps), root).result()
+
+
+def _write_new(draft: _Draft, model: Ising, replicas: int, steps: int, root: Mapping[str, str]) -> None:
+    with h5py.File(draft, "w", libver=_OLD_HEADER) as file:
+        file.attrs.update(root)
+        file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")  # empty until then
+    with h5py.File(draft, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING) as file:
         _write_model(file.create_group("model"), model)
-        measurements = file.create_group("measurements")
         scales = {"sample": np.arange(model.samples), "replica": np.arange(replicas)}
-        for name, values in scales.items():
-            _scale(measurements, name, values)
-        _series(measurements, "step", (), np.int64, {}, "temperature step")
-        measurements["step"].make_scale("step")
-        _series(measurements, "temperature", (), np.float64, {}, "temperature", "|J|/k_B")
-        shape = (model.samples, replicas)
-        _series(measurements, "energy", shape, np.float64, scales, "total energy", "|J|")
-        _series(measurements, "magnetization", shape, np.int64, scales, "sum of spins", "1")
-        best = file.create_group("best")
-        for name, values in scales.items():
-            _scale(best, name, values)
-        _bare_dimension(best, "site", model.sites)
-        energy = best.create_dataset("energy", shape, np.float64, fillvalue=np.nan)
-        spins = best.create_dataset("spins", (model.samples, model.sites), np.int8, **_compressed(model.sites))
-        _label(energy, ("sample", "replica"), "lowest energy met", "|J|")
-        _label(spins, ("sample", "site"), "state of lowest energy met", "1")
+        _make_measurements(file.create_group("measurements"), scales, steps)
+        _make_best(file.create_group("best"), scales, model.sites)
+
+
+def _make_measurements(group: h5py.Group, scales: Mapping[str, npt.NDArray[np.int64]], steps: int) -> None:
+    for name, values in scales.items():
+        _scale(group, name, values)
+    shape = tuple(len(values) for values in scales.values())
+    _series(group, "step", steps, (), np.int64, {}, "temperature step")
+    _series(group, "temperature", steps, (), np.float64, {}, "temperature", "|J|/k_B")
+    _series(group, "energy", steps, shape, np.float64, scales, "total energy", "|J|")
+    _series(group, "magnetization", steps, shape, np.int64, scales, "sum of spins", "1")
+
+
+def _make_best(group: h5py.Group, scales: Mapping[str, npt.NDArray[np.int64]], sites: int) -> None:
+    for name, values in scales.items():
+        _scale(group, name, values)
+    _bare_dimension(group, "site", sites)
+    samples, replicas = (len(values) for values in scales.values())
+    energy = group.create_dataset("energy", (samples, replicas), np.float64, fillvalue=np.nan, dcpl=_set_aside())
+    # contiguous: compressed chunks would move when they are written again
+    spins = group.create_dataset("spins", (samples, sites), np.int8, fillvalue=0, dcpl=_set_aside())
+    _label(energy, ("sample", "replica"), "lowest energy met", "|J|")
+    _label(spins, ("sample", "site"), "state of lowest energy met", "1")
 
 
 @contextlib.contextmanager
@@ -136,46 +175,92 @@ def open_to_append(path: Path) -> Iterator[AnnealFile]:
         InputError: where the file cannot be opened or the disk is full.
     """
     try:
-        with h5py.File(path, "r+") as file:
-            yield AnnealFile(file)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {_reason(error)}") from error
+        with h5py.File(path, "r+", rdcc_nbytes=0) as file:  # no cache: what cannot be written fails there and then
+            appended = AnnealFile(file)
+            try:
+                yield appended
+            except OSError:
+                appended.forget()
+                raise
+    except (OSError, RuntimeError) as error:  # h5py raises the latter when it closes a file
+        raise _not_written(path, error) from error
+
+
+class _Draft(io.FileIO):
+    """A file that keeps its first error for ``check``: HDF5 does not survive one when it closes a file."""
+
+    _failure: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data)
+        try:
+            while len(rest) and not self._failure:
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            self._failure = error
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self._failure = self._failure or error
+            return size or 0
+
+    def check(self) -> None:
+        """Raise the error, if there was one."""
+        if self._failure:
+            raise self._failure
 
 
 @contextlib.contextmanager
-def _new_file(path: Path) -> Iterator[h5py.File]:
-    """A new HDF5 file that appears under ``path`` when the block ends well, and else not at all."""
-    if path.exists():
-        raise InputError(f"{path} exists and is never overwritten: choose another --out or remove it")
+def _new_file(path: Path) -> Iterator[_Draft]:
+    """A new file that appears under ``path`` when the block ends well, and else not at all."""
+    if os.path.lexists(path):
+        raise _exists(path)
+    folder = path.absolute().parent
+    missing = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
-        os.close(handle)
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=folder)
         try:
-            with h5py.File(temporary, "w") as file:
-                yield file
+            with _Draft(handle, "r+") as draft:
+                try:
+                    yield draft
+                finally:
+                    draft.check()
             os.chmod(temporary, 0o666 & ~_umask())
             os.link(temporary, path)
         finally:
             os.unlink(temporary)
-    except FileExistsError as error:
-        raise InputError(f"{path} exists and is never overwritten: choose another --out or remove it") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {_reason(error)}") from error
+    except BaseException as error:
+        for parent in missing:
+            with contextlib.suppress(OSError):  # others may use it by now
+                parent.rmdir()
+        if isinstance(error, FileExistsError) and os.path.lexists(path):
+            raise _exists(path) from error
+        if isinstance(error, OSError):
+            raise _not_written(path, error) from error
+        raise
+
+
+def _exists(path: Path) -> InputError:
+    return InputError(f"{path} exists and is never overwritten: choose another --out or remove it")
+
+
+def _not_written(path: Path, error: Exception) -> InputError:
+    """The refusal that says in one line what the operating system said, which HDF5 quotes amid words of its own."""
+    quoted = re.search(r"error message = '([^']*)'", str(error))
+    text = quoted[1] if quoted else getattr(error, "strerror", None) or str(error).splitlines()[0]
+    if isinstance(error, BlockingIOError):
+        return InputError(f"{path} is open in another process: wait until that one is done")
+    return InputError(f"{path} cannot be written ({text}): choose another --out or make room there")
 
 
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _reason(error: OSError) -> str:
-    """What the operating system said, in one line."""
-    text = error.strerror or str(error).splitlines()[0]
-    if error.errno is None and "No space left on device" in str(error):
-        text = "No space left on device"
-    return text
 
 
 def _write_model(group: h5py.Group, model: Ising) -> None:
@@ -218,21 +303,39 @@ def _compressed(length: int) -> dict[str, Any]:
     return {"compression": "gzip", "compression_opts": 1, "shuffle": True} if 0 < length <= 2**22 else {}
 
 
+def _set_aside() -> h5py.h5p.PropDCID:
+    """Creation properties of a dataset whose room is set aside at once."""
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    return properties
+
+
 def _series(
     group: h5py.Group,
     name: str,
+    steps: int,
     shape: tuple[int, ...],
     dtype: type,
     scales: Mapping[str, object],
     long_name: str,
     units: str = "1",
 ) -> None:
-    """A dataset that grows along its first axis."""
-    row = max(1, int(np.prod(shape, dtype=np.int64))) * 8
-    chunk = (max(1, min(1024, _CHUNK_BYTES // row)), *shape)
-    dataset = group.create_dataset(name, (0, *shape), dtype, maxshape=(None, *shape), chunks=chunk)
+    """A dataset that grows along its first axis up to ``steps`` rows, for which there is room already."""
+    if shape:
+        shape_of_chunk = (max(1, min(shape[0], _LARGEST_CHUNK_BYTES // (8 * shape[1]))), shape[1])
+    else:
+        shape_of_chunk = ()
+    rows = max(1, min(1024, steps, _CHUNK_BYTES // (8 * prod(shape_of_chunk))))
+    properties = _set_aside()
+    properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    dataset = group.create_dataset(
+        name, (1, *shape), dtype, maxshape=(steps, *shape), chunks=(rows, *shape_of_chunk), dcpl=properties
+    )
+    dataset.resize(0, axis=0)  # HDF5 sets no room aside for a dataset that begins empty
     dataset.attrs.update({"long_name": long_name, "units": units})
-    if name != "step":
+    if name == "step":
+        dataset.make_scale(name)
+    else:
         dataset.dims[0].attach_scale(group["step"])
     for axis, scale in enumerate(scales, 1):
         dataset.dims[axis].attach_scale(group[scale])
@@ -256,6 +359,12 @@ def _label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units
         dataset.dims[axis].attach_scale(dataset.parent[scale])
 
 
+def attributes(file: h5py.File) -> dict[str, Any]:
+    """The root attributes of a spinsim file, ``finished`` only where it is."""
+    values = {key: value.decode() if isinstance(value, bytes) else value for key, value in file.attrs.items()}
+    return {key: value for key, value in values.items() if key != "finished" or value}
+
+
 def read_attributes(path: Path) -> dict[str, Any]:
     """The root attributes of a spinsim file.
 
@@ -263,7 +372,7 @@ def read_attributes(path: Path) -> dict[str, Any]:
         InputError: for a missing file and for one that is not of this schema.
     """
     with open_to_read(path) as file:
-        return dict(file.attrs)
+        return attributes(file)
 
 
 @contextlib.contextmanager
@@ -273,17 +382,28 @@ def open_to_read(path: Path) -> Iterator[h5py.File]:
     Raises:
         InputError: for a missing file and for one that is not of this schema.
     """
-    if not path.is_file():
+    if os.path.isdir(path):
+        raise InputError(f"{path} is a directory: give a file that spinsim wrote")
+    if not os.path.isfile(path):
         raise InputError(f"{path} is not there: give the path of a spinsim file")
     try:
         file = h5py.File(path, "r")
+    except BlockingIOError as error:
+        raise InputError(f"{path} is open in another process: wait until that one is done") from error
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     except OSError as error:
         raise InputError(f"{path} is not an HDF5 file: give a file that spinsim wrote") from error
     with file:
-        if file.attrs.get("schema") != SCHEMA:
-            schema = file.attrs.get("schema")
+        schema = str(file.attrs.get("schema"))
+        if schema != SCHEMA:
             raise InputError(f"{path} has schema {schema!r}, not {SCHEMA}: give a file that spinsim wrote")
-        yield file
+        try:
+            yield file
+        except (KeyError, OSError) as error:
+            raise InputError(
+                f"{path} is damaged, a part cannot be read: give another file that spinsim wrote"
+            ) from error
 
 
 def read_model(file: h5py.File) -> Ising:

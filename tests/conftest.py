@@ -8,6 +8,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("reproducible", deadline=None, derandomize=True)
@@ -22,3 +23,9 @@ def _source_digest() -> str:
 
 
 os.environ["NUMBA_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / f"spinsim-numba-{_source_digest()}")
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    """Every device: one test body serves them all, and a run of the GPU tests without a GPU fails."""
+    return str(request.param)

@@ -10,9 +10,19 @@ from spinsim.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing, block_count
 
-__all__ = ["DEVICES", "Counts", "Dynamics", "Engine", "Start", "check_run", "choose_packing", "create_engine"]
+__all__ = [
+    "DEVICES",
+    "Counts",
+    "Dynamics",
+    "Engine",
+    "Start",
+    "check_run",
+    "choose_packing",
+    "create_engine",
+    "resolve_device",
+]
 
-DEVICES: Final = ("auto", "cpu")
+DEVICES: Final = ("auto", "cpu", "cuda")
 
 
 def needed_bytes(sites: int, bonds: int, samples: int, replicas: int) -> int:
@@ -27,6 +37,26 @@ def check_memory(sites: int, bonds: int, samples: int, replicas: int) -> None:
     require(needed_bytes(sites, bonds, samples, replicas), what)
 
 
+def resolve_device(device: str) -> str:
+    """``cpu`` or ``cuda``; ``auto`` is ``cuda`` where a GPU can be used.
+
+    Raises:
+        InputError: for an unknown device, and for ``cuda`` where there is none, saying what is missing.
+    """
+    if device not in DEVICES:
+        raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
+    if device == "cpu":
+        return device
+    from spinsim.engine.cuda.device import why_not
+
+    missing = why_not()
+    if missing is None:
+        return "cuda"
+    if device == "cuda":
+        raise InputError(missing)
+    return "cpu"
+
+
 def create_engine(
     model: Ising, replicas: int, dynamics: Dynamics, device: str = "auto", threads: int | None = None
 ) -> Engine:
@@ -35,12 +65,15 @@ def create_engine(
     Raises:
         InputError: for an unknown device or a run that does not fit its memory or random counters.
     """
-    if device not in DEVICES:
-        raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
     check_run(model, replicas, 0, 1)
+    packed = choose_packing(model) is Packing.REPLICA
+    if resolve_device(device) == "cuda":
+        from spinsim.engine.cuda.general_engine import CudaGeneralEngine
+        from spinsim.engine.cuda.packed_engine import CudaPackedEngine
+
+        return (CudaPackedEngine if packed else CudaGeneralEngine)(model, replicas, dynamics)
     check_memory(model.sites, model.bonds, model.samples, replicas)
     from spinsim.engine.cpu.general_engine import GeneralEngine
     from spinsim.engine.cpu.packed_engine import PackedEngine
 
-    kind = PackedEngine if choose_packing(model) is Packing.REPLICA else GeneralEngine
-    return kind(model, replicas, dynamics, threads)
+    return (PackedEngine if packed else GeneralEngine)(model, replicas, dynamics, threads)

@@ -63,12 +63,14 @@ class Engine(Protocol):
         model: What is simulated.
         replicas: Configurations of each sample.
         packing: How spins are held.
+        device_name: Where it runs.
         colours: Half-sweeps in a sweep.
     """
 
     model: Ising
     replicas: int
     packing: Packing
+    device_name: str
     colours: int
 
     @property

@@ -10,9 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.engine.cpu.batches import BATCH
-from spinsim.engine.cpu.compiled import kernel, part
-from spinsim.engine.cpu.packed import ONE, ROW, ZERO
+from spinsim.engine.compiled import kernel, part
+from spinsim.engine.cpu.packed import BATCH, ONE, ROW, ZERO
 
 PLANES: Final = 8
 FULL: Final = 2**PLANES - 1

@@ -14,11 +14,10 @@ from spinsim.engine.cpu.counters import total_energies
 from spinsim.engine.cpu.general import sweep_general
 from spinsim.engine.cpu.start import fill_start
 from spinsim.engine.cpu.threads import Threads
+from spinsim.engine.plans import WORDS, GeneralPlan
 from spinsim.errors import InputError
-from spinsim.model.colouring import adjacency, colouring
 from spinsim.model.ising import Ising
 
-WORDS = 4  # replicas served by one Philox call
 SMALLEST_CHUNK = 32
 
 
@@ -26,18 +25,12 @@ class GeneralEngine:
     """An ``Engine`` for any couplings and fields."""
 
     packing = packing.Packing.UNPACKED
+    device_name = "cpu"
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> None:
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        near = adjacency(model.graph)
-        colour = colouring(model.graph)
-        self.colours = int(colour.max()) + 1
-        self._order = np.argsort(colour, kind="stable").astype(np.uint32)
-        self._colour_start = np.searchsorted(colour[self._order], np.arange(self.colours + 1))
-        self._start, self._near = near.start, near.neighbour.astype(np.uint32)
-        width = np.int32 if 2 * model.largest_local_field < 2**31 else np.int64
-        self._couplings = [model.integer_couplings(k)[near.bond].astype(width) for k in range(len(model.couplings))]
-        self._fields = [model.integer_fields(k).astype(width) for k in range(len(model.fields))]
+        self._plan = GeneralPlan(model)
+        self.colours = self._plan.colours
         self._threads = Threads(threads)
         self._chunk = self._chunk_size()
         self._double_beta: npt.NDArray[np.float64] | None = None
@@ -79,9 +72,7 @@ class GeneralEngine:
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
-        betas = np.broadcast_to(np.asarray(beta, np.float64), self.replicas)
-        padding = -self.replicas % WORDS
-        self._double_beta = 2.0 * self.model.quantum * np.append(betas, np.repeat(betas[-1], padding))
+        self._double_beta = GeneralPlan.double_beta(self.model, beta, self.replicas)
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -91,15 +82,16 @@ class GeneralEngine:
     def _sweep_chunk(self, count: int, sample: int, first: int) -> None:
         if self._double_beta is None:
             raise InputError("no temperature is set: call set_beta before sweep")
+        plan = self._plan
         block, lane = divmod(first, packing.LANES)
         sweep_general(
             self._chunks[sample][first // self._chunk],
-            self._order,
-            self._colour_start,
-            self._start,
-            self._near,
-            self._couplings[sample % len(self._couplings)],
-            self._fields[sample % len(self._fields)],
+            plan.order,
+            plan.colour_start,
+            plan.start,
+            plan.neighbour,
+            plan.couplings[sample % len(plan.couplings)],
+            plan.fields[sample % len(plan.fields)],
             np.ascontiguousarray(_by_word(self._double_beta[first : first + self._width(first)])),
             self.dynamics.zero_acceptance,
             rng.counter_block(np.uint64(sample), np.uint64(block)),

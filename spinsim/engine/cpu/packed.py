@@ -22,10 +22,10 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.cpu.batches import BATCH
-from spinsim.engine.cpu.compiled import kernel, part, trailing_zeros
+from spinsim.engine.compiled import kernel, part, trailing_zeros
 from spinsim.engine.tables import FIXED_PLANES, TAIL_PLANE
 
+BATCH: Final = 64  # sites updated together
 ROW: Final = 2 * BATCH
 SPIN, FLIP, ACCEPT, UNDECIDED = 0 * ROW, 1 * ROW, 2 * ROW, 3 * ROW
 PREFIX: Final = 4 * ROW  # philox_prefix's five words of every site: three rows

@@ -11,15 +11,14 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
-from spinsim.engine.cpu.batches import build_batches
 from spinsim.engine.cpu.counters import count_unsatisfied, count_up
-from spinsim.engine.cpu.packed import sweep_packed
+from spinsim.engine.cpu.packed import BATCH, sweep_packed
 from spinsim.engine.cpu.packed_wide import sweep_packed_wide
 from spinsim.engine.cpu.start import fill_start
 from spinsim.engine.cpu.threads import Threads
-from spinsim.engine.tables import Classes, Tables, build_tables
+from spinsim.engine.plans import PackedPlan
+from spinsim.engine.tables import Tables
 from spinsim.errors import InputError
-from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
 
 SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a half-sweep of one block
@@ -29,22 +28,15 @@ class PackedEngine:
     """An ``Engine`` for couplings of one magnitude and a uniform field."""
 
     packing = packing.Packing.REPLICA
+    device_name = "cpu"
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> None:
-        magnitude, field = model.magnitude, model.uniform_field
-        if magnitude is None or field is None:
-            raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self._magnitude, self._field = magnitude, field
-        self._classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
-        colour = colouring(model.graph)
-        self.colours = int(colour.max()) + 1
-        self._negative = model.negative_bonds()
-        self._batches = build_batches(model.graph, colour, self._classes, self._negative)
-        self._lanes = packing.lane_masks(replicas)
+        self._plan = PackedPlan(model, replicas, dynamics, BATCH)
+        self.colours = self._plan.colours
         self._threads = Threads(threads)
         self.half_sweep = 0
-        self.state = np.empty((model.samples, len(self._lanes), model.sites, 2), np.uint64)
+        self.state = np.empty(self._plan.shape, np.uint64)
         self._tables: Tables | None = None
         self._each(self._start)
 
@@ -55,7 +47,7 @@ class PackedEngine:
     def _start(self, sample: int, block: int) -> None:
         counter = rng.counter_block(np.uint64(sample), np.uint64(block))
         d = self.dynamics
-        fill_start(self.state[sample, block], self._lanes[block], d.start, d.seed, counter, d.rng_rounds)
+        fill_start(self.state[sample, block], self._plan.lanes[block], d.start, d.seed, counter, d.rng_rounds)
 
     @property
     def tasks(self) -> int:
@@ -64,8 +56,7 @@ class PackedEngine:
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
-        betas = np.broadcast_to(np.asarray(beta, np.float64) * self.model.quantum, self.replicas)
-        self._tables = build_tables(self._classes, betas, self.dynamics.zero_acceptance)
+        self._tables = self._plan.tables(beta)
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -93,15 +84,15 @@ class PackedEngine:
     ) -> None:
         if self._tables is None:
             raise InputError("no temperature is set: call set_beta before sweep")
-        tables = self._tables
+        tables, plan = self._tables, self._plan
         arguments = (
             self.state[sample, block],
-            self._batches,
-            self._batches.signs[sample % len(self._negative)],
+            plan.batches,
+            plan.batches.signs[sample % len(plan.negative)],
             tables.always[block],
             tables.planes[block],
             tables.thresholds[block],
-            self._lanes[block],
+            plan.lanes[block],
             rng.counter_block(np.uint64(sample), np.uint64(block)),
             rng.split_seed(self.dynamics.seed),
             self.dynamics.rng_rounds,
@@ -109,10 +100,10 @@ class PackedEngine:
             count,
             share,
         )
-        if self._classes.bits == 2:
+        if plan.classes.bits == 2:
             sweep_packed(*arguments)
         else:
-            sweep_packed_wide(*arguments, self._classes.count_bits, self._field != 0)
+            sweep_packed_wide(*arguments, plan.classes.count_bits, plan.has_field)
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
@@ -123,14 +114,11 @@ class PackedEngine:
         def count(sample: int, block: int) -> None:
             state = self.state[sample, block]
             count_up(state, up[sample, block])
-            negative = self._negative[sample % len(self._negative)]
+            negative = self._plan.negative[sample % len(self._plan.negative)]
             count_unsatisfied(state, self.model.graph.edges, negative, unsatisfied[sample, block])
 
         self._each(count)
-        up, unsatisfied = (x.reshape(samples, -1)[:, : self.replicas] for x in (up, unsatisfied))
-        magnetization = 2 * up - self.model.sites
-        energy = -self._magnitude * (self.model.bonds - 2 * unsatisfied) - self._field * magnetization
-        return Counts(energy, magnetization)
+        return self._plan.counts(up, unsatisfied)
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.cpu.batches import BATCH
-from spinsim.engine.cpu.compiled import kernel, part
+from spinsim.engine.compiled import kernel, part
 from spinsim.engine.cpu.packed import (
     ACCEPT,
+    BATCH,
     CLASS,
     FLIP,
     NEAR,

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.cpu.compiled import kernel
+from spinsim.engine.compiled import kernel
 
 START = np.uint64(rng.Stream.START)
 

@@ -1,4 +1,4 @@
-"""The CPU kernels against the oracle, bit for bit."""
+"""The kernels of every device against the oracle, bit for bit."""
 
 from __future__ import annotations
 
@@ -57,9 +57,11 @@ GENERAL = {
 }
 
 
-def run_both(model: Ising, replicas: int, beta: float | np.ndarray, sweeps: tuple[int, ...], **options: object) -> None:
+def run_both(
+    device: str, model: Ising, replicas: int, beta: float | np.ndarray, sweeps: tuple[int, ...], **options: object
+) -> None:
     dynamics = Dynamics(seed=2**40 + 17, **options)  # type: ignore[arg-type]
-    engine = create_engine(model, replicas, dynamics)
+    engine = create_engine(model, replicas, dynamics, device)
     packed = engine.packing is Packing.REPLICA
     uniform = oracle.uniform_packed if packed else oracle.uniform_general
     expected = oracle.start(model, replicas, dynamics.seed, dynamics.rng_rounds)
@@ -79,41 +81,41 @@ def run_both(model: Ising, replicas: int, beta: float | np.ndarray, sweeps: tupl
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_packed_kernels_equal_the_oracle(name: str) -> None:
+def test_packed_kernels_equal_the_oracle(device: str, name: str) -> None:
     model = PACKED[name]()
-    run_both(model, 130, 0.6, (1, 9))
+    run_both(device, model, 130, 0.6, (1, 9))
     assert create_engine(model, 1, Dynamics()).packing is Packing.REPLICA
 
 
 @pytest.mark.parametrize("name", GENERAL)
-def test_general_kernel_equals_the_oracle(name: str) -> None:
+def test_general_kernel_equals_the_oracle(device: str, name: str) -> None:
     model = GENERAL[name]()
-    run_both(model, 70, 0.6 / model.energy_scale, (1, 9))
+    run_both(device, model, 70, 0.6 / model.energy_scale, (1, 9))
     assert create_engine(model, 1, Dynamics()).packing is Packing.UNPACKED
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 31, 33, 64, 65, 127, 128, 129, 257, 300])
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
-def test_any_number_of_replicas(replicas: int, couplings: str) -> None:
-    run_both(EdwardsAnderson(square(4), couplings=couplings, seed=1), replicas, 0.8, (5,))
+def test_any_number_of_replicas(device: str, replicas: int, couplings: str) -> None:
+    run_both(device, EdwardsAnderson(square(4), couplings=couplings, seed=1), replicas, 0.8, (5,))
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
-def test_a_temperature_for_each_replica(couplings: str) -> None:
+def test_a_temperature_for_each_replica(device: str, couplings: str) -> None:
     beta = np.linspace(0.0, 3.0, 150)  # the first lane is at infinite temperature: probability 1 has no threshold
-    run_both(EdwardsAnderson(cubic(4), couplings=couplings, seed=1), 150, beta, (1, 20))
+    run_both(device, EdwardsAnderson(cubic(4), couplings=couplings, seed=1), 150, beta, (1, 20))
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
 @pytest.mark.parametrize("options", [{"rng_rounds": 7}, {"zero_acceptance": 1.0}, {"zero_acceptance": 0.7}])
-def test_options(couplings: str, options: dict[str, object]) -> None:
-    run_both(EdwardsAnderson(square(6), couplings=couplings, seed=1), 40, 0.5, (4,), **options)
+def test_options(device: str, couplings: str, options: dict[str, object]) -> None:
+    run_both(device, EdwardsAnderson(square(6), couplings=couplings, seed=1), 40, 0.5, (4,), **options)
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
 @pytest.mark.parametrize("beta", [1e-9, 40.0])
-def test_extreme_temperatures(couplings: str, beta: float) -> None:
-    run_both(EdwardsAnderson(square(4), couplings=couplings, seed=1), 128, beta, (6,))
+def test_extreme_temperatures(device: str, couplings: str, beta: float) -> None:
+    run_both(device, EdwardsAnderson(square(4), couplings=couplings, seed=1), 128, beta, (6,))
 
 
 @pytest.mark.parametrize("field", [0.0, 0.5])

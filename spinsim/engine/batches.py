@@ -1,4 +1,4 @@
-"""Sites of one colour in batches of equal shape, the order in which the replica-packed kernel visits them.
+"""Sites of one colour in batches of equal shape, the order in which replica-packed kernels visit them.
 
 Sites of one colour share no bond, so their order is free; this one groups sites of equal parity of degree, so that one
 batch needs one table, and pads the neighbours of a batch to equal number with phantom bonds from a site to itself.
@@ -7,17 +7,15 @@ batch needs one table, and pads the neighbours of a batch to equal number with p
 from __future__ import annotations
 
 import itertools
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.cpu.compiled import kernel
+from spinsim.engine.compiled import kernel
 from spinsim.engine.tables import Classes
 from spinsim.model.colouring import adjacency
 from spinsim.model.graph import Graph
-
-BATCH: Final = 64
 
 
 class Batches(NamedTuple):
@@ -98,16 +96,19 @@ def _fill(first, slots, offset, order, start, near, near_bond, negative, neighbo
 
 
 def build_batches(
-    graph: Graph, colour: npt.NDArray[np.int32], classes: Classes, negative: npt.NDArray[np.bool_]
+    graph: Graph, colour: npt.NDArray[np.int32], classes: Classes, negative: npt.NDArray[np.bool_], largest: int
 ) -> Batches:
-    """Batches of every colour; ``negative`` (samples, bonds) says which couplings are below 0."""
+    """Batches of every colour, of ``largest`` sites at most.
+
+    ``negative`` (samples, bonds) says which couplings are below 0.
+    """
     degree = graph.degrees()
     width = int(degree.max()) + 1
     order = np.empty(colour.size, np.uint32)
     ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
     _sort_sites(degree, colour, ends, order)
     bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
-    chunks = [np.arange(a, b, BATCH) for a, b in itertools.pairwise(bounds)]
+    chunks = [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
     segment = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])
     first = np.append(np.concatenate(chunks), colour.size)
     parity = segment & 1

@@ -1,0 +1,46 @@
+"""Finding GPUs, and why there is none."""
+
+from __future__ import annotations
+
+from spinsim.errors import InputError
+from spinsim.memory import readable
+
+
+def why_not() -> str | None:
+    """What keeps ``--device cuda`` from working here, None where nothing does."""
+    try:
+        import cupy
+    except ImportError:
+        return "install spinsim[cuda13] to use --device cuda"
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"CUDA finds no usable GPU ({str(error).split(': ')[-1]}): check the driver with nvidia-smi"
+    return None if count else "CUDA finds no GPU: check the driver with nvidia-smi"
+
+
+def names() -> list[str]:
+    """Names of the GPUs, empty where there is none to use."""
+    if why_not() is not None:
+        return []
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    return [runtime.getDeviceProperties(i)["name"].decode() for i in range(runtime.getDeviceCount())]
+
+
+def require_memory(device: int, needed: int, what: str) -> None:
+    """Refuse what does not fit a GPU.
+
+    Raises:
+        InputError: naming the need and the room.
+    """
+    import cupy
+
+    with cupy.cuda.Device(device):
+        free, _ = cupy.cuda.runtime.memGetInfo()
+    if needed > free:
+        raise InputError(
+            f"{what} needs {readable(needed)} of GPU memory but {readable(free)} are free: "
+            "choose a smaller size, fewer samples or fewer replicas"
+        )

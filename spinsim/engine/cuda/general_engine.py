@@ -1,0 +1,127 @@
+"""Unpacked spins on a GPU: one thread for the four replicas that share a Philox call."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing, rng
+from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.cuda.compile import kernel
+from spinsim.engine.cuda.device import names, require_memory
+from spinsim.engine.plans import WORDS, GeneralPlan
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+THREADS: Final = 256
+MEASURE_ROWS: Final = 512  # blocks over the sites in an energy measurement
+GRID_LIMIT: Final = 65535
+
+
+class CudaGeneralEngine:
+    """An ``Engine`` for any couplings and fields."""
+
+    packing = packing.Packing.UNPACKED
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> None:
+        import cupy
+
+        self.model, self.replicas, self.dynamics, self.device = model, replicas, dynamics, device
+        if model.samples > GRID_LIMIT:
+            raise InputError(f"{model.samples} samples exceed a GPU grid's {GRID_LIMIT}: split the run")
+        self._plan = plan = GeneralPlan(model)
+        self.colours = plan.colours
+        self.device_name = names()[device]
+        self._key = [np.uint32(word) for word in rng.split_seed(dynamics.seed)]
+        self._calls = -(-replicas // WORDS)
+        arrays = (plan.order, plan.start, plan.neighbour, plan.couplings, plan.fields)
+        state = model.samples * model.sites * self._calls * WORDS
+        packed = 16 * model.sites * packing.block_count(replicas)
+        require_memory(device, sum(a.nbytes for a in arrays) + state + packed, f"the state of {model.name}")
+        with cupy.cuda.Device(device):
+            self._order, self._start, self._near, self._couplings, self._fields = (cupy.asarray(a) for a in arrays)
+            self._spins = cupy.ones((model.samples, model.sites, self._calls * WORDS), cupy.int8)
+            if dynamics.start == "random":
+                for sample in range(model.samples):
+                    self._spins[sample] = self._random_start(sample)
+        self.half_sweep = 0
+        self._double_beta: Any = None
+
+    @property
+    def tasks(self) -> int:
+        """Samples; replicas run side by side within each."""
+        return self.model.samples
+
+    def _random_start(self, sample: int) -> Any:
+        """The packed start of one sample, unpacked on the device."""
+        import cupy
+
+        blocks, sites = packing.block_count(self.replicas), self.model.sites
+        words = cupy.empty((1, blocks, sites, 2), cupy.uint64)
+        lanes = cupy.full((blocks, 2), np.uint64(2**64 - 1))
+        start = kernel(self.device, "start.cu", f"random_start<{self.dynamics.rng_rounds}>")
+        grid = (-(-sites // THREADS), blocks, 1)
+        start(grid, (THREADS,), (words, lanes, np.uint32(sites), np.uint32(sample), np.uint32(0), *self._key))
+        bits = cupy.unpackbits(words[0].transpose(1, 0, 2).reshape(-1).view(cupy.uint8), bitorder="little")
+        return 2 * bits.reshape(sites, -1)[:, : self._calls * WORDS].astype(cupy.int8) - 1
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+        import cupy
+
+        with cupy.cuda.Device(self.device):
+            self._double_beta = cupy.asarray(GeneralPlan.double_beta(self.model, beta, self.replicas))
+
+    @property
+    def _integer(self) -> str:
+        return "int" if self._plan.couplings.dtype == np.int32 else "long long"
+
+    def _strides(self) -> tuple[np.uint64, np.uint64]:
+        """Distances between samples' couplings and fields, 0 where all samples share them."""
+        plan = self._plan
+        return tuple(np.uint64(a.shape[1] if len(a) > 1 else 0) for a in (plan.couplings, plan.fields))  # type: ignore[return-value]
+
+    def sweep(self, count: int) -> None:
+        """Attempt every spin of every replica ``count`` times."""
+        import cupy
+
+        if self._double_beta is None:
+            raise InputError("no temperature is set: call set_beta before sweep")
+        update = kernel(
+            self.device, "metropolis_general.cu", f"sweep_general<{self._integer}, {self.dynamics.rng_rounds}>"
+        )
+        couplings, fields = self._strides()
+        with cupy.cuda.Device(self.device):
+            for _ in range(count):
+                for colour in range(self.colours):
+                    first, stop = (int(x) for x in self._plan.colour_start[colour : colour + 2])
+                    grid = (-(-(stop - first) * self._calls // THREADS), self.model.samples)
+                    update(grid, (THREADS,), (
+                        self._spins, self._order[first:], np.uint32(stop - first), self._start, self._near,
+                        self._couplings, couplings, self._fields, fields, self._double_beta,
+                        np.float64(self.dynamics.zero_acceptance), np.uint32(self.model.sites), np.uint32(self._calls),
+                        np.uint32(0), np.uint32(0), np.uint64(self.half_sweep), *self._key,
+                    ))  # fmt: skip
+                    self.half_sweep += 1
+
+    def counts(self) -> Counts:
+        """Energy and magnetisation of every replica."""
+        import cupy
+
+        width = self._calls * WORDS
+        couplings, fields = self._strides()
+        with cupy.cuda.Device(self.device):
+            sums = cupy.zeros((3, self.model.samples, width), cupy.int64)
+            grid = (-(-width // THREADS), min(MEASURE_ROWS, self.model.sites), self.model.samples)
+            kernel(self.device, "measure.cu", f"total_energy<{self._integer}>")(grid, (THREADS,), (
+                self._spins, np.uint32(self.model.sites), np.uint32(width), self._start, self._near,
+                self._couplings, couplings, self._fields, fields, sums[0], sums[1], sums[2],
+            ))  # fmt: skip
+            bonds, single, magnetization = cupy.asnumpy(sums)[..., : self.replicas]
+        return Counts(bonds // 2 + single, magnetization)
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        return np.asarray(self._spins[sample, :, replica].get())

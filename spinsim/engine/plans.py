@@ -1,0 +1,98 @@
+"""What engines of one packing share, whatever the device: the order of the sites, the tables, integers from counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.batches import build_batches
+from spinsim.engine.tables import Classes, Tables, build_tables
+from spinsim.errors import InputError
+from spinsim.model.colouring import adjacency, colouring
+from spinsim.model.ising import Ising
+
+WORDS = 4  # replicas served by one Philox call of the general update
+
+
+class PackedPlan:
+    """A replica-packed run of a model.
+
+    Args:
+        model: Couplings of one magnitude and a uniform field.
+        replicas: Replicas of each sample.
+        dynamics: How they move.
+        largest_batch: Sites that the engine's kernel takes at once.
+
+    Attributes:
+        shape: Of the packed state, (samples, blocks, sites, 2).
+        batches: The order of the sites.
+        negative: Which couplings are below 0, (1 or samples, bonds).
+        lanes: Lanes in use, uint64 (blocks, 2).
+        classes: Flip classes.
+        has_field: Whether the spin is part of the class.
+        colours: Half-sweeps in a sweep.
+
+    Raises:
+        InputError: for a model that cannot be replica-packed.
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, largest_batch: int) -> None:
+        magnitude, field = model.magnitude, model.uniform_field
+        if magnitude is None or field is None:
+            raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self._magnitude, self._field = magnitude, field
+        self.has_field = field != 0
+        self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
+        colour = colouring(model.graph)
+        self.colours = int(colour.max()) + 1
+        self.negative = model.negative_bonds()
+        self.batches = build_batches(model.graph, colour, self.classes, self.negative, largest_batch)
+        self.lanes = packing.lane_masks(replicas)
+        self.shape = (model.samples, len(self.lanes), model.sites, 2)
+
+    def tables(self, beta: npt.ArrayLike) -> Tables:
+        """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""
+        betas = np.broadcast_to(np.asarray(beta, np.float64) * self.model.quantum, self.replicas)
+        return build_tables(self.classes, betas, self.dynamics.zero_acceptance)
+
+    def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
+        """Observables from each lane's number of spins +1 and of unsatisfied bonds, (samples, blocks, 128)."""
+        up, unsatisfied = (x.reshape(len(x), -1)[:, : self.replicas] for x in (up, unsatisfied))
+        magnetization = 2 * up - self.model.sites
+        energy = -self._magnitude * (self.model.bonds - 2 * unsatisfied) - self._field * magnetization
+        return Counts(energy, magnetization)
+
+
+class GeneralPlan:
+    """An unpacked run of a model.
+
+    Attributes:
+        order: Sites, colour by colour.
+        colour_start: Colour c has ``order[colour_start[c]:colour_start[c + 1]]``.
+        start: Those of site i are ``neighbour[start[i]:start[i + 1]]``.
+        neighbour: Neighbours in compressed rows.
+        couplings: J of each neighbour in quanta, (1 or samples, neighbours), int32 where local fields fit, else int64.
+        fields: h in quanta, (1 or samples, sites), of the same type.
+        colours: Half-sweeps in a sweep.
+    """
+
+    def __init__(self, model: Ising) -> None:
+        near = adjacency(model.graph)
+        colour = colouring(model.graph)
+        self.colours = int(colour.max()) + 1
+        self.order = np.argsort(colour, kind="stable").astype(np.uint32)
+        self.colour_start = np.searchsorted(colour[self.order], np.arange(self.colours + 1))
+        self.start, self.neighbour = near.start, near.neighbour.astype(np.uint32)
+        width = np.int32 if 2 * model.largest_local_field < 2**31 else np.int64
+        rows = range(len(model.couplings)), range(len(model.fields))
+        self.couplings = np.stack([model.integer_couplings(k)[near.bond].astype(width) for k in rows[0]])
+        self.fields = np.stack([model.integer_fields(k).astype(width) for k in rows[1]])
+
+    @staticmethod
+    def double_beta(model: Ising, beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
+        """Twice the inverse temperature times the quantum, of replicas padded to whole Philox calls."""
+        betas = np.broadcast_to(np.asarray(beta, np.float64), replicas)
+        return np.asarray(2.0 * model.quantum * np.append(betas, np.repeat(betas[-1], -replicas % WORDS)))
