@@ -87,6 +87,28 @@ def test_packed_kernels_equal_the_oracle(device: str, name: str) -> None:
     assert create_engine(model, 1, Dynamics()).packing is Packing.REPLICA
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_kernels_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.cuda import packed_engine as cuda_engine
+
+    monkeypatch.setattr(cuda_engine, "shared_memory", lambda device: 0)
+    run_both("cuda", PACKED[name](), 130, 0.6, (1, 9))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_devices_agree_after_a_thousand_sweeps(couplings: str) -> None:
+    model = EdwardsAnderson(cubic(8), samples=3, couplings=couplings, seed=1)
+    engines = [create_engine(model, 200, Dynamics(), device) for device in ("cpu", "cuda")]
+    for engine in engines:
+        engine.set_beta(1.0)
+        engine.sweep(1000)
+    np.testing.assert_array_equal(engines[0].counts().energy, engines[1].counts().energy)
+    for sample, replica in ((0, 0), (1, 130), (2, 199)):
+        np.testing.assert_array_equal(*(engine.spins(sample, replica) for engine in engines))
+
+
 @pytest.mark.parametrize("name", GENERAL)
 def test_general_kernel_equals_the_oracle(device: str, name: str) -> None:
     model = GENERAL[name]()

@@ -29,6 +29,13 @@ def names() -> list[str]:
     return [runtime.getDeviceProperties(i)["name"].decode() for i in range(runtime.getDeviceCount())]
 
 
+def shared_memory(device: int) -> int:
+    """Shared memory that one thread block may have, in bytes."""
+    import cupy
+
+    return int(cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"])
+
+
 def require_memory(device: int, needed: int, what: str) -> None:
     """Refuse what does not fit a GPU.
 

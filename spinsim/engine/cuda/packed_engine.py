@@ -9,16 +9,38 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.batches import Batches
 from spinsim.engine.cuda.compile import kernel
-from spinsim.engine.cuda.device import names, require_memory
+from spinsim.engine.cuda.device import names, require_memory, shared_memory
 from spinsim.engine.plans import PackedPlan
+from spinsim.engine.tables import FIXED_PLANES
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 THREADS: Final = 128
+SHARED_THREADS: Final = 512
+SWEEPS_A_LAUNCH: Final = 256  # so that a launch stays well below a second
 ITEMS_A_THREAD: Final = 64  # of the counting kernels, where there are enough
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 UNBOUNDED: Final = 2**62
+
+
+def struct(*members: Any) -> npt.NDArray[np.void]:
+    """Device pointers and 64-bit integers as a C struct, passed to a kernel by value."""
+    values = tuple(m.data.ptr if hasattr(m, "data") else m for m in members)
+    return np.array(values, [(f"m{i}", np.uint64) for i in range(len(values))])
+
+
+def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:
+    """``Batch`` of replica_site.cuh, a row for each batch."""
+    columns = (batches.first[:-1], np.diff(batches.first), batches.slots, batches.base, batches.parity, batches.offset)
+    return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.uint32))
+
+
+def shared_bytes(plan: PackedPlan) -> int:
+    """Shared memory that holds one lattice and its tables."""
+    rows = 2 * (1 + FIXED_PLANES) << plan.classes.bits
+    return 16 * (plan.model.sites + rows)
 
 
 class CudaPackedEngine:
@@ -34,6 +56,7 @@ class CudaPackedEngine:
         self.colours = plan.colours
         self.device_name = names()[device]
         self._key = [np.uint32(word) for word in rng.split_seed(dynamics.seed)]
+        self._key_struct = np.array(tuple(self._key), [("low", np.uint32), ("high", np.uint32)])
         samples, blocks, sites, _ = plan.shape
         if max(samples, blocks) > GRID_LIMIT:
             raise InputError(f"{max(samples, blocks)} samples or blocks of replicas exceed a GPU grid: split the run")
@@ -41,16 +64,23 @@ class CudaPackedEngine:
         needed = sum(a.nbytes for a in arrays) + model.bonds * len(plan.negative) + 8 * int(np.prod(plan.shape))
         require_memory(device, needed, f"the state of {model.name}")
         with cupy.cuda.Device(device):
-            self._order, self._neighbour, self._signs, self._lanes, self._edges = (cupy.asarray(a) for a in arrays)
+            self._arrays = [cupy.asarray(array) for array in arrays]
+            order, neighbour, signs, lanes, self._edges = self._arrays
+            self._lanes = lanes
+            self._model = struct(order, neighbour, signs, plan.batches.signs.shape[1] if len(plan.negative) > 1 else 0)
+            self._batches = cupy.asarray(batch_table(plan.batches))
+            self._colour_start = cupy.asarray(plan.batches.colour_start.astype(np.int32))
             self._negative = cupy.asarray(np.ascontiguousarray(plan.negative), dtype=cupy.uint8)
             self.state = cupy.empty(plan.shape, cupy.uint64)
             if dynamics.start == "up":
-                self.state[:] = self._lanes[None, :, None, :]
+                self.state[:] = lanes[None, :, None, :]
             else:
-                self._launch("start.cu", f"random_start<{dynamics.rng_rounds}>", sites, self.state, self._lanes,
+                self._launch("start.cu", f"random_start<{dynamics.rng_rounds}>", sites, self.state, lanes,
                              np.uint32(sites), np.uint32(0), np.uint32(0), *self._key)  # fmt: skip
+        self._in_shared = shared_bytes(plan) <= shared_memory(device)
         self.half_sweep = 0
-        self._tables: list[Any] | None = None
+        self._tables: npt.NDArray[np.void] | None = None
+        self._table_arrays: list[Any] = []
 
     @property
     def tasks(self) -> int:
@@ -69,51 +99,58 @@ class CudaPackedEngine:
 
         tables = self._plan.tables(beta)
         with cupy.cuda.Device(self.device):
-            self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
+            self._table_arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
+        self._tables = struct(*self._table_arrays, self._lanes)
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
         import cupy
 
-        with cupy.cuda.Device(self.device):
-            for _ in range(count):
-                for colour in range(self.colours):
-                    start = self._plan.batches.colour_start
-                    for batch in range(start[colour], start[colour + 1]):
-                        self._update(batch)
-                    self.half_sweep += 1
-
-    def _update(self, batch: int) -> None:
-        """One launch: the sites of one colour and parity of degree."""
         if self._tables is None:
             raise InputError("no temperature is set: call set_beta before sweep")
-        plan, b = self._plan, self._plan.batches
-        first, size, offset = int(b.first[batch]), int(b.first[batch + 1] - b.first[batch]), int(b.offset[batch])
-        always, planes, thresholds = self._tables
-        instance = f"{plan.classes.count_bits}, {str(plan.has_field).lower()}, {self.dynamics.rng_rounds}"
-        self._launch(
-            "metropolis_replica.cu",
-            f"sweep_replica<{instance}>",
-            size,
-            self.state,
-            self._order[first:],
-            self._neighbour[offset:],
-            self._signs.reshape(-1)[offset:],
-            np.uint32(size),
-            np.int32(b.slots[batch]),
-            np.uint32(b.base[batch]),
-            np.int32(b.parity[batch]),
-            np.uint64(b.signs.shape[1] if len(b.signs) > 1 else 0),
-            np.uint32(self.model.sites),
-            always,
-            planes,
-            thresholds,
-            self._lanes,
-            np.uint32(0),
-            np.uint32(0),
-            np.uint64(self.half_sweep),
-            *self._key,
+        with cupy.cuda.Device(self.device):
+            if self._in_shared:
+                for done in range(0, count, SWEEPS_A_LAUNCH):
+                    self._sweep_in_shared(min(SWEEPS_A_LAUNCH, count - done))
+            else:
+                for _ in range(count):
+                    self._sweep_from_global()
+
+    def _instance(self, function: str, slots: int) -> str:
+        """The template instance for this plan; three bits of count have kernels for fixed numbers of slots."""
+        classes = self._plan.classes
+        fixed = slots if classes.count_bits == 3 and not self._plan.has_field else 0
+        field = str(self._plan.has_field).lower()
+        return f"{function}<{classes.count_bits}, {field}, {fixed}, {self.dynamics.rng_rounds}>"
+
+    def _sweep_in_shared(self, sweeps: int) -> None:
+        """Many sweeps in one launch, a thread block for each lattice."""
+        plan, slots = self._plan, set(self._plan.batches.slots.tolist())
+        samples, blocks, sites, _ = plan.shape
+        function = kernel(
+            self.device, "metropolis_shared.cu", self._instance("sweep_shared", slots.pop() if len(slots) == 1 else 0)
         )
+        size = shared_bytes(plan)
+        function.max_dynamic_shared_size_bytes = size
+        arguments = (
+            self.state, np.uint32(sites), self._batches, self._colour_start, np.int32(self.colours), self._model,
+            self._tables, np.uint32(0), np.uint32(0), np.uint64(self.half_sweep), np.uint32(sweeps), self._key_struct,
+        )  # fmt: skip
+        function((1, blocks, samples), (SHARED_THREADS,), arguments, shared_mem=size)
+        self.half_sweep += sweeps * self.colours
+
+    def _sweep_from_global(self) -> None:
+        """One sweep, a launch for each batch."""
+        batches = self._plan.batches
+        for colour in range(self.colours):
+            for batch in range(batches.colour_start[colour], batches.colour_start[colour + 1]):
+                self._launch(
+                    "metropolis_replica.cu", self._instance("sweep_replica", int(batches.slots[batch])),
+                    int(batches.first[batch + 1] - batches.first[batch]), self.state, np.uint32(self.model.sites),
+                    self._batches, np.uint32(batch), self._model, self._tables, np.uint32(0), np.uint32(0),
+                    np.uint64(self.half_sweep), self._key_struct,
+                )  # fmt: skip
+            self.half_sweep += 1
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
