@@ -28,7 +28,7 @@ ROUND: Final = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it round
 
 @register_jitable(forceinline=True)
 def exp_reduced(y: Any) -> tuple[Any, Any]:
-    """(r, n) with exp(y) = r * 2^n, n a whole float and |y| at most ``LARGEST_EXPONENT``; relative error below 2^-52.
+    """(r, n) with exp(y) = r * 2^n, n a whole float; relative error below 2^-52 for |y| up to ``LARGEST_EXPONENT``.
 
     Taylor's series of degree 13 on |y - n ln 2| <= ln(2) / 2, by Horner's rule.
     """
@@ -63,7 +63,8 @@ def acceptance(
         (always, threshold), of the broadcast shape.
     """
     cost, beta = np.broadcast_arrays(cost, np.asarray(beta, np.float64))
-    exponent = np.minimum(beta * np.maximum(cost, 0).astype(np.float64), LARGEST_EXPONENT)
+    with np.errstate(over="ignore"):  # infinity is large enough
+        exponent = np.minimum(beta * np.maximum(cost, 0).astype(np.float64), LARGEST_EXPONENT)
     mantissa, power = exp_reduced(-exponent)
     probability = np.where(cost == 0, zero_acceptance, np.ldexp(mantissa, power.astype(np.int64)))
     probability = np.where(cost < 0, 1.0, probability)
@@ -72,19 +73,51 @@ def acceptance(
     return always, threshold
 
 
-def check_temperatures(temperatures: npt.ArrayLike) -> npt.NDArray[np.float64]:
+COLDEST: Final = 1e-300
+"""Lowest temperature: its inverse is finite."""
+
+HOTTEST: Final = 2.0**40
+"""Highest temperature in units of the local fields: beyond it nearly all flips are accepted and nothing mixes."""
+
+
+def check_temperatures(temperatures: npt.ArrayLike, energy_scale: float = np.inf) -> npt.NDArray[np.float64]:
     """Temperatures as float64.
 
     Raises:
-        InputError: for an empty list, NaN, infinity or a temperature that is not positive.
+        InputError: for an empty list, NaN, infinity, a temperature that is not positive, or one more than
+            ``HOTTEST`` times ``energy_scale``.
     """
-    values = np.atleast_1d(np.asarray(temperatures, np.float64))
+    try:
+        values = np.atleast_1d(np.asarray(temperatures, np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"temperatures {temperatures!r} cannot be read as numbers: give a list of floats") from error
     if values.ndim != 1 or not values.size:
         raise InputError(f"temperatures have shape {values.shape}: give a list of at least one")
-    bad = values[~(np.isfinite(values) & (values > 0))]
+    bad = values[~(np.isfinite(values) & (values >= COLDEST))]
     if bad.size:
-        raise InputError(f"temperature {bad[0]:g} is not allowed: it must be positive and finite")
+        rule = f"give a positive finite number, at least {COLDEST:g}"
+        raise InputError(f"temperature {bad[0]:g} is not allowed: {rule}")
+    if energy_scale and values.max() > HOTTEST * energy_scale:
+        raise InputError(
+            f"temperature {values.max():g} is too high to mix: "
+            f"choose one below 2^40 times the local field {energy_scale:g}"
+        )
     return values
+
+
+def check_beta(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
+    """Inverse temperatures of every replica, shape (replicas,), from one number or one for each.
+
+    Raises:
+        InputError: for NaN, infinity, a negative value or another shape.
+    """
+    values = np.asarray(beta, np.float64)
+    if values.shape not in ((), (replicas,)):
+        raise InputError(f"inverse temperatures have shape {values.shape}: give a number or one for each replica")
+    bad = values[~(np.isfinite(values) & (values >= 0))]
+    if bad.size:
+        raise InputError(f"inverse temperature {bad.flat[0]:g} is not allowed: it must be finite and not negative")
+    return np.broadcast_to(values, replicas)
 
 
 def check_zero_acceptance(value: float) -> float:

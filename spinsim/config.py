@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final, get_args, get_type_hints
 
@@ -45,11 +46,12 @@ class ModelConfig:
     disorder_seed: int = 0
 
     def __post_init__(self) -> None:
+        _a_path("instance", self.instance)
         _one_of("lattice", self.lattice, tuple(DIMENSIONS))
         _one_of("boundary", self.boundary, BOUNDARIES)
         _one_of("couplings", self.couplings, KINDS)
         _in_range("bond_fraction", self.bond_fraction, 0, 1)
-        rng.split_seed(self.disorder_seed)
+        _in_range("disorder_seed", self.disorder_seed, 0, 2**64 - 1)
         _in_range("samples", self.samples, 1, 2**rng.SAMPLE_BITS)
         if not isfinite(self.field):
             raise InputError(f"field {self.field} is not finite: give a number such as 0.5")
@@ -68,8 +70,10 @@ class ModelConfig:
         """Side lengths, x first."""
         dimension = DIMENSIONS[self.lattice]
         parts = self.size.lower().split("x")
-        if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
-            raise InputError(f"size {self.size!r} is not a lattice size: give positive integers such as 16 or 32x32x8")
+        if not all(re.fullmatch(r"0*[1-9][0-9]{0,9}", part) for part in parts):
+            raise InputError(
+                f"size {self.size!r} is not a lattice size: give positive integers below 2^31 such as 16 or 32x32x8"
+            )
         sides = tuple(int(part) for part in parts)
         if len(sides) == 1:
             sides *= dimension
@@ -105,19 +109,20 @@ class RunConfig:
 
     replicas: int = 128
     seed: int = 1
-    rng_rounds: int = 10
+    rng_rounds: int = rng.ROUNDS
     device: str = "auto"
     threads: int | None = None
     out: str | None = None
 
     def __post_init__(self) -> None:
         _in_range("replicas", self.replicas, 1, LANES * 2**rng.BLOCK_BITS)
-        rng.split_seed(self.seed)
+        _in_range("seed", self.seed, 0, 2**64 - 1)
         _one_of("device", self.device, DEVICES)
-        if self.rng_rounds not in (7, 10):
-            raise InputError(f"rng_rounds {self.rng_rounds} are not supported: choose 7 or 10")
+        if self.rng_rounds not in (rng.FEWER_ROUNDS, rng.ROUNDS):
+            raise InputError(f"rng_rounds {self.rng_rounds} are not supported: choose 10 or 7")
         if self.threads is not None:
             _in_range("threads", self.threads, 1, 4096)
+        _a_path("out", self.out)
 
 
 @dataclass(frozen=True)
@@ -179,9 +184,9 @@ def read_toml(path: str | Path) -> dict[str, dict[str, Any]]:
         with Path(path).open("rb") as file:
             tables = tomllib.load(file)
     except OSError as error:
-        raise InputError(f"configuration {path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"configuration {path} is not valid TOML: {error}") from error
+        raise InputError(f"configuration {path} cannot be read ({error.strerror}): check its path") from error
+    except (ValueError, RecursionError) as error:  # also integers of thousands of digits
+        raise InputError(f"configuration {path} is not valid TOML ({error}): correct it there") from error
     for name, table in tables.items():
         if name not in TABLES:
             raise InputError(f"configuration {path}: unknown table [{name}], {_nearest(name, list(TABLES))}")
@@ -207,8 +212,9 @@ def build_config(*layers: dict[str, dict[str, Any]]) -> Config:
     if merged["model"].get("instance") is not None:
         others = sorted(set(merged["model"]) - {"instance"})
         if others:
+            value, instance = merged["model"][others[0]], merged["model"]["instance"]
             raise InputError(
-                f"{others[0]} does not go with an instance file, which says everything: leave one of them out"
+                f"{others[0]} {value!r} does not go with instance {instance!r}, which says everything: leave one out"
             )
     typed = {name: kind(**_typed(kind, merged[name])) for name, kind in TABLES.items()}
     return Config(**typed)
@@ -223,7 +229,7 @@ def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
         allowed = [str if isinstance(t, str) else t for t in choices if t is not type(None)]
         plain = value if not isinstance(value, bool) else None
         if float in allowed and isinstance(plain, int):
-            plain = float(plain)
+            plain = float(plain) if abs(plain) < 2**1023 else inf
         elif key == "size" and isinstance(plain, int):
             plain = str(plain)
         if not isinstance(plain, tuple(allowed)):
@@ -243,6 +249,11 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
         close = get_close_matches(value, allowed, 1, 0.5)
         hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(allowed)}"
         raise InputError(f"{name} {value!r} is unknown: {hint}")
+
+
+def _a_path(name: str, value: str | None) -> None:
+    if value is not None and (not value or "\0" in value):
+        raise InputError(f"{name} {value!r} is not a path: name a file")
 
 
 def _in_range(name: str, value: float, low: float, high: float) -> None:

@@ -21,7 +21,7 @@ def readable(count: float) -> str:
     return f"{count:.1f} TiB" if count < 1024 else f"{count / 1024:.1f} PiB"
 
 
-def require(needed: float, what: str) -> None:
+def require(needed: float, what: str, mend: str = "choose a smaller size, fewer samples or fewer replicas") -> None:
     """Refuse ``what`` where it needs more memory than there is.
 
     Raises:
@@ -29,7 +29,4 @@ def require(needed: float, what: str) -> None:
     """
     room = available_bytes()
     if needed > room:
-        raise InputError(
-            f"{what} needs {readable(needed)} of memory but {readable(room)} are available: "
-            "choose a smaller size, fewer samples or fewer replicas"
-        )
+        raise InputError(f"{what} needs {readable(needed)} of memory but {readable(room)} are available: {mend}")

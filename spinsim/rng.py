@@ -19,6 +19,7 @@ Source: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as eas
 from __future__ import annotations
 
 from enum import IntEnum
+from operator import index
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -140,11 +141,25 @@ def counter_plane(half_sweep: Words, stream: Words, plane: Words) -> Words:
     return ((half_sweep >> SHIFT32) << np.uint64(16)) | (stream << np.uint64(8)) | plane
 
 
+def check_seed(seed: int) -> int:
+    """A 64-bit seed as a Python integer.
+
+    Raises:
+        InputError: for anything but a whole number from 0 to 2^64 - 1.
+    """
+    try:
+        value = index(seed)
+    except TypeError as error:
+        raise InputError(f"seed {seed!r} is not a whole number: give an integer from 0 to 2^64 - 1") from error
+    if not 0 <= value < 2**64:
+        raise InputError(f"seed {value} is out of range: give an integer from 0 to 2^64 - 1")
+    return value
+
+
 def split_seed(seed: int) -> tuple[np.uint64, np.uint64]:
     """The two key words of a 64-bit seed."""
-    if not 0 <= seed < 2**64:
-        raise InputError(f"seed {seed} is out of range: give an integer from 0 to 2^64 - 1")
-    return np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32)
+    value = check_seed(seed)
+    return np.uint64(value & 0xFFFFFFFF), np.uint64(value >> 32)
 
 
 def draw(

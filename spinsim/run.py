@@ -19,11 +19,12 @@ from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
 from spinsim.config import Config, ModelConfig, canonical_json, sha256
 from spinsim.engine import Dynamics, Engine, Start, check_memory, create_engine
 from spinsim.errors import InputError
-from spinsim.memory import readable
+from spinsim.memory import readable, require
 from spinsim.model.disorder import lattice_model
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
+from spinsim.packing import Packing
 from spinsim.result import AnnealResult
 from spinsim.rng import ROUNDS
 from spinsim.sampling import Best, annealing, temperature_schedule
@@ -66,7 +67,8 @@ def build_model(config: ModelConfig, replicas: int) -> Ising:
     if config.instance is not None:
         return read_instance(config.instance)
     shape = config.shape()
-    check_memory(prod(shape), len(shape) * prod(shape), config.samples, replicas)
+    packing = Packing.UNPACKED if config.couplings == "gaussian" else Packing.REPLICA
+    check_memory(prod(shape), len(shape) * prod(shape), config.samples, replicas, packing)
     return lattice_model(
         Lattice(shape, config.boundary == "periodic"),
         config.couplings,
@@ -83,6 +85,8 @@ def plan_anneal(config: Config) -> AnnealPlan:
     Raises:
         InputError: for anything that keeps the run from beginning.
     """
+    steps = config.anneal.steps
+    require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
     model = build_model(config.model, config.run.replicas)
     config = config.with_temperatures(model.energy_scale)
     identity = config.sha256(model.content_sha256() if config.model.instance is not None else None)
@@ -211,7 +215,13 @@ def _is_finished(plan: AnnealPlan) -> bool:
     Raises:
         InputError: where it is another run's.
     """
-    attributes = store.read_attributes(plan.path)
+    try:
+        attributes = store.read_attributes(plan.path)
+    except InputError as error:
+        if isinstance(error.__cause__, BlockingIOError):
+            raise
+        reason = str(error).rpartition(": ")[0]
+        raise InputError(f"{reason} and is never overwritten: choose another --out") from error
     if attributes["config_sha256"] != plan.attributes["config_sha256"]:
         raise InputError(f"{plan.path} holds another run and is never overwritten: choose another --out or remove it")
     return "finished" in attributes
@@ -222,8 +232,10 @@ def _check_disk(plan: AnnealPlan) -> None:
     folder = plan.path.absolute().parent
     while not folder.exists():
         folder = folder.parent
-    rows = plan.config.anneal.steps * plan.model.samples * plan.config.run.replicas * 16
-    needed = rows + 16 * plan.model.bonds * plan.model.samples + 2**16
+    model, steps, replicas = plan.model, plan.config.anneal.steps, plan.config.run.replicas
+    rows = 16 * steps * (1 + model.samples * replicas)
+    stored = 16 * model.bonds * model.samples + (8 * replicas + 9 * model.sites) * model.samples
+    needed = rows + stored + 2**17
     room = shutil.disk_usage(folder).free
     if needed > room:
         raise InputError(

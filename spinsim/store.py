@@ -1,23 +1,19 @@
 """The HDF5 file of a run: schema ``spinsim/1``, created at once or not at all, appended row by row.
 
 A file is written complete with its model under a temporary name and then linked to its own, so it never exists half
-made and never replaces another. A process killed at any instant leaves a file that opens and holds the rows of its last
-flush or of the one it was in: room for every planned row is set aside at once (sparse, so it takes no disk), hence
-appending touches the rows themselves and then, one small write each, the lengths of the series; no index, no heap and no
-superblock ever changes. Datasets carry no time stamps: equal runs make equal files but for the stamps in the root
-attributes.
+made and never replaces another. A process killed at any instant leaves a file that opens and holds the rows up to one
+of its last flushes: room for every planned row is set aside at creation (sparse, so it takes no disk), and appending
+writes the rows in place and then, each at one stroke, the lengths of the series; no index, heap or superblock changes.
+Datasets carry no time stamps: equal runs make equal files but for the stamps in the root attributes.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
 import os
-import re
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
@@ -28,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.files import Disk, new_file, not_written
 from spinsim.measure import Measurement
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -49,6 +46,7 @@ _FIXED_INDEX: Final = ("v110", "v110")  # chunks in one block set aside at once,
 _NO_STRADDLING: Final = {"meta_block_size": 0, "alignment_threshold": 1, "alignment_interval": 1024}  # of 4 KiB pages
 _STAMP_BYTES: Final = 25
 _FLUSH_SECONDS: Final = 0.5
+_PENDING_BYTES: Final = 2**24
 
 
 _SERIES: Final = ("step", "temperature", "energy", "magnetization")
@@ -64,55 +62,59 @@ class AnnealFile:
 
     Args:
         file: As made by ``create``.
+        disk: What it is written to.
+        thread: Where everything is written.
     """
 
-    def __init__(self, file: h5py.File) -> None:
-        self._file = file
-        self._measurements = file["measurements"]
-        self._safe = self.rows
+    def __init__(self, file: h5py.File, disk: Disk, thread: Executor) -> None:
+        self._file, self._disk, self._thread = file, disk, thread
+        self._pending: list[dict[str, Any]] = []
         self._flushed = time.monotonic()
-
-    @property
-    def rows(self) -> int:
-        """Rows written so far."""
-        return min(len(self._measurements[name]) for name in _SERIES)
+        self.rows = min(len(file["measurements"][name]) for name in _SERIES)
 
     def write(self, step: int, temperature: float, measured: Measurement) -> None:
-        """Write one row; a row already there (a run started again) is written again with the same numbers."""
-        rows = {
+        """Write the next row; a row already there (a run started again) is written again with the same numbers."""
+        row = {
             "step": step,
             "temperature": temperature,
             "energy": measured.energy,
             "magnetization": measured.magnetization,
         }
-        for name, row in rows.items():
-            dataset = self._measurements[name]
-            if len(dataset) <= step:
-                dataset.resize(step + 1, axis=0)
-            dataset[step] = row
-        if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+        self._pending.append(row)
+        large = len(self._pending) * 2 * measured.energy.nbytes > _PENDING_BYTES
+        if large or time.monotonic() - self._flushed > _FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Hand everything written to the operating system."""
-        self._file.flush()
-        self._safe = self.rows
+        """Hand every row to the operating system."""
+        self._thread.submit(self._write_pending).result()
         self._flushed = time.monotonic()
 
-    def forget(self) -> None:
-        """Drop the rows since the last flush: they could not be written."""
-        for name in _SERIES:
-            self._measurements[name].resize(self._safe, axis=0)
+    def _write_pending(self) -> None:
+        rows, self._pending = self._pending, []
+        if rows:
+            first, end = rows[0]["step"], rows[-1]["step"] + 1
+            for name in _SERIES:
+                dataset = self._file["measurements"][name]
+                if len(dataset) < end:
+                    dataset.resize(end, axis=0)
+                dataset[first:end] = [row[name] for row in rows]
+        self._file.flush()
+        self._disk.check()
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
         """Write the lowest states met so far."""
-        self._file["best/energy"][...] = energy
-        self._file["best/spins"][...] = spins
+
+        def write() -> None:
+            self._file["best/energy"][...] = energy
+            self._file["best/spins"][...] = spins
+
+        self._thread.submit(write).result()
 
     def finish(self) -> None:
         """Mark the run complete."""
         self.flush()
-        self._file.attrs.modify("finished", np.bytes_(stamp()))
+        self._thread.submit(self._file.attrs.modify, "finished", np.bytes_(stamp())).result()
 
 
 def create(path: Path, model: Ising, replicas: int, steps: int, attributes: Mapping[str, str]) -> None:
@@ -129,16 +131,16 @@ def create(path: Path, model: Ising, replicas: int, steps: int, attributes: Mapp
         InputError: where the path exists or cannot be written; nothing is left behind.
     """
     root = CONVENTIONS | {"schema": SCHEMA, "created": stamp()} | dict(attributes)
-    # signals interrupt the main thread alone: no exception may pass through HDF5 while it writes to a Python file
-    with _new_file(path) as draft, ThreadPoolExecutor(1) as thread:
-        thread.submit(_write_new, draft, model, replicas, max(1, steps), root).result()
+    with new_file(path) as disk, ThreadPoolExecutor(1) as thread:
+        thread.submit(_write_new, disk, model, replicas, max(1, steps), root).result()
 
 
-def _write_new(draft: _Draft, model: Ising, replicas: int, steps: int, root: Mapping[str, str]) -> None:
-    with h5py.File(draft, "w", libver=_OLD_HEADER) as file:
+def _write_new(disk: Disk, model: Ising, replicas: int, steps: int, root: Mapping[str, str]) -> None:
+    with h5py.File(disk, "w", libver=_OLD_HEADER) as file:
         file.attrs.update(root)
         file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")  # empty until then
-    with h5py.File(draft, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING) as file:
+    disk.check()
+    with h5py.File(disk, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING) as file:
         _write_model(file.create_group("model"), model)
         scales = {"sample": np.arange(model.samples), "replica": np.arange(replicas)}
         _make_measurements(file.create_group("measurements"), scales, steps)
@@ -175,92 +177,19 @@ def open_to_append(path: Path) -> Iterator[AnnealFile]:
         InputError: where the file cannot be opened or the disk is full.
     """
     try:
-        with h5py.File(path, "r+", rdcc_nbytes=0) as file:  # no cache: what cannot be written fails there and then
-            appended = AnnealFile(file)
+        with Disk(path, "r+") as disk, ThreadPoolExecutor(1) as thread:
+            disk.lock()
+            file = thread.submit(h5py.File, disk, "r+").result()
+            appended = AnnealFile(file, disk, thread)
             try:
                 yield appended
-            except OSError:
-                appended.forget()
-                raise
-    except (OSError, RuntimeError) as error:  # h5py raises the latter when it closes a file
-        raise _not_written(path, error) from error
-
-
-class _Draft(io.FileIO):
-    """A file that keeps its first error for ``check``: HDF5 does not survive one when it closes a file."""
-
-    _failure: OSError | None = None
-
-    def write(self, data: Any) -> int:
-        rest = memoryview(data)
-        try:
-            while len(rest) and not self._failure:
-                rest = rest[super().write(rest) :]
-        except OSError as error:
-            self._failure = error
-        return len(data)
-
-    def truncate(self, size: int | None = None) -> int:
-        try:
-            return super().truncate(size)
-        except OSError as error:
-            self._failure = self._failure or error
-            return size or 0
-
-    def check(self) -> None:
-        """Raise the error, if there was one."""
-        if self._failure:
-            raise self._failure
-
-
-@contextlib.contextmanager
-def _new_file(path: Path) -> Iterator[_Draft]:
-    """A new file that appears under ``path`` when the block ends well, and else not at all."""
-    if os.path.lexists(path):
-        raise _exists(path)
-    folder = path.absolute().parent
-    missing = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=folder)
-        try:
-            with _Draft(handle, "r+") as draft:
-                try:
-                    yield draft
-                finally:
-                    draft.check()
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.link(temporary, path)
-        finally:
-            os.unlink(temporary)
-    except BaseException as error:
-        for parent in missing:
-            with contextlib.suppress(OSError):  # others may use it by now
-                parent.rmdir()
-        if isinstance(error, FileExistsError) and os.path.lexists(path):
-            raise _exists(path) from error
-        if isinstance(error, OSError):
-            raise _not_written(path, error) from error
-        raise
-
-
-def _exists(path: Path) -> InputError:
-    return InputError(f"{path} exists and is never overwritten: choose another --out or remove it")
-
-
-def _not_written(path: Path, error: Exception) -> InputError:
-    """The refusal that says in one line what the operating system said, which HDF5 quotes amid words of its own."""
-    quoted = re.search(r"error message = '([^']*)'", str(error))
-    text = quoted[1] if quoted else getattr(error, "strerror", None) or str(error).splitlines()[0]
-    if isinstance(error, BlockingIOError):
-        return InputError(f"{path} is open in another process: wait until that one is done")
-    return InputError(f"{path} cannot be written ({text}): choose another --out or make room there")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+            finally:
+                with contextlib.suppress(OSError):  # kept by the disk
+                    appended.flush()
+                thread.submit(file.close).result()
+                disk.check()
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 def _write_model(group: h5py.Group, model: Ising) -> None:
@@ -321,15 +250,13 @@ def _series(
     units: str = "1",
 ) -> None:
     """A dataset that grows along its first axis up to ``steps`` rows, for which there is room already."""
-    if shape:
-        shape_of_chunk = (max(1, min(shape[0], _LARGEST_CHUNK_BYTES // (8 * shape[1]))), shape[1])
-    else:
-        shape_of_chunk = ()
-    rows = max(1, min(1024, steps, _CHUNK_BYTES // (8 * prod(shape_of_chunk))))
+    largest = _LARGEST_CHUNK_BYTES // (8 * prod(shape[1:]))
+    inner = (max(1, min(shape[0], largest)), *shape[1:]) if shape else ()
+    rows = max(1, min(1024, steps, _CHUNK_BYTES // (8 * prod(inner))))
     properties = _set_aside()
     properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
     dataset = group.create_dataset(
-        name, (1, *shape), dtype, maxshape=(steps, *shape), chunks=(rows, *shape_of_chunk), dcpl=properties
+        name, (1, *shape), dtype, maxshape=(steps, *shape), chunks=(rows, *inner), dcpl=properties
     )
     dataset.resize(0, axis=0)  # HDF5 sets no room aside for a dataset that begins empty
     dataset.attrs.update({"long_name": long_name, "units": units})

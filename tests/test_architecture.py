@@ -23,7 +23,7 @@ LAYERS = [
     ["engine"],
     ["model"],
     ["rng", "packing", "acceptance"],
-    ["memory"],
+    ["compiled", "memory", "files"],
     ["errors"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

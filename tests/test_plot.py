@@ -288,7 +288,7 @@ def test_plot_refuses(file, monkeypatch, capsys, arguments, words):
 
 
 def test_plot_refuses_a_file_without_steps(tmp_path, capsys):
-    create(tmp_path / "new.h5", ss.Ising(ss.square(4)), 2, {"job": "anneal"})
+    create(tmp_path / "new.h5", ss.Ising(ss.square(4)), 2, 1, {"job": "anneal"})
     assert run(tmp_path / "new.h5") == 2
     assert "no finished step" in capsys.readouterr().err
     assert names(tmp_path) == {"new.h5"}

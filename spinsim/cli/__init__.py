@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -46,14 +47,32 @@ def options(
 def main() -> None:
     """Run the command line: status 0 done, 2 bad input, 130 interrupted; errors are one sentence each."""
     try:
-        status = app(standalone_mode=False) or 0
+        status = app(prog_name="spinsim", standalone_mode=False) or 0
     except UsageProblem as error:
-        message = " ".join(str(error.format_message()).split())  # type: ignore[attr-defined]
-        typer.echo(f"spinsim: {message}", err=True)
-        status = 2
+        status = refuse(usage_sentence(error))
     except InputError as error:
-        typer.echo(f"spinsim: {error}", err=True)
-        status = 2
+        status = refuse(str(error))
+    except BrokenPipeError:  # the reader of our output has gone: no more of it, not even at the interpreter's end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    except MemoryError as error:
+        status = refuse(f"memory ran out ({error}): choose a smaller size, fewer samples or fewer replicas")
+    except OSError as error:  # a full disk under the cache of compiled kernels, say
+        status = refuse(f"{error.filename or 'a file'} cannot be used ({error.strerror}): make room or mend it")
     except (KeyboardInterrupt, typer.Abort):
         status = 130
     sys.exit(status)
+
+
+def usage_sentence(error: Any) -> str:
+    """One sentence of what the command-line parser says in one or two, and where its rule is explained."""
+    message = " ".join(error.format_message().split()).replace(". Did you", ", did you").rstrip(".?")
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "spinsim"
+    return f"{message}: see '{command} --help'"
+
+
+def refuse(sentence: str) -> int:
+    """Say why in one line on standard error, control characters of what was typed escaped; exit status 2."""
+    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence)
+    typer.echo(f"spinsim: {printable}", err=True)
+    return 2

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from spinsim.cli.values import Real, Whole
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -28,22 +30,22 @@ def anneal(
     couplings: Annotated[
         str | None, Flag(help="ferromagnet, antiferromagnet, pm-j or gaussian.  [ferromagnet]")
     ] = None,
-    bond_fraction: Annotated[float | None, Flag(help="Share of positive bonds of pm-j.  [0.5]")] = None,
-    field: Annotated[float | None, Flag(help="Uniform field h.  [0]")] = None,
-    samples: Annotated[int | None, Flag(help="Disorder samples.  [1]")] = None,
-    disorder_seed: Annotated[int | None, Flag(help="Seed of the couplings.  [0]")] = None,
+    bond_fraction: Annotated[float | None, Real(help="Share of positive bonds of pm-j.  [0.5]")] = None,
+    field: Annotated[float | None, Real(help="Uniform field h.  [0]")] = None,
+    samples: Annotated[int | None, Whole(help="Disorder samples.  [1]")] = None,
+    disorder_seed: Annotated[int | None, Whole(help="Seed of the couplings.  [0]")] = None,
     start: Annotated[str | None, Flag(help="Initial spins: random or up.  [random]")] = None,
-    t_start: Annotated[float | None, Flag(help="First temperature.  [1.5 x the root mean square local field]")] = None,
-    t_stop: Annotated[float | None, Flag(help="Last temperature.  [0.05 x the same]")] = None,
-    steps: Annotated[int | None, Flag(help="Number of temperatures.  [100]")] = None,
-    sweeps: Annotated[int | None, Flag(help="Sweeps at each temperature.  [100]")] = None,
+    t_start: Annotated[float | None, Real(help="First temperature.  [1.5 x the root mean square local field]")] = None,
+    t_stop: Annotated[float | None, Real(help="Last temperature.  [0.05 x the same]")] = None,
+    steps: Annotated[int | None, Whole(help="Number of temperatures.  [100]")] = None,
+    sweeps: Annotated[int | None, Whole(help="Sweeps at each temperature.  [100]")] = None,
     schedule: Annotated[str | None, Flag(help="linear or geometric.  [geometric]")] = None,
-    zero_acceptance: Annotated[float | None, Flag(help="Acceptance of flips that cost nothing.  [1 - 2^-6]")] = None,
-    replicas: Annotated[int | None, Flag(help="Replicas of each sample.  [128]")] = None,
-    seed: Annotated[int | None, Flag(help="Seed of the dynamics, 64 bits.  [1]")] = None,
-    rng_rounds: Annotated[int | None, Flag(help="Philox rounds, 10 or 7.  [10]")] = None,
+    zero_acceptance: Annotated[float | None, Real(help="Acceptance of flips that cost nothing.  [1 - 2^-6]")] = None,
+    replicas: Annotated[int | None, Whole(help="Replicas of each sample.  [128]")] = None,
+    seed: Annotated[int | None, Whole(help="Seed of the dynamics, 64 bits.  [1]")] = None,
+    rng_rounds: Annotated[int | None, Whole(help="Philox rounds, 10 or 7.  [10]")] = None,
     device: Annotated[str | None, Flag(help="auto or cpu.  [auto]")] = None,
-    threads: Annotated[int | None, Flag(help="CPU threads; no number changes the outcome.  [all]")] = None,
+    threads: Annotated[int | None, Whole(help="CPU threads; no number changes the outcome.  [all]")] = None,
     out: Annotated[str | None, Flag(help="Result file.  [runs/anneal-<model>-<hash>.h5]")] = None,
     config: Annotated[Path | None, Flag(help="TOML file with tables [model], [anneal], [run]; flags win.")] = None,
     quiet: Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")] = False,

@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
-bench = typer.Typer(help="Rates on this machine.", rich_markup_mode=None, no_args_is_help=True)
+from spinsim.cli.values import Whole
+from spinsim.errors import InputError
+
+bench = typer.Typer(help="Rates on this machine.", rich_markup_mode=None)
 
 
 @bench.callback()
@@ -17,15 +20,19 @@ def options() -> None:
 @bench.command()
 def metropolis(
     device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
-    threads: Annotated[int | None, typer.Option(help="CPU threads.  [all]")] = None,
-    repeats: Annotated[int, typer.Option(help="Runs of each case.", min=1)] = 5,
+    threads: Annotated[int | None, Whole(help="CPU threads.  [all]")] = None,
+    repeats: Annotated[int, Whole(help="Runs of each case.")] = 5,
 ) -> None:
     """Attempted spin updates per nanosecond of the Metropolis kernels."""
     import llvmlite.binding as llvm
 
     from spinsim.benchmark import metropolis_rates
+    from spinsim.config import RunConfig
     from spinsim.engine.cpu.threads import available_threads
 
+    RunConfig(device=device, threads=threads)  # refuses what it must before anything is printed
+    if repeats < 1:
+        raise InputError(f"repeats {repeats} are too few: give at least 1")
     typer.echo(f"CPU {llvm.get_host_cpu_name()}, {threads or available_threads()} threads; median of {repeats} runs")
     typer.echo(f"{'case':28}{'replicas':>9}  {'packing':15}{'cores':>6}{'updates/ns':>12}{'per core':>10}   range")
     for rate in metropolis_rates(device, threads, repeats):

@@ -8,7 +8,7 @@ from spinsim.engine.base import Counts, Dynamics, Engine, Start, check_run, choo
 from spinsim.errors import InputError
 from spinsim.memory import require
 from spinsim.model.ising import Ising
-from spinsim.packing import Packing, block_count
+from spinsim.packing import LANES, Packing, block_count
 
 __all__ = [
     "DEVICES",
@@ -25,16 +25,19 @@ __all__ = [
 DEVICES: Final = ("auto", "cpu", "cuda")
 
 
-def needed_bytes(sites: int, bonds: int, samples: int, replicas: int) -> int:
-    """Memory that a run's model and engine take at most: edges, couplings, adjacency, batches and spins."""
+def needed_bytes(sites: int, bonds: int, samples: int, replicas: int, packing: Packing) -> int:
+    """Memory that a run takes at most: edges, couplings, adjacency, batches, spins and what is measured."""
     shared = bonds * (8 + 8 + 16 + 16 + 16) + sites * 64
-    return shared + samples * (bonds * 24 + sites * 16 * block_count(replicas))
+    site = 16 if packing is Packing.REPLICA else LANES
+    unpacking = 0 if packing is Packing.REPLICA else 3 * LANES * sites  # of one block's start
+    measured = 96 * replicas  # seen: up to 84
+    return shared + unpacking + samples * (bonds * 40 + sites * site * block_count(replicas) + measured)
 
 
-def check_memory(sites: int, bonds: int, samples: int, replicas: int) -> None:
+def check_memory(sites: int, bonds: int, samples: int, replicas: int, packing: Packing) -> None:
     """Refuse a run that cannot fit, before its model is built."""
     what = f"a run of {sites} sites x {samples} samples x {replicas} replicas"
-    require(needed_bytes(sites, bonds, samples, replicas), what)
+    require(needed_bytes(sites, bonds, samples, replicas, packing), what)
 
 
 def resolve_device(device: str) -> str:
@@ -66,13 +69,14 @@ def create_engine(
         InputError: for an unknown device or a run that does not fit its memory or random counters.
     """
     check_run(model, replicas, 0, 1)
-    packed = choose_packing(model) is Packing.REPLICA
+    packing = choose_packing(model)
+    packed = packing is Packing.REPLICA
     if resolve_device(device) == "cuda":
         from spinsim.engine.cuda.general_engine import CudaGeneralEngine
         from spinsim.engine.cuda.packed_engine import CudaPackedEngine
 
         return (CudaPackedEngine if packed else CudaGeneralEngine)(model, replicas, dynamics)
-    check_memory(model.sites, model.bonds, model.samples, replicas)
+    check_memory(model.sites, model.bonds, model.samples, replicas, packing)
     from spinsim.engine.cpu.general_engine import GeneralEngine
     from spinsim.engine.cpu.packed_engine import PackedEngine
 

@@ -36,7 +36,7 @@ class Dynamics:
     rng_rounds: int = rng.ROUNDS
 
     def __post_init__(self) -> None:
-        rng.split_seed(self.seed)
+        object.__setattr__(self, "seed", rng.check_seed(self.seed))
         check_zero_acceptance(self.zero_acceptance)
         if self.start not in STARTS:
             raise InputError(f"start {self.start!r} is unknown: choose random or up")
@@ -99,8 +99,8 @@ def choose_packing(model: Ising) -> Packing:
 
 def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:
     """Refuse replica numbers and lengths that the random counters cannot serve."""
-    if replicas < 1:
-        raise InputError(f"{replicas} replicas cannot be simulated: give at least 1")
+    if not isinstance(replicas, int | np.integer) or replicas < 1:
+        raise InputError(f"{replicas} replicas cannot be simulated: give a whole number, at least 1")
     rng.check_budget(
         groups=model.sites, samples=model.samples, blocks=block_count(replicas), half_sweeps=sweeps * colours
     )

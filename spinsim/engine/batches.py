@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.compiled import kernel
+from spinsim.compiled import kernel
 from spinsim.engine.tables import Classes
 from spinsim.model.colouring import adjacency
 from spinsim.model.graph import Graph

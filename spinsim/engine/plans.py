@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
+from spinsim.acceptance import check_beta
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.batches import build_batches
 from spinsim.engine.tables import Classes, Tables, build_tables
@@ -55,7 +56,7 @@ class PackedPlan:
 
     def tables(self, beta: npt.ArrayLike) -> Tables:
         """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""
-        betas = np.broadcast_to(np.asarray(beta, np.float64) * self.model.quantum, self.replicas)
+        betas = check_beta(beta, self.replicas) * self.model.quantum
         return build_tables(self.classes, betas, self.dynamics.zero_acceptance)
 
     def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
@@ -94,5 +95,5 @@ class GeneralPlan:
     @staticmethod
     def double_beta(model: Ising, beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
         """Twice the inverse temperature times the quantum, of replicas padded to whole Philox calls."""
-        betas = np.broadcast_to(np.asarray(beta, np.float64), replicas)
+        betas = check_beta(beta, replicas)
         return np.asarray(2.0 * model.quantum * np.append(betas, np.repeat(betas[-1], -replicas % WORDS)))

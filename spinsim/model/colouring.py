@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from spinsim.compiled import kernel
 from spinsim.model.graph import Graph
 
 
@@ -19,7 +19,7 @@ class Adjacency(NamedTuple):
     bond: npt.NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_rows(edges, cursor, neighbour, bond):  # type: ignore[no-untyped-def]
     for b in range(edges.shape[0]):
         i, j = edges[b, 0], edges[b, 1]
@@ -41,7 +41,7 @@ def adjacency(graph: Graph) -> Adjacency:
     return Adjacency(start, neighbour, bond)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _breadth_first_two_colours(start, neighbour, colour, queue):  # type: ignore[no-untyped-def]
     for root in range(colour.size):
         if colour[root] >= 0:
@@ -63,7 +63,7 @@ def _breadth_first_two_colours(start, neighbour, colour, queue):  # type: ignore
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _greedy(start, neighbour, order, colour, taken):  # type: ignore[no-untyped-def]
     for i in order:
         for e in range(start[i], start[i + 1]):

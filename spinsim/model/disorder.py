@@ -16,7 +16,7 @@ from spinsim.model.lattice import Lattice
 
 RANDOM_KINDS: Final = ("pm-j", "gaussian")
 KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)
-GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings are multiples of this, so that local fields fit 32-bit integers
+GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings are multiples of it, so that local fields fit 32 bits
 
 
 def _uniform64(seed: int, sample: int, bonds: int) -> npt.NDArray[np.uint64]:
@@ -55,7 +55,8 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         seed: Disorder seed; sample k depends on it and on k alone.
         couplings: ``pm-j`` or ``gaussian``.
         bond_fraction: Share of positive bonds of ``pm-j``.
-        field: Uniform or site-wise field h.
+        field: Uniform or site-wise field h; beside Gaussian couplings it is rounded to their grid, so that a sample is
+            the same whichever samples go with it.
 
     Raises:
         InputError: for an unknown kind, a fraction outside [0, 1] or fewer than one sample.
@@ -74,6 +75,8 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         rows[sample] = (
             pm_j(seed, sample, bonds, bond_fraction) if couplings == "pm-j" else gaussian(seed, sample, bonds)
         )
+    if couplings == "gaussian":
+        field = np.rint(np.asarray(field, np.float64) / GAUSSIAN_GRID) * GAUSSIAN_GRID
     return Ising(graph, rows, field, name=f"{lattice.label}-{couplings}")
 
 

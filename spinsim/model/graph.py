@@ -17,7 +17,7 @@ class Graph:
 
     Attributes:
         sites: Number of sites.
-        edges: End sites of each bond, shape (bonds, 2), ``int32``.
+        edges: End sites of each bond, integers of shape (bonds, 2), held as ``int32``.
         lattice: The lattice it came from, if any.
     """
 
@@ -26,20 +26,28 @@ class Graph:
     lattice: Lattice | None = field(default=None)
 
     def __post_init__(self) -> None:
+        edges = np.asarray(self.edges)
+        if edges.size == 0:
+            edges = edges.reshape(0, 2)
+        elif edges.dtype.kind not in "iu":
+            raise InputError(f"edges of type {edges.dtype} are not site numbers: give integers")
         if self.sites < 1:
             raise InputError(f"a graph of {self.sites} sites has nothing to simulate: give at least one site")
         if self.sites >= 2**31:
             raise InputError(f"a graph of {self.sites} sites exceeds the limit of 2^31 - 1: split it in parts")
-        if self.edges.ndim != 2 or self.edges.shape[1] != 2:
-            raise InputError(f"edges have shape {self.edges.shape}: give an array of shape (bonds, 2)")
-        if self.lattice is None and len(self.edges):
-            low, high = int(self.edges.min()), int(self.edges.max())
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            raise InputError(f"edges have shape {edges.shape}: give an array of shape (bonds, 2)")
+        if len(edges) >= 2**31:
+            raise InputError(f"a graph of {len(edges)} bonds exceeds the limit of 2^31 - 1: split it in parts")
+        if self.lattice is None and len(edges):
+            low, high = int(edges.min()), int(edges.max())
             if low < 0 or high >= self.sites:
                 bad = low if low < 0 else high
                 raise InputError(f"edge end {bad} is not a site: use 0 to {self.sites - 1}")
-            loops = np.flatnonzero(self.edges[:, 0] == self.edges[:, 1])
+            loops = np.flatnonzero(edges[:, 0] == edges[:, 1])
             if len(loops):
-                raise InputError(f"bond {loops[0]} joins site {self.edges[loops[0], 0]} to itself: leave it out")
+                raise InputError(f"bond {loops[0]} joins site {edges[loops[0], 0]} to itself: leave it out")
+        object.__setattr__(self, "edges", edges.astype(np.int32, copy=False))
 
     @classmethod
     def of_lattice(cls, lattice: Lattice) -> Graph:

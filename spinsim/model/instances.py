@@ -67,7 +67,7 @@ class _Source:
     """The text of an instance file, and refusals that quote its lines, counted from 1."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.name = str(path) if str(path).isprintable() else repr(str(path))
+        self.name = str(path) if str(path) and str(path).isprintable() else repr(str(path))
         self.model_name = Path(path).stem
         self.text = _read_text(path, self.name).replace("\r\n", "\n").replace("\r", "\n")
         self._lines = self.text.split("\n")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
+from math import fsum, sqrt
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +19,9 @@ from spinsim.errors import InputError
 from spinsim.model.graph import Graph
 from spinsim.model.lattice import Lattice
 
-_EXACT_BITS = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
+_EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
+_LARGEST_VALUE: Final = 1e300
+_SMALLEST_EXPONENT: Final = -1000
 
 
 class Ising:
@@ -109,7 +113,7 @@ class Ising:
 
     @cached_property
     def uniform_field(self) -> int | None:
-        """H in quanta where every site of every sample has the same one, else None."""
+        """Field h in quanta where every site of every sample has the same one, else None."""
         values = _distinct(self.fields)
         return round(float(values[0, 0]) / self.quantum) if values.min() == values.max() else None
 
@@ -128,15 +132,19 @@ class Ising:
     @cached_property
     def energy_scale(self) -> float:
         """Root mean square local field of a random configuration: the natural unit of temperature."""
-        squares = float(np.mean(_distinct(self.fields) ** 2))
-        if self.bonds:
-            squares += 2 * self.bonds / self.sites * float(np.mean(_distinct(self.couplings) ** 2))
-        return float(np.sqrt(squares))
+        coordination = 2 * self.bonds / self.sites
+        unit = max(_power_above(self.couplings), _power_above(self.fields))  # a power of two: it divides exactly
+        squares = coordination * _mean_square(self.couplings, unit) + _mean_square(self.fields, unit)
+        return unit * sqrt(squares)
 
     def content_sha256(self) -> str:
-        """Identity of the model: SHA-256 of its bonds, couplings and fields."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.graph.edges).tobytes())
-        digest.update(_distinct(self.couplings).tobytes() + _distinct(self.fields).tobytes())
+        """Identity of the model: SHA-256 of its sites, bonds, couplings, fields and offsets, however they are held."""
+        digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
+        digest.update(np.ascontiguousarray(self.graph.edges, "<i4").data)
+        for rows in (self.couplings, self.fields):
+            for row in rows:
+                digest.update(np.ascontiguousarray(row, "<f8").data)
+            digest.update(f"{rows.shape}".encode())
         return digest.hexdigest()
 
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -194,22 +202,40 @@ def _round_to(rows: npt.NDArray[np.float64], quantum: float) -> npt.NDArray[np.f
     return np.asarray(np.rint(rows / quantum) * quantum)
 
 
+def _power_above(rows: npt.NDArray[np.float64]) -> float:
+    """Smallest power of two above every |value|."""
+    return float(np.ldexp(1.0, int(np.frexp(np.abs(_distinct(rows)).max())[1]))) if rows.size else 0.0
+
+
+def _mean_square(rows: npt.NDArray[np.float64], unit: float) -> float:
+    """Mean of (value / unit)^2, summed without rounding so that it does not depend on the processor."""
+    if not rows.size:
+        return 0.0
+    values = _distinct(rows) / unit
+    return fsum((values**2).flat) / values.size
+
+
 def _common_quantum(couplings: npt.NDArray[np.float64], fields: npt.NDArray[np.float64]) -> tuple[float, bool]:
     """The coarsest power of two that divides every value, or the finest that energies allow; and whether it rounds."""
-    total = 0.0
-    lowest = np.inf
+    total, lowest = 0.0, None
     for rows in (couplings, fields):
-        if rows.size == 0:
-            continue
         distinct = _distinct(rows)
-        total += float(np.abs(distinct).sum(axis=1).max()) * (rows.shape[1] if distinct.shape != rows.shape else 1)
+        if not distinct.any():
+            continue
+        largest = np.abs(distinct).max()
+        if not largest < _LARGEST_VALUE / rows.shape[1]:
+            raise InputError(
+                f"value {largest:g} is too large for exact energies: rescale couplings and fields to order 1"
+            )
+        total += max(fsum(np.abs(row)) for row in distinct) * (rows.shape[1] // distinct.shape[1])
         mantissa, exponent = np.frexp(distinct[distinct != 0])
-        if mantissa.size:
-            integer = np.abs(mantissa * 2.0**53).astype(np.int64)
-            lowest = min(lowest, float((exponent - 53 + np.log2(integer & -integer)).min()))
-    if not np.isfinite(lowest):
+        integer = np.abs(mantissa * 2.0**53).astype(np.int64)
+        trailing = np.frexp((integer & -integer).astype(np.float64))[1] - 1
+        bits = int((exponent - 53 + trailing).min())
+        lowest = bits if lowest is None else min(lowest, bits)
+    if lowest is None:
         return 1.0, False
-    finest = np.ceil(np.log2(total)) - _EXACT_BITS
-    if not np.isfinite(finest) or finest < -1000:
-        raise InputError("couplings and fields are too large or too small for float64: rescale them to order 1")
-    return float(2.0 ** max(lowest, finest)), bool(lowest < finest)
+    finest = int(np.frexp(total)[1]) - _EXACT_BITS
+    if finest < _SMALLEST_EXPONENT:
+        raise InputError(f"couplings and fields add up to {total:g}, too small for float64: rescale them to order 1")
+    return float(np.ldexp(1.0, max(lowest, finest))), lowest < finest

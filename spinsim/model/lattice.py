@@ -35,10 +35,12 @@ class Lattice:
         if not 1 <= len(self.shape) <= 3:
             raise InputError(f"a lattice of {len(self.shape)} dimensions is not supported: give one to three sides")
         for side in self.shape:
-            if side < 1:
+            if not isinstance(side, int | np.integer) or side < 1:
                 raise InputError(f"lattice side {side} must be at least 1: give positive integers such as 16 or 32x32")
-        if self.sites >= 2**31:
-            raise InputError(f"{self.sites} sites exceed the limit of 2^31 - 1: choose a smaller lattice")
+        if self.sites * self.dimension >= 2**31:
+            raise InputError(
+                f"{self.sites} sites with their bonds exceed the limit of 2^31 - 1: choose a smaller lattice"
+            )
 
     @property
     def dimension(self) -> int:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.acceptance import check_temperatures
+from spinsim.acceptance import check_temperatures, exp_reduced
 from spinsim.engine.base import Engine, check_run
 from spinsim.errors import InputError
 from spinsim.measure import Measurement, measure
@@ -49,8 +50,18 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: Schedu
         raise InputError(f"{steps} steps are too few: give at least 1")
     if schedule not in SCHEDULES:
         raise InputError(f"schedule {schedule!r} is unknown: choose linear or geometric")
-    space = np.linspace if schedule == "linear" else np.geomspace
-    return np.asarray(space(ends[0], ends[1], steps))
+    if schedule == "linear" or steps == 1:
+        return np.linspace(ends[0], ends[1], steps)
+    return _geometric(ends[0], ends[1], steps)
+
+
+def _geometric(start: float, stop: float, steps: int) -> npt.NDArray[np.float64]:
+    """The same bits everywhere, unlike ``np.geomspace``, whose last bits depend on the processor."""
+    growth = float((Decimal(float(stop)) / Decimal(float(start))).ln())
+    mantissa, power = exp_reduced(growth * (np.arange(steps) / (steps - 1)))
+    ladder = start * np.ldexp(mantissa, power.astype(np.int64))
+    ladder[-1] = stop
+    return np.asarray(ladder)
 
 
 def annealing(
@@ -70,9 +81,9 @@ def annealing(
     Raises:
         InputError: for bad temperatures or sweep numbers, before the first sweep.
     """
-    ladder = check_temperatures(temperatures)
-    if sweeps < 1:
-        raise InputError(f"{sweeps} sweeps a step are too few: give at least 1")
+    ladder = check_temperatures(temperatures, engine.model.energy_scale)
+    if not isinstance(sweeps, int | np.integer) or sweeps < 1:
+        raise InputError(f"{sweeps} sweeps a step cannot be done: give a whole number, at least 1")
     check_run(engine.model, engine.replicas, len(ladder) * sweeps, engine.colours)
     return _anneal(engine, ladder, sweeps, on_updates)
 

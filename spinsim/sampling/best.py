@@ -1,4 +1,4 @@
-"""The lowest states met."""
+"""The lowest states met at the ends of steps, where energies are measured."""
 
 from __future__ import annotations
 

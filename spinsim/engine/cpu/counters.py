@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.engine.compiled import kernel, part
+from spinsim.compiled import kernel, part
 from spinsim.engine.cpu.packed import BATCH, ONE, ROW, ZERO
 
 PLANES: Final = 8

@@ -15,7 +15,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, ROUND, exp_reduced
-from spinsim.engine.compiled import kernel, part
+from spinsim.compiled import kernel, part
 from spinsim.packing import LANES
 
 UPDATE: Final = np.uint64(rng.Stream.UPDATE)

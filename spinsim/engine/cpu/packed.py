@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.compiled import kernel, part, trailing_zeros
+from spinsim.compiled import kernel, part, trailing_zeros
 from spinsim.engine.tables import FIXED_PLANES, TAIL_PLANE
 
 BATCH: Final = 64  # sites updated together

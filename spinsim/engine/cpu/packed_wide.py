@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.compiled import kernel, part
+from spinsim.compiled import kernel, part
 from spinsim.engine.cpu.packed import (
     ACCEPT,
     BATCH,

@@ -1,0 +1,7 @@
+"""``python -m spinsim``."""
+
+from __future__ import annotations
+
+from spinsim.cli import main
+
+main()

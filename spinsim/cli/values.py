@@ -1,0 +1,27 @@
+"""Options that take numbers: their refusals quote what was typed."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import typer
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a whole number, give digits such as 128") from error
+
+
+def real(text: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a number, give digits such as 0.5") from error
+
+
+Whole = partial(typer.Option, parser=whole, metavar="INTEGER")
+Real = partial(typer.Option, parser=real, metavar="FLOAT")

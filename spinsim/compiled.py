@@ -1,0 +1,50 @@
+"""How functions are compiled by Numba, and the one bit operation that NumPy lacks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+_OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+
+
+def _source_digest() -> str:
+    """Identity of everything that kernels inline: Numba itself looks at the file of the kernel only."""
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+
+
+SOURCE_DIGEST: Final = _source_digest()
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile an entry point: without the interpreter lock, cached on disk until any source of spinsim changes."""
+    try:
+        compiled = njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        return njit(**_OPTIONS)(function)
+    compiled._cache._cache_file._source_stamp = SOURCE_DIGEST
+    return compiled
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
+    return njit(forceinline=True, **_OPTIONS)(function)
+
+
+def _trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
+    """Position of the lowest set bit of a nonzero uint64."""
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+trailing_zeros: Any = intrinsic(_trailing_zeros)

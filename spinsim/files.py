@@ -1,0 +1,126 @@
+"""Files under HDF5 whose write errors become one sentence, and new files that appear complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from spinsim.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+class Disk(io.FileIO):
+    """A file for h5py that keeps its first error for ``check`` and writes nothing from then on.
+
+    HDF5 does not survive an error when it closes a file (seen: a crash at the interpreter's end). A file whose writing
+    stops here is as one whose process was killed. Its ``write`` must not run in the main thread: Ctrl-C would raise its
+    exception there, inside HDF5.
+    """
+
+    _failure: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write everything, or nothing more after the first error."""
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        try:
+            while len(rest) and not self._failure:
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            self._failure = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        """Set the length."""
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self._failure = self._failure or error
+            return size or 0
+
+    def lock(self) -> None:
+        """Hold the file alone, as HDF5 does.
+
+        Raises:
+            BlockingIOError: where another process has it open.
+        """
+        if fcntl is not None:
+            try:
+                fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if isinstance(error, BlockingIOError):
+                    raise  # anything else: this file system has no locks
+
+    def check(self) -> None:
+        """Raise the error, if there was one."""
+        if self._failure:
+            raise self._failure
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[Disk]:
+    """A new file that appears under ``path`` when the block ends well, and else not at all, nor its folder.
+
+    Raises:
+        InputError: where the path exists or cannot be written.
+    """
+    folder = path.absolute().parent
+    missing = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _temporary(folder, path.name) as disk:
+            try:
+                yield disk
+            finally:
+                disk.check()
+            os.chmod(disk.name, 0o666 & ~_umask())  # temporary files begin private
+            os.link(disk.name, path)
+    except BaseException as error:
+        for parent in missing:
+            with contextlib.suppress(OSError):  # others may use it by now
+                parent.rmdir()
+        if isinstance(error, FileExistsError) and os.path.lexists(path):
+            raise InputError(f"{path} exists and is never overwritten: choose another --out or remove it") from error
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            raise InputError(
+                f"{path} cannot be written, its folder would lie in a file: choose another --out"
+            ) from error
+        if isinstance(error, OSError):
+            raise not_written(path, error) from error
+        raise
+
+
+@contextlib.contextmanager
+def _temporary(folder: Path, name: str) -> Iterator[Disk]:
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}-", suffix=".part", dir=folder)
+    os.close(handle)
+    try:
+        with Disk(temporary, "r+") as disk:
+            yield disk
+    finally:
+        os.unlink(temporary)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def not_written(path: Path, error: Exception) -> InputError:
+    """The refusal that says in one line what the operating system said, which HDF5 quotes amid words of its own."""
+    if isinstance(error, BlockingIOError):
+        return InputError(f"{path} is open in another process: wait until that one is done")
+    quoted = re.search(r"error message = '([^']*)'", str(error))
+    text = quoted[1] if quoted else getattr(error, "strerror", None) or str(error).splitlines()[0]
+    return InputError(f"{path} cannot be written ({text}): choose another --out or make room there")
