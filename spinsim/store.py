@@ -256,9 +256,9 @@ def _series(
     properties = _set_aside()
     properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
     dataset = group.create_dataset(
-        name, (1, *shape), dtype, maxshape=(steps, *shape), chunks=(rows, *inner), dcpl=properties
+        name, (1, *shape), dtype, maxshape=(max(2, steps), *shape), chunks=(rows, *inner), dcpl=properties
     )
-    dataset.resize(0, axis=0)  # HDF5 sets no room aside for a dataset that begins empty
+    dataset.resize(0, axis=0)  # HDF5 sets no room aside for a dataset that begins empty, or that can have one row only
     dataset.attrs.update({"long_name": long_name, "units": units})
     if name == "step":
         dataset.make_scale(name)
@@ -276,7 +276,7 @@ def _scale(group: h5py.Group, name: str, values: npt.NDArray[np.int64]) -> None:
 
 def _bare_dimension(group: h5py.Group, name: str, length: int) -> None:
     """A named axis without coordinates, by netCDF-4's convention: it takes no room however long it is."""
-    dataset = group.create_dataset(name, (length,), np.int8, chunks=(max(1, min(length, 2**20)),))
+    dataset = group.create_dataset(name, (length,), np.int8, chunks=(min(length, 2**20),) if length else None)
     dataset.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
 
 

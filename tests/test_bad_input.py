@@ -1,0 +1,379 @@
+"""Bad input: one sentence on standard error, exit status 2, no traceback, nothing written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from harness import Outcome, contents, finish, run, spinsim, tree
+
+import spinsim as ss
+from spinsim import store
+
+Refuse = Callable[..., str]
+
+FILES = {
+    "empty.mc": "",
+    "short.mc": "3 2\n1 2 1\n",
+    "letters.mc": "3 2\n1 2 1\n2 x 1\n",
+    "beyond.mc": "3 2\n1 2 1\n2 4 1\n",
+    "nan.mc": "3 2\n1 2 1\n2 3 nan\n",
+    "words.mc": "hello world\n",
+    "good.mc": "3 2\n1 2 1\n2 3 1\n",
+    "malformed.toml": "[model\nsize = 8\n",
+    "binary.toml": b"\xff\xfe\x00",
+    "digits.toml": f"[run]\nseed = {'9' * 5000}\n",
+    "table.toml": "[anneel]\nsteps = 3\n",
+    "key.toml": "[anneal]\nsweps = 3\n",
+    "flag.toml": "[model]\nbond-fraction = 0.5\n",
+    "strange.toml": "[run]\nzzz = 1\n",
+    "array.toml": "[[anneal]]\nsteps = 3\n",
+    "plain.toml": "model = 3\n",
+    "text.toml": '[anneal]\nsteps = "5"\n',
+    "boolean.toml": "[run]\nreplicas = true\n",
+    "fraction.toml": "[run]\nreplicas = 2.5\n",
+    "date.toml": "[anneal]\nt_start = 2020-01-01\n",
+    "large.toml": f"[model]\nfield = {10**400}\n",
+    "side.toml": "[model]\nsize = -3\n",
+    "both.toml": '[model]\ninstance = "good.mc"\nlattice = "cubic"\n',
+    "nul.toml": '[run]\nout = "a\\u0000b"\n',
+    "text.h5": "not HDF5\n",
+}
+
+# the command line, then words that its sentence holds: the value and the rule or the mend
+COMMANDS = [
+    # what the parser of the command line refuses
+    ("aneal", "'aneal'", "did you mean 'anneal'"),
+    ("foo", "'foo'", "spinsim --help"),
+    ("--bogus", "--bogus", "No such option"),
+    ("anneal --szie 8", "--szie", "--size"),
+    ("anneal --size", "--size", "requires an argument"),
+    ("anneal --quiet=3", "--quiet", "does not take a value"),
+    ("anneal good.mc other.mc", "other.mc", "unexpected"),
+    ("show", "file", "Missing argument"),
+    ("bench", "bench", "Missing command"),
+    ("bench metropolis --repeats 0", "repeats 0", "at least 1"),
+    # sizes
+    ("anneal --size 0", "'0'", "positive integers"),
+    ("anneal --size -3", "'-3'", "positive integers"),
+    ("anneal --size 8x", "'8x'", "positive integers"),
+    ("anneal --size x", "'x'", "positive integers"),
+    ("anneal --size 8.5", "'8.5'", "positive integers"),
+    ("anneal --size 1e3", "'1e3'", "positive integers"),
+    ("anneal --size ³", "'³'", "positive integers"),
+    (f"anneal --size {'9' * 5000}", "999", "positive integers"),
+    ("anneal --size 8x8x8", "'8x8x8'", "a square lattice has 2"),
+    ("anneal --size 8x8 --lattice cubic", "'8x8'", "a cubic lattice has 3"),
+    # absurd sizes: the need and the room
+    ("anneal --size 40000 --replicas 2000000", "1600000000 sites", "TiB of memory but", "available"),
+    ("anneal --size 4000x4000x4000 --lattice cubic", "64000000000 sites", "TiB of memory but", "available"),
+    ("anneal --size 9999999999 --lattice chain", "9999999999 sites", "TiB of memory but", "available"),
+    ("anneal --size 1000x1000x1000 --lattice cubic --replicas 2000000", "1000000000 sites", "TiB of memory but"),
+    ("anneal --size 30000 --couplings gaussian --replicas 100000", "100000 replicas", "TiB of memory but"),
+    ("anneal --size 512 --couplings pm-j --samples 262144", "262144 samples", "TiB of memory but"),
+    ("anneal --size 1 --couplings pm-j --samples 262144 --replicas 2000000", "2000000 replicas", "TiB of memory but"),
+    # models
+    ("anneal --lattice hexagonal", "'hexagonal'", "chain, square, cubic"),
+    ("anneal --boundary closed", "'closed'", "periodic, open"),
+    ("anneal --couplings pmj", "'pmj'", "'pm-j'"),
+    ("anneal --bond-fraction 2 --couplings pm-j", "2.0", "from 0 to 1"),
+    ("anneal --bond-fraction nan --couplings pm-j", "nan", "from 0 to 1"),
+    ("anneal --bond-fraction 0.4", "0.4", "leave it out"),
+    ("anneal --field nan", "nan", "not finite"),
+    ("anneal --field inf", "inf", "not finite"),
+    ("anneal --field x", "'x'", "not a number"),
+    ("anneal --field 1e308", "1e+308", "rescale"),
+    ("anneal --samples 0 --couplings pm-j", "samples 0", "from 1"),
+    ("anneal --samples 262145 --couplings pm-j", "262145", "to 262144"),
+    ("anneal --samples 3", "3 samples", "all equal"),
+    ("anneal --samples 1.5", "'1.5'", "not a whole number"),
+    ("anneal --disorder-seed -1", "disorder_seed -1", "from 0"),
+    # schedules
+    ("anneal --t-start -1", "-1", "positive"),
+    ("anneal --t-start 0", "temperature 0", "positive"),
+    ("anneal --t-start nan", "nan", "finite"),
+    ("anneal --t-stop inf", "inf", "finite"),
+    ("anneal --t-stop abc", "'abc'", "not a number"),
+    ("anneal --t-stop 1e-320", "e-321", "at least 1e-300"),
+    ("anneal --t-start 1e300", "1e+300", "too high"),
+    ("anneal --steps 0", "steps 0", "from 1"),
+    ("anneal --steps 1.5", "'1.5'", "not a whole number"),
+    ("anneal --steps 10000000000", "10000000000", "to 1000000000"),
+    ("anneal --sweeps -1", "sweeps -1", "from 1"),
+    ("anneal --sweeps 10000000000000", "10000000000000", "to 1000000000000"),
+    ("anneal --sweeps 1000000000000 --steps 1000 --size 2", "half-sweeps", "2^48"),
+    ("anneal --schedule linaer", "'linaer'", "'linear'"),
+    ("anneal --start down", "'down'", "random, up"),
+    ("anneal --zero-acceptance 0", "0.0", "above 0"),
+    ("anneal --zero-acceptance nan", "nan", "above 0"),
+    # runs
+    ("anneal --replicas 0", "replicas 0", "from 1"),
+    ("anneal --replicas 3000000", "3000000", "to 2097152"),
+    ("anneal --replicas 1e9", "'1e9'", "not a whole number"),
+    ("anneal --seed -1", "seed -1", "from 0"),
+    ("anneal --seed 18446744073709551616", "18446744073709551616", "to 18446744073709551615"),
+    ("anneal --rng-rounds 8", "8", "10 or 7"),
+    ("anneal --device tpu", "'tpu'", "'cpu'"),
+    ("anneal --threads 0", "threads 0", "from 1"),
+    ("anneal --threads two", "'two'", "not a whole number"),
+    # configuration files
+    ("anneal --config missing.toml", "missing.toml", "No such file"),
+    ("anneal --config .", "configuration .", "directory"),
+    ("anneal --config malformed.toml", "malformed.toml", "line 1"),
+    ("anneal --config binary.toml", "binary.toml", "not valid TOML"),
+    ("anneal --config digits.toml", "digits.toml", "not valid TOML"),
+    ("anneal --config table.toml", "[anneel]", "did you mean 'anneal'"),
+    ("anneal --config key.toml", "'sweps'", "did you mean 'sweeps'"),
+    ("anneal --config flag.toml", "'bond-fraction'", "did you mean 'bond_fraction'"),
+    ("anneal --config strange.toml", "'zzz'", "valid names are replicas, seed"),
+    ("anneal --config array.toml", "anneal must be a table", "[anneal]"),
+    ("anneal --config plain.toml", "model must be a table", "[model]"),
+    ("anneal --config text.toml", "steps = '5'", "a whole number"),
+    ("anneal --config boolean.toml", "replicas = True", "a whole number"),
+    ("anneal --config fraction.toml", "replicas = 2.5", "a whole number"),
+    ("anneal --config date.toml", "t_start = datetime.date(2020, 1, 1)", "a number"),
+    ("anneal --config large.toml", "field inf", "not finite"),
+    ("anneal --config side.toml", "'-3'", "positive integers"),
+    ("anneal --config both.toml", "lattice 'cubic'", "instance 'good.mc'"),
+    ("anneal --config nul.toml", r"'a\x00b'", "not a path"),
+    # instances
+    ("anneal missing.mc", "missing.mc", "does not exist"),
+    ("anneal folder", "folder", "is a directory"),
+    ("anneal empty.mc", "empty.mc", "is empty"),
+    ("anneal short.mc", "line 1 of short.mc", "only 1 of m = 2 bonds"),
+    ("anneal letters.mc", "line 3 of letters.mc", "'x' is not a number"),
+    ("anneal beyond.mc", "line 3 of beyond.mc", "numbered 1 to 3"),
+    ("anneal nan.mc", "line 3 of nan.mc", "must be finite"),
+    ("anneal words.mc", "line 1 of words.mc", "no known format"),
+    ("anneal good.mc --size 8", "size '8'", "instance 'good.mc'"),
+    ("anneal good.mc --couplings gaussian", "couplings 'gaussian'", "leave one out"),
+    # where results go
+    ("anneal --size 4 --seed 9 --out run.h5", "run.h5", "holds another run", "--out"),
+    ("anneal --size 4 --out text.h5", "text.h5", "not an HDF5 file", "never overwritten"),
+    ("anneal --size 4 --out foreign.h5", "foreign.h5", "never overwritten"),
+    ("anneal --size 4 --out folder", "folder", "is a directory", "never overwritten"),
+    ("anneal --size 4 --out dangling.h5", "dangling.h5", "never overwritten"),
+    ("anneal --size 4 --out text.h5/a.h5", "text.h5/a.h5", "choose another --out"),
+    ("anneal --size 4 --out text.h5/deeper/a.h5", "text.h5/deeper/a.h5", "choose another --out"),
+    ("anneal --size 4 --out /dev/null/a.h5", "/dev/null/a.h5", "choose another --out"),
+    (f"anneal --size 4 --out {'long' * 100}.h5", "longlong", "too long"),
+    (f"anneal --size 4 --out new/{'long' * 100}.h5", "longlong", "too long"),
+    # results that are none
+    ("show missing.h5", "missing.h5", "is not there"),
+    ("show folder", "folder", "is a directory"),
+    ("show text.h5", "text.h5", "not an HDF5 file"),
+    ("show foreign.h5", "foreign.h5", "schema 'None'"),
+    ("show hollow.h5", "hollow.h5", "is damaged"),
+    ("show cut.h5", "cut.h5", "not an HDF5 file"),
+    (f"show {'long' * 100}", "longlong", "is not there"),
+    ("plot missing.h5", "missing.h5", "is not there"),
+    ("plot text.h5", "text.h5", "not an HDF5 file"),
+    ("plot foreign.h5", "foreign.h5", "schema 'None'"),
+]
+
+
+@pytest.fixture(scope="module")
+def a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("run") / "run.h5"
+    return ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], sweeps=1, replicas=2).save(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, a_run: Path) -> Path:
+    """A working folder with bad files of every kind."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    shutil.copy(a_run, tmp_path / "run.h5")
+    (tmp_path / "cut.h5").write_bytes(a_run.read_bytes()[:5000])
+    for name, attributes in (("foreign.h5", {}), ("hollow.h5", {"schema": "spinsim/1"})):
+        with h5py.File(tmp_path / name, "w") as file:
+            file.attrs.update(attributes)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "dangling.h5").symlink_to("nowhere.h5")
+    return tmp_path
+
+
+def one_sentence(outcome: Outcome, *words: str) -> str:
+    """The sentence of a refusal, which it must be."""
+    assert outcome.status == 2, outcome
+    assert "Traceback" not in outcome.out
+    assert outcome.err.startswith("spinsim: ")
+    assert outcome.err.endswith("\n")
+    sentence = outcome.err[:-1]
+    assert sentence.isprintable()  # one line
+    assert ". " not in sentence
+    for word in words:
+        assert word in sentence
+    return sentence
+
+
+@pytest.fixture
+def refuse(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Refuse:
+    """Run a command line that must be refused, with these words, and write nothing."""
+
+    def refused(arguments: list[str], *words: str) -> str:
+        before = tree(folder)
+        sentence = one_sentence(run(capsys, monkeypatch, *arguments), *words)
+        assert tree(folder) == before
+        return sentence
+
+    return refused
+
+
+@pytest.mark.parametrize("case", COMMANDS, ids=[case[0][:60] for case in COMMANDS])
+def test_bad_commands(refuse: Refuse, case: tuple[str, ...]) -> None:
+    line, *words = case
+    refuse(line.split(" "), *words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["anneal", "--size", ""], ("size ''", "positive integers")),
+        (["anneal", "--out", ""], ("out ''", "not a path")),
+        (["anneal", ""], ("instance ''", "not a path")),
+        (["anneal", "two\nlines.mc"], (r"two\nlines.mc", "does not exist")),
+        (["anneal", "--size", "4", "--out", "text.h5/\x1b[31m\n"], (r"text.h5/\x1b[31m\n", "choose another --out")),
+        (["anneal", "--lattice", "two\nlines"], (r"two\nlines", "unknown")),
+        (["foo\nbar"], ("foo", "No such command")),
+    ],
+    ids=repr,
+)
+def test_empty_and_odd_words(refuse: Refuse, arguments: list[str], words: tuple[str, ...]) -> None:
+    refuse(arguments, *words)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("anneal --size 0 --out new/a.h5", ("'0'", "positive integers")),
+        ("anneal --lattice cubic --size 5000 --replicas 2000000", ("125000000000 sites", "TiB of memory")),
+        ("anneal --size 4 --out text.h5", ("text.h5", "never overwritten")),
+    ],
+)
+def test_bad_commands_as_processes(folder: Path, line: str, words: tuple[str, ...]) -> None:
+    before = tree(folder)
+    one_sentence(finish(spinsim(folder, *line.split())), *words)
+    assert tree(folder) == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--size 31623",
+        "--lattice cubic --size 1000",
+        "--lattice chain --size 1000000000",
+        "--size 20 --couplings gaussian --samples 200000",
+        "--size 20 --couplings pm-j --samples 200000",
+        "--size 2 --couplings pm-j --samples 200000 --replicas 3000",
+        "--steps 1000000000 --size 2 --replicas 1",
+    ],
+)
+def test_what_cannot_fit_is_refused_before_it_is_allocated(
+    refuse: Refuse, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 2**30)
+    tracemalloc.start()
+    try:
+        began = time.perf_counter()
+        refuse(["anneal", *line.split()], "of memory but 1.0 GiB are available")
+        assert time.perf_counter() - began < 2
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_another_process_has_open(refuse: Refuse, folder: Path) -> None:
+    pytest.importorskip("fcntl")
+    with store.open_to_append(folder / "run.h5"):
+        refuse(["show", "run.h5"], "run.h5 is open in another process")
+        refuse(["anneal", "--size", "4", "--out", "run.h5"], "run.h5 is open in another process")
+        with pytest.raises(ss.InputError, match="is open in another process"), store.open_to_append(folder / "run.h5"):
+            pass
+
+
+def test_no_room_on_the_disk(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
+    refuse(["anneal", "--size", "4", "--out", "new/a.h5"], "new/a.h5 needs", "1000 B are free", "another --out")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "kernels.nbi"), ("kernels.nbi", "No space left on device")),
+        (MemoryError("Unable to allocate 9 GiB"), ("memory ran out (Unable to allocate 9 GiB)", "smaller size")),
+    ],
+)
+def test_a_machine_that_fails_elsewhere(
+    refuse: Refuse, monkeypatch: pytest.MonkeyPatch, error: Exception, words: tuple[str, ...]
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("spinsim.run.create_engine", fail)
+    refuse(["anneal", "--size", "4", "--out", "new/a.h5"], *words)
+
+
+LIMIT = """
+import resource
+from spinsim import store
+store._FLUSH_SECONDS = 0
+def limited(function, size, when):
+    def call(*arguments):
+        if when(*arguments):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        return function(*arguments)
+    return call
+"""
+LONG = "anneal --size 6 --couplings pm-j --steps 60 --sweeps 1 --replicas 256 --seed 3 --quiet".split()
+
+
+@pytest.mark.parametrize("size", [0, 1000, 20_000, 100_000])
+def test_a_disk_that_fills_while_the_file_is_made(folder: Path, size: int) -> None:
+    pytest.importorskip("resource")
+    before = tree(folder)
+    code = f"{LIMIT}\nstore.create = limited(store.create, {size}, lambda *rest: True)"
+    outcome = finish(spinsim(folder, *LONG, "--out", "new/a.h5", code=code))
+    one_sentence(outcome, "new/a.h5 cannot be written (File too large)", "make room")
+    assert tree(folder) == before
+
+
+@pytest.mark.parametrize("size", [0, 20_000, 120_000])
+def test_a_disk_that_fills_during_the_run(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    pytest.importorskip("resource")
+    assert run(capsys, monkeypatch, *LONG, "--out", "whole.h5").status == 0
+    whole = ss.load("whole.h5")
+    write = "store.AnnealFile.write"
+    code = f"{LIMIT}\n{write} = limited({write}, {size}, lambda self, step, *rest: step == 20)"
+    outcome = finish(spinsim(folder, *LONG, "--out", "part.h5", code=code))
+    one_sentence(outcome, "part.h5 cannot be written (File too large)", "make room")
+    part = ss.load("part.h5")
+    assert not part.finished
+    assert 20 <= len(part.energy) < 60
+    assert np.array_equal(part.energy, whole.energy[: len(part.energy)])
+    assert np.array_equal(part.magnetization, whole.magnetization[: len(part.energy)])
+    assert run(capsys, monkeypatch, *LONG, "--out", "part.h5").status == 0
+    own: tuple[Any, ...] = ("command", "config")
+    assert contents(folder / "part.h5", *own) == contents(folder / "whole.h5", *own)
+
+
+@pytest.mark.skipif(sys.platform == "win32" or getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write")
+def test_a_folder_without_permission(refuse: Refuse, folder: Path) -> None:
+    (folder / "folder").chmod(0o500)
+    refuse(["anneal", "--size", "4", "--out", "folder/a.h5"], "folder/a.h5 cannot be written", "Permission denied")
+    (folder / "folder").chmod(0)
+    refuse(["anneal", "--size", "4", "--out", "folder/a.h5"], "folder/a.h5 cannot be written", "Permission denied")
