@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
     from spinsim.errors import InputError as InputError
+    from spinsim.model.bqm import from_bqm as from_bqm
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
     from spinsim.model.graph import Graph as Graph
     from spinsim.model.instances import read_instance as read_instance
@@ -44,6 +45,7 @@ _HOME = {
     "chain": "spinsim.model.lattice",
     "create_engine": "spinsim.engine",
     "cubic": "spinsim.model.lattice",
+    "from_bqm": "spinsim.model.bqm",
     "load": "spinsim.result",
     "read_instance": "spinsim.model.instances",
     "sampling": "spinsim.sampling",

@@ -53,13 +53,20 @@ class AnnealResult:
         return "finished" in self.attributes
 
     @property
+    def lowest_energy(self) -> npt.NDArray[np.float64]:
+        """Lowest energy met, (samples, replicas); of a killed run what its steps tell, empty if there are none."""
+        if np.isfinite(self.best_energy).all():
+            return self.best_energy
+        return self.energy.min(axis=0) if len(self.energy) else np.empty((0, 0))
+
+    @property
     def cut(self) -> float:
         """Best cut of a MaxCut instance.
 
         Raises:
             InputError: where the model is none.
         """
-        return float(self.model.cut(self.best_energy.min()))
+        return float(self.model.cut(self.lowest_energy.min()))
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.

@@ -17,7 +17,7 @@ import spinsim
 from spinsim import store
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
 from spinsim.config import Config, ModelConfig, canonical_json, sha256
-from spinsim.engine import Dynamics, Engine, Start, check_memory, create_engine
+from spinsim.engine import Dynamics, Engine, Start, check_memory, create_engine, resolve_device
 from spinsim.errors import InputError
 from spinsim.memory import readable, require
 from spinsim.model.disorder import lattice_model
@@ -39,12 +39,14 @@ class AnnealPlan:
     Attributes:
         config: With every default filled in.
         model: What is simulated.
+        device: ``cpu`` or ``cuda``.
         path: The run's file.
         attributes: Root attributes of the file.
     """
 
     config: Config
     model: Ising
+    device: str
     path: Path
     attributes: dict[str, str]
 
@@ -87,12 +89,13 @@ def plan_anneal(config: Config) -> AnnealPlan:
     """
     steps = config.anneal.steps
     require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
+    device = resolve_device(config.run.device)
     model = build_model(config.model, config.run.replicas)
     config = config.with_temperatures(model.energy_scale)
     identity = config.sha256(model.content_sha256() if config.model.instance is not None else None)
     path = Path(config.run.out or f"runs/anneal-{model.name}-{identity[:8]}.h5")
     attributes = _provenance("anneal", config.json(), identity)
-    return AnnealPlan(config, model, path, attributes)
+    return AnnealPlan(config, model, device, path, attributes)
 
 
 def anneal_to_file(plan: AnnealPlan, on_updates: OnUpdates = lambda updates: None) -> bool:
@@ -108,7 +111,7 @@ def anneal_to_file(plan: AnnealPlan, on_updates: OnUpdates = lambda updates: Non
         return False
     run, a = plan.config.run, plan.config.anneal
     dynamics = Dynamics(run.seed, a.start, a.zero_acceptance, run.rng_rounds)
-    engine = create_engine(plan.model, run.replicas, dynamics, run.device, run.threads)
+    engine = create_engine(plan.model, run.replicas, dynamics, plan.device, run.threads)
     frames = annealing(engine, plan.temperatures, a.sweeps, on_updates)
     if not begun:
         _check_disk(plan)
@@ -122,7 +125,7 @@ def anneal_to_file(plan: AnnealPlan, on_updates: OnUpdates = lambda updates: Non
                 file.write(frame.step, frame.temperature, frame.measured)
                 earlier -= 1
         finally:
-            if earlier <= 0:
+            if earlier <= 0 and np.isfinite(best.energy).all():
                 file.write_best(best.energy, best.spins)
         file.finish()
     return True

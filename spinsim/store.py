@@ -340,7 +340,7 @@ def read_model(file: h5py.File) -> Ising:
     lattice = None
     if "lattice" in attrs:
         lattice = Lattice(tuple(int(side) for side in attrs["shape"]), attrs["boundary"] == "periodic")
-    return Ising(
+    model = Ising(
         Graph(int(attrs["sites"]), group["edges"][...], lattice),
         group["couplings"][...],
         group["fields"][...] if "fields" in group else 0.0,
@@ -348,3 +348,5 @@ def read_model(file: h5py.File) -> Ising:
         offset=float(attrs["offset"]),
         maxcut_weight=float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None,
     )
+    model.rounded = bool(attrs["rounded"])  # what is stored is round already
+    return model

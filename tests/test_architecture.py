@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import spinsim
@@ -54,6 +55,14 @@ def test_imports_go_one_way() -> None:
 def test_every_module_has_a_layer() -> None:
     names = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert names - {"__init__", "__pycache__", "py.typed"} == set(RANK)
+
+
+def test_every_folder_is_packaged() -> None:
+    """The wheel's package list is written by hand; tests that import the checkout would not miss one."""
+    checkout = Path(__file__).parent.parent
+    listed = tomllib.loads((checkout / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = {".".join(p.parent.relative_to(checkout).parts) for p in (checkout / "spinsim").rglob("__init__.py")}
+    assert set(listed) == folders | {"spinsim.kernels"}
 
 
 def test_help_does_not_import_what_is_slow() -> None:

@@ -44,7 +44,7 @@ def anneal(
     replicas: Annotated[int | None, Whole(help="Replicas of each sample.  [128]")] = None,
     seed: Annotated[int | None, Whole(help="Seed of the dynamics, 64 bits.  [1]")] = None,
     rng_rounds: Annotated[int | None, Whole(help="Philox rounds, 10 or 7.  [10]")] = None,
-    device: Annotated[str | None, Flag(help="auto or cpu.  [auto]")] = None,
+    device: Annotated[str | None, Flag(help="auto (a GPU where there is one), cpu or cuda.  [auto]")] = None,
     threads: Annotated[int | None, Whole(help="CPU threads; no number changes the outcome.  [all]")] = None,
     out: Annotated[str | None, Flag(help="Result file.  [runs/anneal-<model>-<hash>.h5]")] = None,
     config: Annotated[Path | None, Flag(help="TOML file with tables [model], [anneal], [run]; flags win.")] = None,
@@ -120,9 +120,10 @@ def describe(plan: AnnealPlan) -> str:
     """What is about to run, in one line."""
     a, r, model = plan.config.anneal, plan.config.run, plan.model
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
+    where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} replicas, "
-        f"T = {a.t_start:.4g} to {a.t_stop:.4g} in {a.steps} steps of {a.sweeps} sweeps, on the CPU"
+        f"T = {a.t_start:.4g} to {a.t_stop:.4g} in {a.steps} steps of {a.sweeps} sweeps, on the {where}"
     )
 
 

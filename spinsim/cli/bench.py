@@ -19,7 +19,7 @@ def options() -> None:
 
 @bench.command()
 def metropolis(
-    device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     threads: Annotated[int | None, Whole(help="CPU threads.  [all]")] = None,
     repeats: Annotated[int, Whole(help="Runs of each case.")] = 5,
 ) -> None:

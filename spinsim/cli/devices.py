@@ -12,6 +12,7 @@ def devices() -> None:
     import llvmlite.binding as llvm
 
     from spinsim.engine.cpu.threads import available_threads
+    from spinsim.engine.cuda.device import names, why_not
     from spinsim.memory import available_bytes, readable
 
     features = llvm.get_host_cpu_features()
@@ -20,4 +21,5 @@ def devices() -> None:
         f"cpu   ready: {available_threads()} threads, {llvm.get_host_cpu_name()}, {vectors} vectors, "
         f"{readable(available_bytes())} of memory free, {platform.system()} {platform.machine()}"
     )
-    typer.echo("cuda  this version of spinsim has no GPU engine")
+    missing = why_not()
+    typer.echo(f"cuda  {missing}" if missing else f"cuda  ready: {', '.join(names())}")

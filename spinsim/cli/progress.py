@@ -14,13 +14,13 @@ class UpdateProgress:
     """Counts spin updates and shows them on a terminal's standard error; silent elsewhere.
 
     Attributes:
-        rate: Updates per nanosecond since the first one was reported.
-        seconds: Time since the bar was made.
+        rate: Updates per nanosecond since the engine was ready.
+        seconds: Time since then.
     """
 
     def __init__(self, updates: int, silent: bool) -> None:
         self._done = 0
-        self._began = time.perf_counter()
+        self._began: float | None = None
         self._bar: Progress | None = None
         if not silent and sys.stderr.isatty():
             self._bar = Progress(
@@ -35,8 +35,8 @@ class UpdateProgress:
 
     @property
     def seconds(self) -> float:
-        """Time since the bar was made."""
-        return time.perf_counter() - self._began
+        """Time since the engine was ready."""
+        return 0.0 if self._began is None else time.perf_counter() - self._began
 
     @property
     def rate(self) -> float:
@@ -44,7 +44,9 @@ class UpdateProgress:
         return self._done / max(self.seconds, 1e-9) / 1e9
 
     def advance(self, updates: int) -> None:
-        """Count finished updates."""
+        """Count finished updates; the first call, of none, starts the clock."""
+        if self._began is None:
+            self._began = time.perf_counter()
         self._done += updates
         if self._bar is not None:
             self._bar.update(self._task, advance=updates, rate=f"{self.rate:.3g}")

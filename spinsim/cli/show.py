@@ -19,10 +19,13 @@ def show(
     from spinsim.result import load
 
     result = load(file)
+    lowest = result.lowest_energy
     planned = result.config.get("anneal", {}).get("steps", len(result.temperature))
     if as_json:
         facts = {"file": str(file), "steps": len(result.temperature), "planned_steps": planned}
-        typer.echo(json.dumps(result.attributes | facts | {"lowest_energy": float(result.best_energy.min())}))
+        typer.echo(
+            json.dumps(result.attributes | facts | {"lowest_energy": float(lowest.min()) if lowest.size else None})
+        )
         return
     model, attributes = result.model, result.attributes
     typer.echo(f"{file}: {attributes['job']} of {model.name}")
@@ -36,7 +39,7 @@ def show(
     typer.echo(f"Identity   {attributes['config_sha256']}")
     if not len(result.temperature):
         return
-    for line in report(model, result.best_energy):
+    for line in report(model, lowest):
         typer.echo(line)
     table = thermodynamics(result)
     typer.echo("       T        E/N      error        C/N      error      <|m|>      error")

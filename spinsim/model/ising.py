@@ -141,10 +141,9 @@ class Ising:
         """Identity of the model: SHA-256 of its sites, bonds, couplings, fields and offsets, however they are held."""
         digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
         digest.update(np.ascontiguousarray(self.graph.edges, "<i4").data)
-        for rows in (self.couplings, self.fields):
-            for row in rows:
-                digest.update(np.ascontiguousarray(row, "<f8").data)
-            digest.update(f"{rows.shape}".encode())
+        for sample in range(self.samples):
+            for rows in (self.couplings, self.fields):
+                digest.update(np.ascontiguousarray(rows[sample % len(rows)], "<f8").data)
         return digest.hexdigest()
 
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -76,7 +76,7 @@ def annealing(
         engine: Replicas in their initial state; changed in place.
         temperatures: In order of use, in units of |J|.
         sweeps: Sweeps at each temperature.
-        on_updates: Called now and then with the number of spin updates since the last call.
+        on_updates: Called now and then with the number of spin updates since the last call; first with 0.
 
     Raises:
         InputError: for bad temperatures or sweep numbers, before the first sweep.
@@ -93,6 +93,7 @@ def _anneal(
 ) -> Iterator[AnnealFrame]:
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
     portion = max(1, int(_PORTION / updates_a_sweep))
+    on_updates(0)
     for step, temperature in enumerate(ladder):
         engine.set_beta(1.0 / temperature)
         for done in range(0, sweeps, portion):
