@@ -41,7 +41,7 @@ CONVENTIONS: Final = {
 }
 _CHUNK_BYTES: Final = 2**18
 _LARGEST_CHUNK_BYTES: Final = 2**26  # HDF5 refuses 4 GiB
-_OLD_HEADER: Final = ("earliest", "v110")  # a newer superblock marks files as open: after a kill they would stay shut
+_OLD_HEADER: Final = ("earliest", "v110")  # newer superblocks may mark files as open: after a kill they would stay shut
 _FIXED_INDEX: Final = ("v110", "v110")  # chunks in one block set aside at once, found without an index
 _NO_STRADDLING: Final = {"meta_block_size": 0, "alignment_threshold": 1, "alignment_interval": 1024}  # of 4 KiB pages
 _STAMP_BYTES: Final = 25

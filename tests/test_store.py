@@ -18,6 +18,7 @@ from harness import contents, finish, run, spinsim, tree
 import spinsim as ss
 from spinsim import store
 from spinsim.files import Disk
+from spinsim.measure import Measurement
 from spinsim.result import AnnealResult
 
 COMMAND = "anneal --lattice cubic --size 4 --couplings pm-j --samples 3 --steps 12 --sweeps 2 --replicas 70 --seed 5"
@@ -283,6 +284,26 @@ def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model
         seen.append(rows)
     assert bytes(new) == path.read_bytes()
     assert set(seen) == (set(range(17)) if flush == 0 else {0, 16})
+
+
+@pytest.mark.parametrize("filler", range(0, 4096, 256))
+def test_headers_lie_within_pages(tmp_path, monkeypatch, filler) -> None:
+    """A process can be killed between two pages of one write: no header with a checksum may lie in both."""
+    rows, path = 1000, tmp_path / "a.h5"
+    store.create(path, ss.Ising(ss.square(4)), 300, rows, {"job": "anneal", "config": "x" * filler})
+    written: list[tuple[int, int]] = []
+    write = Disk.write
+
+    def record(self: Disk, data: bytes) -> int:
+        written.append((self.tell(), len(data)))
+        return write(self, data)
+
+    monkeypatch.setattr(Disk, "write", record)
+    with store.open_to_append(path) as file:
+        file.write(0, 1.0, Measurement(np.ones((1, 300)), np.ones((1, 300), np.int64)))
+    headers = [(at, length) for at, length in written if length < 1024]  # chunks of rows are longer
+    assert len(headers) >= 4
+    assert all(at // 4096 == (at + length - 1) // 4096 for at, length in headers)
 
 
 KILLED = "anneal --lattice cubic --size 8 --couplings pm-j --steps 1000 --sweeps 80 --replicas 128 --quiet --out k.h5"

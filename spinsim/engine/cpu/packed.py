@@ -267,7 +267,7 @@ def sweep_packed(  # type: ignore[no-untyped-def]
     Args:
         state: uint64 (sites, 2), changed in place.
         batches: ``Batches``.
-        signs: uint8, of ``bond_signs``.
+        signs: uint8, a row of ``Batches.signs``.
         always: ``Tables.always`` of this block, and so on.
         planes: ``Tables.planes``.
         thresholds: ``Tables.thresholds``.
