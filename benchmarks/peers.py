@@ -3,8 +3,8 @@
     python -m pip install '.[bench]' && python benchmarks/peers.py
 
 Every program runs the same number of sweeps on one core, from T = 3 to 1/3; spinsim and dwave-samplers linearly in the
-inverse temperature, OpenJij by its own schedule. Peers sweep in sequential order, spinsim in checkerboard order; all are
-Metropolis. The rate is of the whole call, as a user meets it.
+inverse temperature, OpenJij by its own schedule. Peers sweep in sequential order, spinsim in checkerboard order; all
+are Metropolis. The rate is of the whole call, as a user meets it.
 """
 
 from __future__ import annotations
