@@ -34,7 +34,7 @@ class Rate:
 
     Attributes:
         median, slowest, fastest: Attempted spin updates per nanosecond over the repeats, all threads together.
-        cores: Threads that had work.
+        cores: Threads that had work; 1 on a GPU.
     """
 
     case: Case
@@ -56,6 +56,24 @@ METROPOLIS: Final = (
 )
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A rate of another program, in updates/ns."""
+
+    what: str
+    hardware: str
+    rate: str
+
+
+REFERENCES: Final = (
+    Reference("3D +-J, dwave-samplers 1.8 (benchmarks/peers.py)", "one Xeon core, README", "0.079"),
+    Reference("3D +-J, OpenJij 0.12 (benchmarks/peers.py)", "one Xeon core, README", "0.084"),
+    Reference("3D +-J, Lulli, Bernaschi, Parisi 2015", "GTX Titan", "333"),
+    Reference("2D Ising, Romero, Bisson, Fatica, Bernaschi 2019", "one H200", "884"),
+    Reference("2D Ising, Bisson et al. 2025", "one H100", "1288 to 1432"),
+)
+
+
 def metropolis_rates(device: str, threads: int | None, repeats: int) -> Iterator[Rate]:
     """Time every case: the median of ``repeats`` runs of about half a second each, after warming up."""
     for case in METROPOLIS:
@@ -64,13 +82,16 @@ def metropolis_rates(device: str, threads: int | None, repeats: int) -> Iterator
         engine.set_beta(1.0 / case.temperature)
         updates = model.sites * model.samples * case.replicas
         engine.sweep(1)  # compiles, or loads what is compiled
+        engine.wait()
         began = time.perf_counter()
         engine.sweep(WARM_UP_SWEEPS)
+        engine.wait()
         sweeps = max(1, int(SECONDS / (time.perf_counter() - began) * WARM_UP_SWEEPS))
         rates = []
         for _ in range(repeats):
             began = time.perf_counter()
             engine.sweep(sweeps)
+            engine.wait()
             rates.append(updates * sweeps / (time.perf_counter() - began) / 1e9)
-        cores = min(threads or available_threads(), engine.tasks)
+        cores = min(threads or available_threads(), engine.tasks) if engine.device_name == "cpu" else 1
         yield Rate(case, engine.packing, cores, statistics.median(rates), min(rates), max(rates))

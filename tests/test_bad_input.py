@@ -386,6 +386,24 @@ def test_a_disk_that_fills_during_the_run(
     assert contents(folder / "part.h5", *own) == contents(folder / "whole.h5", *own)
 
 
+@pytest.mark.parametrize(
+    ("function", "error", "text"),
+    [
+        ("tempfile.mkstemp", PermissionError(errno.EACCES, "Permission denied"), "Permission denied"),
+        ("pathlib.Path.mkdir", OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
+        ("os.link", OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+    ],
+)
+def test_a_folder_that_takes_no_file(
+    refuse: Refuse, monkeypatch: pytest.MonkeyPatch, function: str, error: OSError, text: str
+) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(function, fail)
+    refuse(["anneal", "--size", "4", "--out", "new/a.h5"], f"new/a.h5 cannot be written ({text})", "another --out")
+
+
 @pytest.mark.skipif(sys.platform == "win32" or getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write")
 def test_a_folder_without_permission(refuse: Refuse, folder: Path) -> None:
     (folder / "folder").chmod(0o500)

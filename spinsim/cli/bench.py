@@ -26,17 +26,26 @@ def metropolis(
     """Attempted spin updates per nanosecond of the Metropolis kernels."""
     import llvmlite.binding as llvm
 
-    from spinsim.benchmark import metropolis_rates
+    from spinsim.benchmark import REFERENCES, metropolis_rates
     from spinsim.config import RunConfig
+    from spinsim.engine import resolve_device
     from spinsim.engine.cpu.threads import available_threads
+    from spinsim.engine.cuda.device import names
 
     RunConfig(device=device, threads=threads)  # refuses what it must before anything is printed
     if repeats < 1:
         raise InputError(f"repeats {repeats} are too few: give at least 1")
-    typer.echo(f"CPU {llvm.get_host_cpu_name()}, {threads or available_threads()} threads; median of {repeats} runs")
+    if resolve_device(device) == "cuda":
+        where = names()[0]
+    else:
+        where = f"CPU {llvm.get_host_cpu_name()}, {threads or available_threads()} threads"
+    typer.echo(f"{where}; median of {repeats} runs")
     typer.echo(f"{'case':28}{'replicas':>9}  {'packing':15}{'cores':>6}{'updates/ns':>12}{'per core':>10}   range")
     for rate in metropolis_rates(device, threads, repeats):
         typer.echo(
             f"{rate.case.name:28}{rate.case.replicas:9d}  {rate.packing:15}{rate.cores:6d}"
             f"{rate.median:12.3f}{rate.median / rate.cores:10.3f}   {rate.slowest:.3f} to {rate.fastest:.3f}"
         )
+    typer.echo("Reference rates of other programs, updates/ns")
+    for reference in REFERENCES:
+        typer.echo(f"{reference.what:52}{reference.hardware:24}{reference.rate}")

@@ -83,6 +83,9 @@ class Engine(Protocol):
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
 
+    def wait(self) -> None:
+        """Return when all sweeps asked for are done."""
+
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
 

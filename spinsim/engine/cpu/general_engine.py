@@ -102,6 +102,9 @@ class GeneralEngine:
             count,
         )
 
+    def wait(self) -> None:
+        """Nothing to wait for: sweeps return when they are done."""
+
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         energy = np.zeros((self.model.samples, self.replicas), np.int64)

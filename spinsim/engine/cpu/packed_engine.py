@@ -105,6 +105,9 @@ class PackedEngine:
         else:
             sweep_packed_wide(*arguments, plan.classes.count_bits, plan.has_field)
 
+    def wait(self) -> None:
+        """Nothing to wait for: sweeps return when they are done."""
+
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         samples, blocks = self.state.shape[:2]

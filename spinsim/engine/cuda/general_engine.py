@@ -106,6 +106,12 @@ class CudaGeneralEngine:
                     ))  # fmt: skip
                     self.half_sweep += 1
 
+    def wait(self) -> None:
+        """Return when the device is done."""
+        import cupy
+
+        cupy.cuda.Device(self.device).synchronize()
+
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         import cupy
