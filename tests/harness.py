@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,20 @@ def finish(process: subprocess.Popen[str]) -> Outcome:
     """Wait for a process."""
     out, err = process.communicate(timeout=120)
     return Outcome(process.returncode, out, err)
+
+
+def one_sentence(outcome: Outcome, *words: str) -> str:
+    """The sentence of a refusal, which it must be."""
+    assert outcome.status == 2, outcome
+    assert "Traceback" not in outcome.out
+    assert outcome.err.startswith("spinsim: ")
+    assert outcome.err.endswith("\n")
+    sentence = outcome.err[:-1]
+    assert sentence.isprintable()  # one line
+    assert not re.search(r"\.( |$)", sentence)
+    for word in words:
+        assert word in sentence
+    return sentence
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:

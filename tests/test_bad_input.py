@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import sys
 import time
@@ -16,7 +15,7 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
-from harness import Outcome, contents, finish, run, spinsim, tree
+from harness import contents, finish, one_sentence, run, spinsim, tree
 
 import spinsim as ss
 from spinsim import store
@@ -203,20 +202,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, a_run: Path) -> Path
     (tmp_path / "folder").mkdir()
     (tmp_path / "dangling.h5").symlink_to("nowhere.h5")
     return tmp_path
-
-
-def one_sentence(outcome: Outcome, *words: str) -> str:
-    """The sentence of a refusal, which it must be."""
-    assert outcome.status == 2, outcome
-    assert "Traceback" not in outcome.out
-    assert outcome.err.startswith("spinsim: ")
-    assert outcome.err.endswith("\n")
-    sentence = outcome.err[:-1]
-    assert sentence.isprintable()  # one line
-    assert not re.search(r"\.( |$)", sentence)
-    for word in words:
-        assert word in sentence
-    return sentence
 
 
 @pytest.fixture
