@@ -66,8 +66,8 @@ class Reference:
 
 
 REFERENCES: Final = (
-    Reference("3D +-J, dwave-samplers 1.8 (benchmarks/peers.py)", "one Xeon core, README", "0.079"),
-    Reference("3D +-J, OpenJij 0.12 (benchmarks/peers.py)", "one Xeon core, README", "0.084"),
+    Reference("3D +-J, dwave-samplers 1.8 (benchmarks/peers.py)", "one Xeon core, README", "0.083"),
+    Reference("3D +-J, OpenJij 0.12 (benchmarks/peers.py)", "one Xeon core, README", "0.080"),
     Reference("3D +-J, Lulli, Bernaschi, Parisi 2015", "GTX Titan", "333"),
     Reference("2D Ising, Romero, Bisson, Fatica, Bernaschi 2019", "one H200", "884"),
     Reference("2D Ising, Bisson et al. 2025", "one H100", "1288 to 1432"),

@@ -152,6 +152,7 @@ class Config:
         tables = asdict(self)
         for key in ("device", "threads", "out"):
             del tables["run"][key]
+        tables["model"]["size"] = list(self.model.shape())
         if model_sha256 is not None:
             tables["model"] = {"model_sha256": model_sha256}
         return {"job": "anneal", **tables}

@@ -81,7 +81,11 @@ class Tables:
 
 def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> Tables:
     """The tables for ``beta`` (replicas,): inverse temperature times the quantum of each replica."""
-    lanes = np.full(block_count(len(beta)) * LANES, beta[-1])
+    blocks = block_count(len(beta))
+    if blocks > 1 and np.all(beta == beta[0]):  # annealing: one block's tables serve all
+        one = build_tables(classes, beta[:1], zero_acceptance)
+        return Tables(*(np.repeat(a, blocks, axis=0) for a in (one.always, one.planes, one.thresholds)))
+    lanes = np.full(blocks * LANES, beta[-1])
     lanes[: len(beta)] = beta
     distinct, place = np.unique(lanes, return_inverse=True)
     always, threshold = acceptance(classes.costs()[..., None], distinct, zero_acceptance)
