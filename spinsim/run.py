@@ -166,24 +166,29 @@ def anneal(
         InputError: for bad temperatures, numbers out of range or a run that does not fit in memory.
     """
     ladder = check_temperatures(temperatures)
-    engine = create_engine(model, replicas, Dynamics(seed, start, zero_acceptance, rng_rounds), device, threads)
-    best = Best(engine)
-    measured = []
-    for frame in annealing(engine, ladder, sweeps, on_updates):
-        best.update(engine, frame.measured)
-        measured.append(frame.measured)
+    dynamics = Dynamics(seed, start, zero_acceptance, rng_rounds)
+    engine = create_engine(model, replicas, dynamics, device, threads)
+    frames = annealing(engine, ladder, sweeps, on_updates)
+    kept = 32 * len(ladder) * model.samples * int(replicas)  # energies and magnetisations, and again when stacked
+    require(kept, f"a record of {len(ladder)} steps", "choose fewer steps, samples or replicas")
     physics = {
         "model": model.name,
+        "model_sha256": model.content_sha256(),
         "temperatures": ladder.tolist(),
-        "sweeps": sweeps,
-        "replicas": replicas,
-        "seed": seed,
+        "sweeps": int(sweeps),
+        "replicas": int(replicas),
+        "seed": dynamics.seed,
         "start": start,
-        "zero_acceptance": zero_acceptance,
-        "rng_rounds": rng_rounds,
+        "zero_acceptance": float(zero_acceptance),
+        "rng_rounds": int(rng_rounds),
     }
-    text = canonical_json(physics | {"model_sha256": model.content_sha256()})
+    text = canonical_json(physics)
     attributes = _provenance("anneal", text, sha256(text)) | _engine_attributes(engine)
+    best = Best(engine)
+    measured = []
+    for frame in frames:
+        best.update(engine, frame.measured)
+        measured.append(frame.measured)
     return AnnealResult(
         model,
         ladder,

@@ -14,6 +14,7 @@ from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice, chain, cubic, square
 from spinsim.packing import Packing, lane_masks
+from spinsim.run import anneal
 
 
 def random_graph(sites: int, bonds: int, seed: int) -> Graph:
@@ -183,6 +184,15 @@ def test_every_replica_and_sample_has_a_stream_of_its_own(couplings: str) -> Non
     engine.sweep(5)
     states = {engine.spins(sample, replica).tobytes() for sample in (0, 1) for replica in range(260)}
     assert len(states) == 520
+
+
+def test_numpy_integers_serve_as_integers() -> None:
+    model = Ising(square(4))
+    plain = anneal(model, [2.0, 1.0], sweeps=2, replicas=3, seed=5)
+    numbers = {"sweeps": np.int64(2), "replicas": np.int32(3), "seed": np.uint64(5), "rng_rounds": np.int64(10)}
+    typed = anneal(model, [2.0, 1.0], **numbers)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(plain.energy, typed.energy)
+    assert plain.config == typed.config
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
