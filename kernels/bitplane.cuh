@@ -1,23 +1,28 @@
-// The lazy bit-plane comparison: "uniform < threshold" for 128 lanes at once, exact to 64 bits.
+// The lazy bit-plane comparison: "uniform < threshold" for a group of 128 lanes at once, four words of 32, exact to 64 bits.
 #pragma once
+#include "logic.cuh"
 #include "philox.cuh"
 
-constexpr int FIXED_PLANES = 8;  // as in engine/tables.py
+constexpr int OWN_PLANES = 5, COLUMN_PLANES = 4, PLANES = OWN_PLANES + COLUMN_PLANES;  // as in engine/tables.py
 constexpr u32 TAIL_PLANE = 128;
+constexpr int ZERO_PLANES = 6;  // flips that cost nothing are refused where that many planes are all ones
+static_assert(ZERO_PLANES == OWN_PLANES + 1, "decide_lanes takes the last plane of the zero-cost rule from the columns");
 
-__device__ __forceinline__ u32 mux(u32 bit, u32 zero, u32 one) { return (bit & one) | (~bit & zero); }
 
 __device__ __forceinline__ u32 word_of(const uint4& v, int w) { return w == 0 ? v.x : w == 1 ? v.y : w == 2 ? v.z : v.w; }
+__device__ __forceinline__ u32 word_of(u32 v, int) { return v; }
 
-// Table rows in global memory.
+// Table rows of four words, lane by lane, in global memory.
 struct GlobalRows {
+    static constexpr bool UNIFORM = false;
     const uint4* rows;
     __device__ __forceinline__ uint4 load(int row) const { return __ldg(rows + row); }
     __device__ __forceinline__ GlobalRows from(int row) const { return {rows + row}; }
 };
 
-// Table rows in shared memory. Volatile, because the compiler would otherwise keep all rows in registers across sweeps.
+// The same in shared memory. Volatile, because the compiler would otherwise keep all rows in registers across groups.
 struct SharedRows {
+    static constexpr bool UNIFORM = false;
     u32 address;
     __device__ __forceinline__ uint4 load(int row) const {
         uint4 v;
@@ -29,73 +34,136 @@ struct SharedRows {
     __device__ __forceinline__ SharedRows from(int row) const { return {address + 16 * row}; }
 };
 
-// Picks, lane by lane, one of 2^BITS rows by the lane's class, given as bit planes.
-template <int BITS>
-struct Select {
-    template <typename Rows>
-    static __device__ __forceinline__ void pick(const u32 (*cls)[4], const Rows& rows, u32 (&out)[4]) {
-        u32 upper[4];
-        Select<BITS - 1>::pick(cls, rows, out);
-        Select<BITS - 1>::pick(cls, rows.from(1 << (BITS - 1)), upper);
-#pragma unroll
-        for (int w = 0; w < 4; ++w) out[w] = mux(cls[BITS - 1][w], out[w], upper[w]);
+// Rows of one word in shared memory: all lanes have one temperature.
+struct UniformRows {
+    static constexpr bool UNIFORM = true;
+    u32 address;
+    __device__ __forceinline__ u32 load(int row) const {
+        u32 v;
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address + 4 * row));
+        return v;
     }
+    __device__ __forceinline__ UniformRows from(int row) const { return {address + 4 * row}; }
 };
 
-template <>
-struct Select<0> {
-    template <typename Rows>
-    static __device__ __forceinline__ void pick(const u32 (*)[4], const Rows& rows, u32 (&out)[4]) {
-        const uint4 row = rows.load(0);
-        out[0] = row.x, out[1] = row.y, out[2] = row.z, out[3] = row.w;
-    }
-};
-
-// The lanes still undecided, one by one: each compares what is left of its threshold with a Philox call of its own.
-template <int BITS, int ROUNDS>
-__device__ __forceinline__ void finish_lanes(const u32 (&cls)[BITS][4], const u32 (&undecided)[4], u32 (&accepted)[4],
-                                             const u64* thresholds, const Prefix& prefix, HalfSweep time, Key key) {
-    u32 left[4] = {undecided[0], undecided[1], undecided[2], undecided[3]};
-    while (left[0] | left[1] | left[2] | left[3]) {
-        const int w = left[0] ? 0 : left[1] ? 1 : left[2] ? 2 : 3;
-        const u32 word = left[0] ? left[0] : left[1] ? left[1] : left[2] ? left[2] : left[3];
-        const u32 mask = word & (0u - word), lane = 32 * w + __ffs(word) - 1;
-        u32 index = 0;
-#pragma unroll
-        for (int b = 0; b < BITS; ++b) {
-            const u32 bits = w == 0 ? cls[b][0] : w == 1 ? cls[b][1] : w == 2 ? cls[b][2] : cls[b][3];
-            index |= bits & mask ? 1u << b : 0u;
-        }
-        const uint4 own = philox_finish<ROUNDS>(prefix, time.word3 + TAIL_PLANE + lane, key);
-        const u32 accept = ((u64)own.x << 32 | own.y) < thresholds[index << 7 | lane] ? mask : 0u;
-#pragma unroll
-        for (int v = 0; v < 4; ++v) {
-            left[v] ^= v == w ? mask : 0u;
-            accepted[v] |= v == w ? accept : 0u;
-        }
-    }
+// The word of each column's occupant; `occupant` words are disjoint.
+__device__ __forceinline__ u32 fold(const u32 (&word)[4], const u32 (&occupant)[4]) {
+    return mux(occupant[0], mux(occupant[1], mux(occupant[2], word[3], word[2]), word[1]), word[0]);
 }
 
-// Lanes of `undecided` that accept. Row `plane << BITS | class` of `planes` holds threshold bits, most significant plane first;
-// `thresholds[class << 7 | lane]` what is left of the thresholds after FIXED_PLANES bits.
-template <int BITS, int ROUNDS, typename Rows>
-__device__ __forceinline__ void accept_lanes(const u32 (&cls)[BITS][4], u32 (&undecided)[4], u32 (&accepted)[4],
-                                             const Rows& planes, const u64* thresholds, u32 group, u32 block,
-                                             HalfSweep time, Key key) {
-    const Prefix prefix = philox_prefix(group, block, time.word2, key);
+// Flip classes of W words of lanes as bit planes. PLAIN, a number of slots, says that lanes of class 3 are not asked for,
+// except with 7 slots; with 4 slots neither is class 0. PLAIN = 0 takes any class.
+template <int PLAIN, int BITS, int W>
+struct Classes {
+    static_assert(PLAIN == 0 || (BITS == 2 && (PLAIN == 4 || PLAIN == 6 || PLAIN == 7)), "plain classes have two bits");
+    u32 bit[BITS][W];
+
+    // The row of every lane's class among 2^B rows.
+    template <int B, typename Rows>
+    __device__ __forceinline__ void tree(const Rows& rows, u32 (&out)[W]) const {
+        if constexpr (B == 0) {
+            const auto row = rows.load(0);
 #pragma unroll
-    for (int w = 0; w < 4; ++w) accepted[w] = 0;
+            for (int w = 0; w < W; ++w) out[w] = word_of(row, w);
+        } else {
+            u32 upper[W];
+            tree<B - 1>(rows, out);
+            tree<B - 1>(rows.from(1 << (B - 1)), upper);
 #pragma unroll
-    for (int plane = FIXED_PLANES - 1; plane >= 0; --plane) {
-        const uint4 random = philox_finish<ROUNDS>(prefix, time.word3 + plane, key);
-        u32 threshold[4];
-        Select<BITS>::pick(cls, planes.from(plane << BITS), threshold);
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-            const u32 differ = threshold[w] ^ word_of(random, w);
-            accepted[w] = (threshold[w] & differ) | (~differ & accepted[w]);
-            undecided[w] &= ~differ;
+            for (int w = 0; w < W; ++w) out[w] = mux(bit[B - 1][w], out[w], upper[w]);
         }
     }
-    finish_lanes<BITS, ROUNDS>(cls, undecided, accepted, thresholds, prefix, time, key);
+
+    template <typename Rows>
+    __device__ __forceinline__ void pick(const Rows& rows, u32 (&out)[W]) const {
+        if constexpr (PLAIN == 4) {
+            const auto one = rows.load(1), two = rows.load(2);
+#pragma unroll
+            for (int w = 0; w < W; ++w) out[w] = mux(bit[0][w], word_of(two, w), word_of(one, w));
+        } else if constexpr (PLAIN == 6) {
+            const auto none = rows.load(0), one = rows.load(1), two = rows.load(2);
+#pragma unroll
+            for (int w = 0; w < W; ++w)
+                out[w] = mux(bit[1][w], mux(bit[0][w], word_of(none, w), word_of(one, w)), word_of(two, w));
+        } else {
+            tree<BITS>(rows, out);
+        }
+    }
+
+    __device__ __forceinline__ Classes<PLAIN, BITS, 1> folded(const u32 (&occupant)[4]) const {
+        Classes<PLAIN, BITS, 1> column;
+#pragma unroll
+        for (int b = 0; b < BITS; ++b) column.bit[b][0] = fold(bit[b], occupant);
+        return column;
+    }
+};
+
+// One more significant bit of the comparison: one ternary operation for each result.
+__device__ __forceinline__ void compare(u32 threshold, u32 random, u32& accepted, u32& undecided) {
+    accepted = lop3<(A & ~B & 0xff) | (~(A ^ B) & C & 0xff)>(threshold, random, accepted);
+    undecided = lop3<~(A ^ B) & C & 0xff>(threshold, random, undecided);
+}
+
+// Decides lanes of a group. On entry `undecided` are the lanes that need a random number but for those in `zero`, whose
+// flips cost nothing (used where ZERO). On return `accepted` holds for both, `undecided` are lanes left to a call of their
+// own, of them those in `deep` after PLANES bits, the others after OWN_PLANES. Row `plane << BITS | class` of `planes`
+// holds the threshold bits of a plane.
+template <bool ZERO, int ROUNDS, int PLAIN, int BITS, typename Rows>
+__device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& classes, const u32 (&zero)[4], u32 (&undecided)[4],
+                                             u32 (&accepted)[4], u32 (&deep)[4], const Rows& planes, u32 group, u32 block,
+                                             HalfSweep time, const Key& key) {
+    const Prefix prefix = philox_prefix(group, block, time.word2, key);
+    u32 ones[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) accepted[w] = 0, ones[w] = ~0u;
+#pragma unroll
+    for (int plane = OWN_PLANES - 1; plane >= 0; --plane) {
+        const uint4 random = philox_finish<ROUNDS>(prefix, time.word3 + plane, key);
+        u32 threshold[4];
+        classes.pick(planes.from(plane << BITS), threshold);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            compare(threshold[w], word_of(random, w), accepted[w], undecided[w]);
+            if constexpr (ZERO) ones[w] &= word_of(random, w);
+        }
+    }
+    if constexpr (ZERO) {
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            accepted[w] = mux(zero[w], accepted[w], ~ones[w]);
+            undecided[w] = mux(zero[w], undecided[w], ones[w]);
+        }
+    }
+    // The lowest undecided lane of each column takes its next bits from one call that serves all columns.
+    const u32 two = undecided[0] | undecided[1], three = two | undecided[2];
+    const u32 occupant[4] = {undecided[0], undecided[1] & ~undecided[0], undecided[2] & ~two, undecided[3] & ~three};
+    const uint4 random = philox_finish<ROUNDS>(prefix, time.word3 + OWN_PLANES, key);
+    u32 left = three | undecided[3], taken = 0;
+    if constexpr (Rows::UNIFORM) {
+        const Classes<PLAIN, BITS, 1> column = classes.folded(occupant);
+#pragma unroll
+        for (int j = COLUMN_PLANES - 1; j >= 0; --j) {
+            u32 threshold[1];
+            column.pick(planes.from((OWN_PLANES + j) << BITS), threshold);
+            compare(threshold[0], word_of(random, j), taken, left);
+        }
+    } else {
+#pragma unroll
+        for (int j = COLUMN_PLANES - 1; j >= 0; --j) {
+            u32 threshold[4];
+            classes.pick(planes.from((OWN_PLANES + j) << BITS), threshold);
+            compare(fold(threshold, occupant), word_of(random, j), taken, left);
+        }
+    }
+    if constexpr (ZERO) {
+        const u32 free = fold(zero, occupant);
+        taken = mux(free, taken, ~random.x);
+        left &= ~free;
+    }
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        accepted[w] |= occupant[w] & taken;
+        deep[w] = occupant[w] & left;
+        undecided[w] = (undecided[w] & ~occupant[w]) | deep[w];
+    }
 }

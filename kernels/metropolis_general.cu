@@ -10,8 +10,7 @@ __global__ __launch_bounds__(256) void sweep_general(signed char* spins, const u
                                                      const long long* start, const u32* near, const Integer* couplings,
                                                      size_t coupling_stride, const Integer* fields, size_t field_stride,
                                                      const double* double_beta, double zero_acceptance, u32 sites, u32 calls,
-                                                     u32 first_sample, u32 first_call, u64 half_sweep, u32 key_low,
-                                                     u32 key_high) {
+                                                     u32 first_sample, u32 first_call, u64 half_sweep, Key key) {
     const size_t item = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= (size_t)batch_size * calls) return;
     const u32 call = item % calls, site = batch[item / calls], sample = blockIdx.y;
@@ -28,7 +27,6 @@ __global__ __launch_bounds__(256) void sweep_general(signed char* spins, const u
     }
     const u32 global_call = first_call + call;
     const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
-    const Key key = {key_low, key_high};
     const u32 block = counter_block(first_sample + sample, global_call / REFINE), plane = time.word3 + global_call % REFINE;
     const uint4 random = philox<ROUNDS>(site, block, time.word2, plane, key);
     const u32 upper[4] = {random.x, random.y, random.z, random.w};

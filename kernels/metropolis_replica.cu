@@ -1,21 +1,47 @@
-// Replica-packed Metropolis from global memory: one launch a batch, a thread a site, blocks and samples in y and z.
+// Replica-packed Metropolis from global memory: one launch a batch, blocks of replicas and samples in y and z.
 // state[(sample * blocks + block) * sites + site] is a uint4 of 128 lanes.
 #include "replica_site.cuh"
 
-template <int COUNT_BITS, bool FIELD, int SLOTS, int ROUNDS>
-__global__ __launch_bounds__(128) void sweep_replica(uint4* state, u32 sites, const Batch* batches, u32 batch_index,
-                                                     Model model, Tables tables, u32 first_sample, u32 first_block,
-                                                     u64 half_sweep, Key key) {
-    constexpr int BITS = FIELD ? COUNT_BITS + 1 : COUNT_BITS - 1;
+template <int SLOTS, int COUNT_BITS, bool FIELD, bool PLAIN, int ROUNDS>
+__global__ __launch_bounds__(256, 3) void sweep_replica(uint4* state, u32 sites, const Batch* batches, u32 batch_index,
+                                                        u32 sites_a_thread, Model model, Tables tables, u32 first_sample,
+                                                        u32 first_block, u64 half_sweep, Key key) {
+    using R = Rule<SLOTS, COUNT_BITS, FIELD, PLAIN, ROUNDS>;
+    __shared__ Tail<R::BITS> tails[8];
+    __shared__ uint4 rows[R::BITS == 2 ? PLANES << 2 : 1];
     const Batch batch = batches[batch_index];
-    const u32 q = blockIdx.x * blockDim.x + threadIdx.x, block = blockIdx.y, sample = blockIdx.z;
-    if (q >= batch.size) return;
+    const u32 block = blockIdx.y, sample = blockIdx.z;
     uint4* lattice = state + ((size_t)sample * gridDim.y + block) * sites;
     const size_t table = (size_t)block * 2 + batch.parity;
-    const GlobalRows always = {tables.always + (table << BITS)};
-    const GlobalRows planes = {tables.planes + ((table * FIXED_PLANES) << BITS)};
-    update_site<COUNT_BITS, FIELD, SLOTS, ROUNDS>(lattice, q, batch, model, sample, always, planes,
-                                                  tables.thresholds + ((table << BITS) << 7), tables.lanes[block],
-                                                  counter_block(first_sample + sample, first_block + block),
-                                                  counter_half_sweep(half_sweep, STREAM_UPDATE), key);
+    const GlobalRows always = {tables.always + (table << R::BITS)};
+    const uint4* planes = tables.planes + ((table * PLANES) << R::BITS);
+    const u64* thresholds = tables.thresholds + ((table << R::BITS) << 7);
+    const uint4 lanes = tables.lanes[block];
+    const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+    const u32 counter = counter_block(first_sample + sample, first_block + block);
+    Tail<R::BITS>& tail = tails[threadIdx.x / 32];
+    const auto finish = [&](u32 filled) {
+        tail.template pop<ROUNDS>(filled, (u32*)lattice, 0, thresholds, 1, counter, time, key);
+    };
+    tail.clear();
+    if constexpr (R::BITS == 2) {
+        for (u32 i = threadIdx.x; i < PLANES << 2; i += blockDim.x) rows[i] = planes[i];
+        __syncthreads();
+    }
+    const u32 first = blockIdx.x * blockDim.x * sites_a_thread + threadIdx.x;
+    for (u32 i = 0; i < sites_a_thread; ++i) {
+        const u32 q = first + i * blockDim.x;
+        const bool there = q < batch.size;
+        const uint4 used = there ? lanes : make_uint4(0, 0, 0, 0);
+        const auto update = [&](const auto& rows_of_planes) {
+            update_site<R>(lattice, there ? q : 0, batch, model, sample, always, rows_of_planes, used, counter, time, key, tail,
+                           finish);
+        };
+        if constexpr (R::BITS == 2) {
+            update(SharedRows{(u32)__cvta_generic_to_shared(rows)});
+        } else {
+            update(GlobalRows{planes});
+        }
+    }
+    tail.empty(finish);
 }

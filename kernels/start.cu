@@ -3,12 +3,11 @@
 
 // state[(sample * blocks + block) * sites + site]: random lanes, those past the last replica 0.
 template <int ROUNDS>
-__global__ void random_start(uint4* state, const uint4* lanes, u32 sites, u32 first_sample, u32 first_block, u32 key_low,
-                             u32 key_high) {
+__global__ void random_start(uint4* state, const uint4* lanes, u32 sites, u32 first_sample, u32 first_block, Key key) {
     const u32 site = blockIdx.x * blockDim.x + threadIdx.x, block = blockIdx.y, sample = blockIdx.z;
     if (site >= sites) return;
     const uint4 r = philox<ROUNDS>(site, counter_block(first_sample + sample, first_block + block), 0,
-                                   STREAM_START << 8, {key_low, key_high});
+                                   STREAM_START << 8, key);
     const uint4 used = lanes[block];
     state[((size_t)sample * gridDim.y + block) * sites + site] =
         make_uint4(r.x & used.x, r.y & used.y, r.z & used.z, r.w & used.w);

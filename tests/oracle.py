@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import acceptance
-from spinsim.engine.tables import FIXED_PLANES, TAIL_PLANE
+from spinsim.engine.tables import COLUMN_PLANES, OWN_PLANES, PLANES, TAIL_PLANE
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
 
@@ -22,18 +22,45 @@ def start(model: Ising, replicas: int, seed: int, rounds: int = 10) -> npt.NDArr
     return (2 * (word >> (r % 32).astype(U) & U(1)).astype(np.int8) - 1).astype(np.int8)
 
 
-def uniform_packed(seed, k, i, r, half_sweep, rounds=10):
-    """The 64-bit uniform of the replica-packed update: FIXED_PLANES shared planes, then the lane's own call."""
-    lane, counters = r % 128, {"group": i, "sample": k, "block": r // 128, "half_sweep": half_sweep, "rounds": rounds}
+def uniform_packed(seed, k, i, r, half_sweep, rounds, always, threshold):
+    """The 64-bit uniforms of the replica-packed update, (sample, site, replica)."""
+    lanes = -(-r.size // 128) * 128
+    r = np.arange(lanes)[None, None, :]
+    pad = [(0, 0), (0, 0), (0, lanes - always.shape[2])]  # lanes past the last replica have nothing left to decide
+    u = uniform_lanes(
+        seed, k, i, r // 128, half_sweep, rounds, np.pad(always, pad, constant_values=True), np.pad(threshold, pad)
+    )
+    return u[..., : always.shape[2]]
+
+
+def uniform_lanes(seed, sample, group, block, half_sweep, rounds, always, threshold):
+    """The 64-bit uniforms of whole groups of 128 lanes, last axis: OWN_PLANES bits of planes that all lanes draw,
+    COLUMN_PLANES bits for the first undecided lane of each column, the rest from the lane's own call.
+    """
+    lane = np.arange(always.shape[-1]) % 128
+    counters = {"group": group, "sample": sample, "block": block, "half_sweep": half_sweep, "rounds": rounds}
+
+    def bits(plane, word, bit):
+        words = rng.draw(seed, rng.Stream.UPDATE, plane=plane, **counters)
+        return np.choose(word, words) >> bit.astype(U) & U(1)
+
     top = U(0)
-    for plane in range(FIXED_PLANES):
-        word = np.choose(lane // 32, rng.draw(seed, rng.Stream.UPDATE, plane=plane, **counters))
-        top = top << U(1) | (word >> (lane % 32).astype(U) & U(1))
+    for plane in range(OWN_PLANES):
+        top = top << U(1) | bits(plane, lane // 32, lane % 32)
+    undecided = ~always & (top == threshold >> U(64 - OWN_PLANES))
+    columns = undecided.reshape(*undecided.shape[:-1], -1, 4, 32)
+    occupant = (columns & (np.cumsum(columns, axis=-2) == 1)).reshape(undecided.shape)
+    deeper = U(0)
+    for j in range(COLUMN_PLANES):
+        deeper = deeper << U(1) | bits(OWN_PLANES, np.full_like(lane, j), lane % 32)
     own = rng.draw(seed, rng.Stream.UPDATE, plane=TAIL_PLANE + lane, **counters)
-    return top << U(64 - FIXED_PLANES) | (own[0] << U(32) | own[1]) >> U(FIXED_PLANES)
+    tail = own[0] << U(32) | own[1]
+    shallow = top << U(64 - OWN_PLANES) | tail >> U(OWN_PLANES)
+    deep = top << U(64 - OWN_PLANES) | deeper << U(64 - PLANES) | tail >> U(PLANES)
+    return np.where(occupant, deep, shallow)
 
 
-def uniform_general(seed, k, i, r, half_sweep, rounds=10):
+def uniform_general(seed, k, i, r, half_sweep, rounds, always, threshold):
     """The 64-bit uniform of the general update."""
     counters = {"group": i, "sample": k, "block": r // 128, "half_sweep": half_sweep, "rounds": rounds}
     halves = [
@@ -56,5 +83,7 @@ def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, fi
         np.add.at(local, (slice(None), ends[:, 1]), couplings * spins[:, ends[:, 0]])
         cost = (2 * local * spins)[:, sites]
         always, threshold = acceptance(cost, np.asarray(beta) * model.quantum, zero_acceptance)
-        flip = always | (uniform(seed, k, sites[None, :, None], r, half_sweep, rounds) < threshold)
+        always, threshold = np.broadcast_to(always, cost.shape), np.broadcast_to(threshold, cost.shape)
+        u = uniform(seed, k, sites[None, :, None], r, half_sweep, rounds, always, threshold)
+        flip = always | (u < threshold)
         spins[:, sites] = np.where(flip, -spins[:, sites], spins[:, sites])

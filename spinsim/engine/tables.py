@@ -17,11 +17,18 @@ import numpy.typing as npt
 from spinsim.acceptance import acceptance
 from spinsim.packing import LANES, block_count, pack_lanes
 
-FIXED_PLANES: Final = 8
-"""Planes that every lane draws. A lane still undecided takes 64 fresh bits from a Philox call of its own."""
+OWN_PLANES: Final = 5
+"""Most significant bits of every lane's uniform: bit b of word w of the calls ``plane`` 0 to 4 is lane 32 w + b's."""
+
+COLUMN_PLANES: Final = 4
+"""Bits that one more call, plane ``OWN_PLANES``, holds for each column: lanes b, 32 + b, 64 + b and 96 + b.
+
+The first of them that is still undecided takes bit b of the call's four words as its next bits."""
+
+PLANES: Final = OWN_PLANES + COLUMN_PLANES
 
 TAIL_PLANE: Final = 128
-"""Plane number of lane 0's own call; lane r uses ``TAIL_PLANE + r``."""
+"""A lane still undecided takes 64 further bits from a call of its own, plane ``TAIL_PLANE + lane``."""
 
 MAX_DEGREE: Final = 31  # five bits of count: beyond it the unpacked kernel is as fast
 
@@ -70,8 +77,7 @@ class Tables:
     Attributes:
         always: ``always[block, parity, class, half]``: a set bit is a lane whose flip needs no random number.
         planes: ``planes[block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold.
-        thresholds: ``thresholds[block, parity, class, lane]``: the threshold of acceptance.py shifted left by
-            ``FIXED_PLANES``, what is left to compare with a lane's own call.
+        thresholds: ``thresholds[block, parity, class, lane]``: the thresholds of acceptance.py.
     """
 
     always: npt.NDArray[np.uint64]
@@ -93,11 +99,10 @@ def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptanc
     always = np.moveaxis(always[..., place].reshape(shape), 2, 0)
     threshold = np.moveaxis(threshold[..., place].reshape(shape), 2, 0)
     planes = [
-        pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_))
-        for plane in range(FIXED_PLANES)
+        pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_)) for plane in range(PLANES)
     ]
     return Tables(
         always=pack_lanes(always),
         planes=np.ascontiguousarray(np.stack(planes, axis=2)),
-        thresholds=np.ascontiguousarray(threshold << np.uint64(FIXED_PLANES)),
+        thresholds=np.ascontiguousarray(threshold),
     )

@@ -5,8 +5,9 @@ The kernel takes a batch of up to 64 sites of one colour through these steps, ea
     gather      neighbours' words into scratch rows
     count       unsatisfied bonds of every lane, in three bit planes
     decide      lanes that flip for certain; the others are undecided
-    compare     FIXED_PLANES random planes with the lanes' thresholds, from the least significant plane up
-    finish      the few lanes equal so far, each with 64 bits of its own
+    compare     OWN_PLANES random planes with the lanes' thresholds, from the least significant plane up
+    columns     one more call for lanes equal so far: the first of each column of four takes its next bits there
+    finish      the few lanes still equal, each with 64 bits of its own
     scatter     flips into the state
 
 Row r of the scratch array holds 2 * BATCH words: those of half 0 of every site of the batch, then those of half 1. All
@@ -23,13 +24,17 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.compiled import kernel, part, trailing_zeros
-from spinsim.engine.tables import FIXED_PLANES, TAIL_PLANE
+from spinsim.engine.tables import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
 
 BATCH: Final = 64  # sites updated together
 ROW: Final = 2 * BATCH
 SPIN, FLIP, ACCEPT, UNDECIDED = 0 * ROW, 1 * ROW, 2 * ROW, 3 * ROW
 PREFIX: Final = 4 * ROW  # philox_prefix's five words of every site: three rows
-NEAR: Final = 7 * ROW  # neighbours' words, then free for the mux tree of packed_wide.py
+NEAR: Final = 7 * ROW  # neighbours' words, which make room for the columns' rows once bonds are counted
+OCCUPANT: Final = NEAR  # lanes that have their column
+DEEP: Final = NEAR + ROW  # lanes undecided after the column planes
+COLUMN: Final = NEAR + 2 * ROW  # of the occupants: accepted in the first half of the row, undecided in the second
+DRAWN: Final = NEAR + 3 * ROW  # the columns' call: word j in half row j
 CLASS: Final = 14 * ROW  # bit planes of the class, at most six and one above them
 SCRATCH_WORDS: Final = 21 * ROW
 
@@ -39,6 +44,8 @@ LOW6: Final = np.uint64(63)
 SIX: Final = np.uint64(6)
 UPDATE: Final = np.uint64(rng.Stream.UPDATE)
 SHIFT: Final = np.uint64(32)
+AFTER_OWN: Final = np.uint64(OWN_PLANES)
+MORE: Final = np.uint64(COLUMN_PLANES)
 
 
 @part
@@ -181,9 +188,9 @@ def compare(e, threshold, random, w):  # type: ignore[no-untyped-def]
 
 @part
 def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
-    """The fixed planes, least significant first."""
-    for back in range(FIXED_PLANES):
-        plane = FIXED_PLANES - 1 - back
+    """The planes that every lane draws, least significant first."""
+    for back in range(OWN_PLANES):
+        plane = OWN_PLANES - 1 - back
         word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
         a0, a1, a2, a3 = planes[plane, 0, 0], planes[plane, 1, 0], planes[plane, 2, 0], planes[plane, 3, 0]
         b0, b1, b2, b3 = planes[plane, 0, 1], planes[plane, 1, 1], planes[plane, 2, 1], planes[plane, 3, 1]
@@ -193,6 +200,71 @@ def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no
             compare(q, mux(high, mux(low, a0, a1), mux(low, a2, a3)), first, w)
             low, high = w[CLASS + BATCH + q], w[CLASS + ROW + BATCH + q]
             compare(q + BATCH, mux(high, mux(low, b0, b1), mux(low, b2, b3)), second, w)
+
+
+@part
+def occupy_columns(n, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """Undecided lanes into columns, the lowest of each first, and the call that serves them."""
+    word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(OWN_PLANES))
+    for q in range(n):
+        first, second = w[UNDECIDED + q], w[UNDECIDED + BATCH + q]
+        u0, u1, u2, u3 = rng.low32(first), first >> SHIFT, rng.low32(second), second >> SHIFT
+        two = u0 | u1
+        three = two | u2
+        w[OCCUPANT + q] = u0 | ((u1 & ~u0) << SHIFT)
+        w[OCCUPANT + BATCH + q] = (u2 & ~two) | ((u3 & ~three) << SHIFT)
+        w[COLUMN + q] = ZERO
+        w[COLUMN + BATCH + q] = three | u3
+    for q in range(n):
+        first, second = random_words(q, word3, k0, k1, rounds, w)
+        w[DRAWN + q], w[DRAWN + BATCH + q] = rng.low32(first), first >> SHIFT
+        w[DRAWN + ROW + q], w[DRAWN + ROW + BATCH + q] = rng.low32(second), second >> SHIFT
+
+
+@part
+def compare_column(q, drawn, first, second, w):  # type: ignore[no-untyped-def]
+    """One column plane of the occupants; ``first`` and ``second`` hold the threshold bits of halves 0 and 1."""
+    both = (first & w[OCCUPANT + q]) | (second & w[OCCUPANT + BATCH + q])
+    threshold, random = rng.low32(both | both >> SHIFT), w[drawn + q]
+    differ = threshold ^ random
+    w[COLUMN + q] = (threshold & ~random) | (~differ & w[COLUMN + q])
+    w[COLUMN + BATCH + q] &= ~differ
+
+
+@part
+def settle_columns(n, w):  # type: ignore[no-untyped-def]
+    """What the columns decided, back to their occupants."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            occupant, accepted, undecided = w[OCCUPANT + e], w[COLUMN + q], w[COLUMN + BATCH + q]
+            deep = occupant & (undecided | undecided << SHIFT)
+            w[ACCEPT + e] |= occupant & (accepted | accepted << SHIFT)
+            w[DEEP + e] = deep
+            w[UNDECIDED + e] = deep | (w[UNDECIDED + e] & ~occupant)
+
+
+@part
+def compare_column_plane(n, drawn, row, w):  # type: ignore[no-untyped-def]
+    """One column plane: its threshold bits are in ``row``, its random words in the half row ``drawn``."""
+    a0, a1, a2, a3 = row[0, 0], row[1, 0], row[2, 0], row[3, 0]
+    b0, b1, b2, b3 = row[0, 1], row[1, 1], row[2, 1], row[3, 1]
+    for q in range(n):
+        low, high = w[CLASS + q], w[CLASS + ROW + q]
+        first = mux(high, mux(low, a0, a1), mux(low, a2, a3))
+        low, high = w[CLASS + BATCH + q], w[CLASS + ROW + BATCH + q]
+        compare_column(q, drawn, first, mux(high, mux(low, b0, b1), mux(low, b2, b3)), w)
+
+
+@part
+def compare_columns(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """The column planes, least significant first; written out, as rows must stand at constant distances."""
+    occupy_columns(n, half_sweep, k0, k1, rounds, w)
+    compare_column_plane(n, DRAWN + 3 * BATCH, planes[OWN_PLANES + 3], w)
+    compare_column_plane(n, DRAWN + 2 * BATCH, planes[OWN_PLANES + 2], w)
+    compare_column_plane(n, DRAWN + BATCH, planes[OWN_PLANES + 1], w)
+    compare_column_plane(n, DRAWN, planes[OWN_PLANES], w)
+    settle_columns(n, w)
 
 
 @part
@@ -215,7 +287,7 @@ def collect_flips(n, lanes, w, tail):  # type: ignore[no-untyped-def]
 def finish_lanes(  # type: ignore[no-untyped-def]
     words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):
-    """The undecided lanes: each compares the rest of its threshold with a Philox call of its own."""
+    """The undecided lanes: each compares what is left of its threshold with a Philox call of its own."""
     count = 0
     for t in range(words):
         e = tail[t]
@@ -239,7 +311,8 @@ def finish_lanes(  # type: ignore[no-untyped-def]
         for b in range(class_bits):
             index |= (w[CLASS + b * ROW + e] >> bit & ONE) << np.uint64(b)
         number = e // BATCH * 64 + np.int64(bit)
-        w[FLIP + e] |= np.uint64(site[t] < thresholds[np.int64(index), number]) << bit
+        depth = AFTER_OWN + (w[DEEP + e] >> bit & ONE) * MORE
+        w[FLIP + e] |= np.uint64(site[t] < thresholds[np.int64(index), number] << depth) << bit
 
 
 @part
@@ -306,6 +379,7 @@ def sweep_packed(  # type: ignore[no-untyped-def]
                 decide(n, always[parity], lanes, w)
                 prefixes(sites, block, low_sweep, k0, k1, w)
                 compare_planes(n, planes[parity], half_sweep, k0, k1, rounds, w)
+                compare_columns(n, planes[parity], half_sweep, k0, k1, rounds, w)
                 words = collect_flips(n, lanes, w, tail)
                 finish_lanes(
                     words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane

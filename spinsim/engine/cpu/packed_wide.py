@@ -10,6 +10,7 @@ from spinsim.engine.cpu.packed import (
     ACCEPT,
     BATCH,
     CLASS,
+    DRAWN,
     FLIP,
     NEAR,
     ONE,
@@ -21,16 +22,19 @@ from spinsim.engine.cpu.packed import (
     ZERO,
     collect_flips,
     compare,
+    compare_column,
     finish_lanes,
     gather,
     mux,
+    occupy_columns,
     prefixes,
     random_words,
     scatter,
+    settle_columns,
     share_of_batches,
     slot,
 )
-from spinsim.engine.tables import FIXED_PLANES
+from spinsim.engine.tables import COLUMN_PLANES, OWN_PLANES
 
 RANDOM = SCRATCH_WORDS  # one row of random words, then the levels of the mux tree
 TREE = SCRATCH_WORDS + ROW
@@ -128,8 +132,8 @@ def sweep_packed_wide(  # type: ignore[no-untyped-def]
                         w[UNDECIDED + e] = ~certain & used
                         w[ACCEPT + e] = ZERO
                 prefixes(sites, block, low_sweep, k0, k1, w)
-                for back in range(FIXED_PLANES):
-                    plane = FIXED_PLANES - 1 - back
+                for back in range(OWN_PLANES):
+                    plane = OWN_PLANES - 1 - back
                     word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
                     for q in range(n):
                         w[RANDOM + q], w[RANDOM + BATCH + q] = random_words(q, word3, k0, k1, rounds, w)
@@ -138,6 +142,13 @@ def sweep_packed_wide(  # type: ignore[no-untyped-def]
                         for q in range(n):
                             e = half * BATCH + q
                             compare(e, w[TREE + e], w[RANDOM + e], w)
+                occupy_columns(n, half_sweep, k0, k1, rounds, w)
+                for back in range(COLUMN_PLANES):
+                    j = COLUMN_PLANES - 1 - back
+                    select(n, class_bits, planes[parity, OWN_PLANES + j], w)
+                    for q in range(n):
+                        compare_column(q, DRAWN + j * BATCH, w[TREE + q], w[TREE + BATCH + q], w)
+                settle_columns(n, w)
                 words = collect_flips(n, lanes, w, tail)
                 finish_lanes(
                     words, class_bits, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane

@@ -36,6 +36,13 @@ def shared_memory(device: int) -> int:
     return int(cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"])
 
 
+def multiprocessors(device: int) -> int:
+    """Streaming multiprocessors of a GPU."""
+    import cupy
+
+    return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])
+
+
 def require_memory(device: int, needed: int, what: str) -> None:
     """Refuse what does not fit a GPU.
 

@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing, rng
+from spinsim import packing
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.compile import kernel
 from spinsim.engine.cuda.device import names, require_memory
+from spinsim.engine.cuda.records import round_keys
 from spinsim.engine.plans import WORDS, GeneralPlan
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -34,7 +35,7 @@ class CudaGeneralEngine:
         self._plan = plan = GeneralPlan(model)
         self.colours = plan.colours
         self.device_name = names()[device]
-        self._key = [np.uint32(word) for word in rng.split_seed(dynamics.seed)]
+        self._round_keys = round_keys(dynamics.seed)
         self._calls = -(-replicas // WORDS)
         arrays = (plan.order, plan.start, plan.neighbour, plan.couplings, plan.fields)
         state = model.samples * model.sites * self._calls * WORDS
@@ -63,7 +64,7 @@ class CudaGeneralEngine:
         lanes = cupy.full((blocks, 2), np.uint64(2**64 - 1))
         start = kernel(self.device, "start.cu", f"random_start<{self.dynamics.rng_rounds}>")
         grid = (-(-sites // THREADS), blocks, 1)
-        start(grid, (THREADS,), (words, lanes, np.uint32(sites), np.uint32(sample), np.uint32(0), *self._key))
+        start(grid, (THREADS,), (words, lanes, np.uint32(sites), np.uint32(sample), np.uint32(0), self._round_keys))
         bits = cupy.unpackbits(words[0].transpose(1, 0, 2).reshape(-1).view(cupy.uint8), bitorder="little")
         return 2 * bits.reshape(sites, -1)[:, : self._calls * WORDS].astype(cupy.int8) - 1
 
@@ -102,7 +103,7 @@ class CudaGeneralEngine:
                         self._spins, self._order[first:], np.uint32(stop - first), self._start, self._near,
                         self._couplings, couplings, self._fields, fields, self._double_beta,
                         np.float64(self.dynamics.zero_acceptance), np.uint32(self.model.sites), np.uint32(self._calls),
-                        np.uint32(0), np.uint32(0), np.uint64(self.half_sweep), *self._key,
+                        np.uint32(0), np.uint32(0), np.uint64(self.half_sweep), self._round_keys,
                     ))  # fmt: skip
                     self.half_sweep += 1
 

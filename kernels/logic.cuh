@@ -1,0 +1,20 @@
+// Ternary Boolean operations on words, each one instruction. Written as such, because the compiler, left to combine plain
+// ANDs and ORs, takes a tenth more instructions.
+#pragma once
+
+typedef unsigned int u32;
+
+// Truth tables are written as expressions of these.
+constexpr u32 A = 0xf0, B = 0xcc, C = 0xaa;
+
+template <u32 TABLE>
+__device__ __forceinline__ u32 lop3(u32 a, u32 b, u32 c) {
+    static_assert(TABLE < 256, "a truth table has eight bits");
+    u32 out;
+    asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(out) : "r"(a), "r"(b), "r"(c), "n"(TABLE));
+    return out;
+}
+
+__device__ __forceinline__ u32 mux(u32 bit, u32 zero, u32 one) { return lop3<(A & C) | (~A & B & 0xff)>(bit, zero, one); }
+__device__ __forceinline__ u32 majority(u32 a, u32 b, u32 c) { return lop3<(A & B) | (C & (A | B))>(a, b, c); }
+__device__ __forceinline__ u32 parity(u32 a, u32 b, u32 c) { return lop3<A ^ B ^ C>(a, b, c); }

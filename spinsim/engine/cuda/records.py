@@ -1,0 +1,45 @@
+"""What kernels take by value or read as records: structs, round keys, a site with its neighbours."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.engine.batches import Batches
+
+SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
+
+
+def struct(*members: Any) -> npt.NDArray[np.void]:
+    """Device pointers and 64-bit integers as a C struct, passed to a kernel by value."""
+    values = tuple(m.data.ptr if hasattr(m, "data") and hasattr(m.data, "ptr") else m for m in members)
+    return np.array(values, [(f"m{i}", np.uint64) for i in range(len(values))])
+
+
+def round_keys(seed: int) -> npt.NDArray[np.void]:
+    """``Key`` of philox.cuh: the two key words of every round."""
+    low, high = (np.uint32(word) for word in rng.split_seed(seed))
+    rounds = np.arange(rng.ROUNDS, dtype=np.uint32)
+    keys = (low + rounds * np.uint32(rng.WEYL_0), high + rounds * np.uint32(rng.WEYL_1))  # modulo 2^32
+    return np.array(keys, [("low", np.uint32, rng.ROUNDS), ("high", np.uint32, rng.ROUNDS)])
+
+
+def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+    """Sites in batch order with their neighbours, (sites, 8), and signs as bytes 0 or 255, (1 or samples, sites, 8).
+
+    Only for batches of at most seven slots.
+    """
+    near = np.zeros((batches.order.size, 1 + SLOTS), np.uint32)
+    negative = np.zeros((len(batches.signs), batches.order.size, 1 + SLOTS), np.uint8)
+    near[:, 0] = batches.order
+    for b, slots in enumerate(batches.slots):
+        sites = slice(batches.first[b], batches.first[b + 1])
+        size = sites.stop - sites.start
+        flat = slice(batches.offset[b], batches.offset[b] + slots * size)
+        near[sites, 1 : 1 + slots] = batches.neighbour[flat].reshape(slots, size).T
+        signs = batches.signs[:, flat].reshape(-1, slots, size)
+        negative[:, sites, :slots] = 255 * signs.transpose(0, 2, 1)
+    return near, negative

@@ -1,0 +1,119 @@
+"""What every kernel instance takes of a multiprocessor, told by NVRTC on a machine that needs no GPU.
+
+``python tests/resources.py`` prints it; with ``--record`` the registers also become the ceilings of test_kernels.py.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+from spinsim.engine.cuda.compile import OPTIONS, source
+from spinsim.engine.cuda.instances import instantiations
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+CEILINGS = Path(__file__).with_name("kernel_ceilings.toml")
+UNIT = 8  # registers a thread, the step in which all these architectures allocate them
+LONGEST_LOG = 3000  # one mistake in a template is told once for each instance
+
+# What ptxas says of one kernel; the cumulative stack includes functions that were not inlined.
+REPORT = re.compile(
+    r"Compiling entry function '(?P<name>[^']+)'.*?"
+    r"(?P<frame>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads.*?"
+    r"Used (?P<registers>\d+) registers(, used \d+ barriers)?"
+    r"(, (?P<stack>\d+) bytes cumulative stack size)?(, (?P<shared>\d+) bytes smem)?",
+    re.DOTALL,
+)
+
+
+class Resources(NamedTuple):
+    """Registers of a thread, its bytes of spills and stack, and the block's bytes of static shared memory."""
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+    shared: int
+
+    @classmethod
+    def of(cls, report: re.Match[str]) -> Resources:
+        """Read a match of ``REPORT``."""
+        number = {key: int(value or 0) for key, value in report.groupdict().items() if key != "name"}
+        stack = max(number["frame"], number["stack"])
+        return cls(number["registers"], number["stores"], number["loads"], stack, number["shared"])
+
+
+def why_not() -> str | None:
+    """What keeps kernels from being compiled here, None where nothing does."""
+    try:
+        nvrtc_version()
+    except (ImportError, RuntimeError) as error:  # the latter where CuPy finds no NVRTC
+        return f"kernels are not compiled, install cupy-cuda13x and nvidia-cuda-nvrtc: {error}"
+    return None
+
+
+def nvrtc_version() -> str:
+    """The compiler's, on which registers depend."""
+    from cupy.cuda import nvrtc
+
+    return ".".join(map(str, nvrtc.getVersion()))
+
+
+def measure(code: str, expressions: Iterable[str], architecture: str) -> dict[str, Resources]:
+    """Compile kernels of one program, named as for ``compile.kernel``."""
+    from cupy.cuda import nvrtc
+
+    expressions = list(expressions)
+    program = nvrtc.createProgram(code, "kernels.cu", (), ())
+    try:
+        for expression in expressions:
+            nvrtc.addNameExpression(program, expression)
+        try:
+            nvrtc.compileProgram(program, (*OPTIONS, f"-arch={architecture}", "--ptxas-options=-v"))
+        except nvrtc.NVRTCError as error:
+            raise RuntimeError(nvrtc.getProgramLog(program)[:LONGEST_LOG]) from error
+        found = {match["name"]: match for match in REPORT.finditer(nvrtc.getProgramLog(program))}
+        return {e: Resources.of(found[nvrtc.getLoweredName(program, e)]) for e in expressions}
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def programs() -> dict[str, list[str]]:
+    """All expressions of every kernel file."""
+    files: dict[str, list[str]] = {}
+    for file, expression in instantiations():
+        files.setdefault(file, []).append(expression)
+    return files
+
+
+def measure_all(pool: ThreadPoolExecutor) -> dict[tuple[str, str], Future[dict[str, Resources]]]:
+    """Every file for every architecture, a program each; NVRTC leaves Python to other threads."""
+    cases = product(programs().items(), ARCHITECTURES)
+    return {(file, arch): pool.submit(measure, source(file), names, arch) for (file, names), arch in cases}
+
+
+def main(record: bool) -> None:
+    """Print what every instance takes and write the registers, in whole units, as the new ceilings."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        measured = {case: future.result() for case, future in measure_all(pool).items()}
+    lines = ["# Written by tests/resources.py --record: registers in the units of 8 that a thread is given.", ""]
+    lines.append(f'nvrtc = "{nvrtc_version()}"')
+    for file, expressions in programs().items():
+        lines += ["", f'["{file}"]']
+        for expression in expressions:
+            used = {arch: measured[file, arch][expression] for arch in ARCHITECTURES}
+            ceilings = ", ".join(f"{arch} = {-(-u.registers // UNIT) * UNIT}" for arch, u in used.items())
+            lines.append(f'"{expression}" = {{ {ceilings} }}')
+            sys.stdout.writelines(f"{file} {expression} {arch}: {u}\n" for arch, u in used.items())
+    if record:
+        CEILINGS.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main("--record" in sys.argv[1:])

@@ -1,0 +1,94 @@
+"""Every kernel instance compiles for every architecture, without spills and within its recorded registers.
+
+Where a ceiling is to change on purpose: ``python tests/resources.py --record``, and look at the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import product
+from typing import Any
+
+import pytest
+from resources import ARCHITECTURES, CEILINGS, Resources, measure, measure_all, nvrtc_version, programs, why_not
+
+from spinsim.engine.cuda import compile as compiling
+from spinsim.engine.cuda.instances import instantiations
+
+Measured = dict[tuple[str, str], Future[dict[str, Resources]]]
+
+SPILLING = """
+template <int N> __global__ __launch_bounds__(1024, 2) void reverse(float* x) {
+    float kept[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) kept[i] = x[i];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < N; ++i) x[i] = kept[N - 1 - i];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, Any]:
+    """``recorded[file][expression][architecture]`` in registers, and ``recorded["nvrtc"]``."""
+    return tomllib.loads(CEILINGS.read_text())
+
+
+@pytest.fixture(scope="module")
+def compiler() -> str:
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    return nvrtc_version()
+
+
+@pytest.fixture(scope="module")
+def measured(compiler: str) -> Iterator[Measured]:
+    pool = ThreadPoolExecutor(os.cpu_count())
+    yield measure_all(pool)
+    pool.shutdown(cancel_futures=True)
+
+
+def test_every_kernel_is_listed() -> None:
+    written = set()
+    for path in compiling._folder().iterdir():
+        if path.name.endswith(".cu"):
+            text = re.sub(r"__launch_bounds__\([^)]*\)", "", path.read_text())
+            written |= {(path.name, name) for name in re.findall(r"__global__\s+void\s+(\w+)", text)}
+    assert written == {(file, expression.split("<")[0]) for file, expression in instantiations()}
+
+
+def test_every_instance_has_a_ceiling(recorded: dict[str, Any]) -> None:
+    names = {(file, name) for file in recorded.keys() - {"nvrtc"} for name in recorded[file]}
+    assert names == set(instantiations()), "record the ceilings again: python tests/resources.py --record"
+
+
+@pytest.mark.parametrize(("file", "architecture"), list(product(programs(), ARCHITECTURES)))
+def test_no_spills_and_no_more_registers(
+    measured: Measured, recorded: dict[str, Any], compiler: str, file: str, architecture: str
+) -> None:
+    wrong = []
+    for name, used in measured[file, architecture].result().items():
+        if used.spill_stores or used.spill_loads or used.stack:
+            wrong.append(
+                f"{name}: {used.spill_stores + used.spill_loads} bytes of spills, {used.stack} of stack, not 0"
+            )
+        ceiling = recorded.get(file, {}).get(name, {}).get(architecture, 0)
+        if used.registers > ceiling:
+            wrong.append(f"{name}: {used.registers} registers, ceiling {ceiling}")
+    versions = f"NVRTC {compiler}, ceilings recorded with {recorded['nvrtc']}"
+    assert not wrong, "\n".join([f"{file} for {architecture} ({versions})", *wrong])
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_spills_are_seen(compiler: str, architecture: str) -> None:
+    used = measure(SPILLING, ["reverse<100>", "reverse<4>"], architecture)
+    assert used["reverse<100>"].spill_stores > 0
+    assert used["reverse<100>"].spill_loads > 0
+    assert used["reverse<100>"].stack > 0
+    assert used["reverse<4>"][1:] == (0, 0, 0, 0)
