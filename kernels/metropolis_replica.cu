@@ -3,11 +3,11 @@
 #include "replica_site.cuh"
 
 template <int SLOTS, int COUNT_BITS, bool FIELD, bool PLAIN, int ROUNDS>
-__global__ __launch_bounds__(256, 3) void sweep_replica(uint4* state, u32 sites, const Batch* batches, u32 batch_index,
+__global__ __launch_bounds__(128, 4) void sweep_replica(uint4* state, u32 sites, const Batch* batches, u32 batch_index,
                                                         u32 sites_a_thread, Model model, Tables tables, u32 first_sample,
                                                         u32 first_block, u64 half_sweep, Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, PLAIN, ROUNDS>;
-    __shared__ Tail<R::BITS> tails[8];
+    __shared__ Tail<R::BITS> tails[4];
     __shared__ uint4 rows[R::BITS == 2 ? PLANES << 2 : 1];
     const Batch batch = batches[batch_index];
     const u32 block = blockIdx.y, sample = blockIdx.z;
@@ -20,28 +20,18 @@ __global__ __launch_bounds__(256, 3) void sweep_replica(uint4* state, u32 sites,
     const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
     const u32 counter = counter_block(first_sample + sample, first_block + block);
     Tail<R::BITS>& tail = tails[threadIdx.x / 32];
-    const auto finish = [&](u32 filled) {
-        tail.template pop<ROUNDS>(filled, (u32*)lattice, 0, thresholds, 1, counter, time, key);
-    };
     tail.clear();
+    const u32 warps = blockDim.x / 32, chunk = blockDim.x * sites_a_thread;
+    const u32 first = blockIdx.x * chunk + (threadIdx.x & ~31u), end = min((blockIdx.x + 1) * chunk, batch.size);
+    const auto update = [&](const auto& rows_of_planes) {
+        update_sites<R>(lattice, first, 32 * warps, end, batch, model, sample, always, rows_of_planes, thresholds, lanes, counter,
+                        time, key, tail);
+    };
     if constexpr (R::BITS == 2) {
         for (u32 i = threadIdx.x; i < PLANES << 2; i += blockDim.x) rows[i] = planes[i];
         __syncthreads();
+        update(SharedRows{(u32)__cvta_generic_to_shared(rows)});
+    } else {
+        update(GlobalRows{planes});
     }
-    const u32 first = blockIdx.x * blockDim.x * sites_a_thread + threadIdx.x;
-    for (u32 i = 0; i < sites_a_thread; ++i) {
-        const u32 q = first + i * blockDim.x;
-        const bool there = q < batch.size;
-        const uint4 used = there ? lanes : make_uint4(0, 0, 0, 0);
-        const auto update = [&](const auto& rows_of_planes) {
-            update_site<R>(lattice, there ? q : 0, batch, model, sample, always, rows_of_planes, used, counter, time, key, tail,
-                           finish);
-        };
-        if constexpr (R::BITS == 2) {
-            update(SharedRows{(u32)__cvta_generic_to_shared(rows)});
-        } else {
-            update(GlobalRows{planes});
-        }
-    }
-    tail.empty(finish);
 }

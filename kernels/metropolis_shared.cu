@@ -3,7 +3,7 @@
 
 // Shared memory: the lattice, the block's rows of `always` and `planes` for both parities, a tail for each warp.
 template <int SLOTS, int COUNT_BITS, bool FIELD, bool PLAIN, int ROUNDS>
-__global__ __launch_bounds__(512, 2) void sweep_shared(uint4* state, u32 sites, const Batch* batches,
+__global__ __launch_bounds__(256, 2) void sweep_shared(uint4* state, u32 sites, const Batch* batches,
                                                        const int* colour_start, int colours, Model model, Tables tables,
                                                        u32 first_sample, u32 first_block, u64 half_sweep, u32 sweeps,
                                                        Key key) {
@@ -30,16 +30,8 @@ __global__ __launch_bounds__(512, 2) void sweep_shared(uint4* state, u32 sites, 
                 const SharedRows always = {rows + 16 * (batch.parity << R::BITS)};
                 const SharedRows planes = {rows + 16 * (ALWAYS_ROWS + (batch.parity * PLANES << R::BITS))};
                 const u64* thresholds = tables.thresholds + (((size_t)block * 2 + batch.parity) << R::BITS << 7);
-                const auto finish = [&](u32 filled) {
-                    tail.template pop<ROUNDS>(filled, (u32*)lattice, 0, thresholds, 1, counter, time, key);
-                };
-                for (u32 first = threadIdx.x & ~31u; first < batch.size; first += blockDim.x) {
-                    const u32 q = first + (threadIdx.x & 31);
-                    const bool there = q < batch.size;
-                    update_site<R>(lattice, there ? q : 0, batch, model, sample, always, planes,
-                                   there ? lanes : make_uint4(0, 0, 0, 0), counter, time, key, tail, finish);
-                }
-                tail.empty(finish);
+                update_sites<R>(lattice, threadIdx.x & ~31u, blockDim.x, batch.size, batch, model, sample, always, planes,
+                                thresholds, lanes, counter, time, key, tail);
             }
         }
     __syncthreads();

@@ -11,7 +11,7 @@ struct Model {
     const u32* neighbour;      // [batch.offset + slot * batch.size + q]
     const u8* signs;           // the same places: 1 where equal spins leave the bond unsatisfied
     size_t sign_stride;        // from sample to sample, 0 where all share them
-    const uint4* near;         // up to 7 slots: [2 * (batch.first + q)], the site and its neighbours, eight words
+    const uint4* near;         // up to 7 slots: [2 * (batch.first + q)], eight words, 16 times the site and its neighbours
     const uint2* negative;     // the same sites: bytes 0xff where `signs` is 1
     size_t negative_stride;
 };
@@ -35,21 +35,22 @@ struct Rule {
     using Group = Classes<PLAIN ? SLOTS : 0, BITS, 4>;
 };
 
-// Spins of a site's neighbours as its bonds want it: SLOTS words of each of the four.
-template <int SLOTS>
-struct Wanted {
-    u32 word[4][SLOTS];
+// A site's place, its neighbours' and the signs of its bonds; fetched one site ahead, so that nothing waits for it.
+struct Record {
+    uint4 head, rest;
+    uint2 negative;
 
-    __device__ __forceinline__ void load(const uint4* lattice, const u32 (&site)[8], uint2 negative) {
-#pragma unroll
-        for (int k = 0; k < SLOTS; ++k) {
-            const uint4 near = lattice[site[1 + k]];
-            const u32 sign = __byte_perm(k < 4 ? negative.x : negative.y, 0, 0x1111 * (k & 3));
-#pragma unroll
-            for (int w = 0; w < 4; ++w) word[w][k] = word_of(near, w) ^ sign;
-        }
+    __device__ __forceinline__ static Record fetch(const Model& model, u32 sample, u32 i) {
+        return {__ldg(model.near + 2 * i), __ldg(model.near + 2 * i + 1),
+                __ldg(model.negative + sample * model.negative_stride + i)};
+    }
+    __device__ __forceinline__ u32 offset(int k) const { return k < 4 ? word_of(head, k) : word_of(rest, k - 4); }
+    __device__ __forceinline__ u32 sign(int k) const {
+        return __byte_perm(k < 4 ? negative.x : negative.y, 0, 0x1111 * (k & 3));
     }
 };
+
+__device__ __forceinline__ uint4& at_offset(uint4* lattice, u32 offset) { return *(uint4*)((char*)lattice + offset); }
 
 // Unsatisfied bonds of any number of slots, bond by bond.
 template <int COUNT_BITS>
@@ -75,64 +76,112 @@ __device__ __forceinline__ void count_slots(u32 (&count)[COUNT_BITS][4], const u
     }
 }
 
-// The update of the q-th site of a batch; the whole warp must call it, with `used` empty where there is no such site.
-// `lattice` and the rows of `always` and `planes`, those of the batch's parity, may lie in shared memory.
-template <typename R, typename Always, typename Rows, typename Finish>
-__device__ __forceinline__ void update_site(uint4* lattice, u32 q, const Batch& batch, const Model& model, u32 sample,
-                                            const Always& always, const Rows& planes, uint4 used, u32 block, HalfSweep time,
-                                            const Key& key, Tail<R::BITS>& tail, Finish finish) {
+// The lanes of one site before chance decides.
+template <typename R>
+struct Chances {
     typename R::Group classes;
-    u32 site, certain[4], zero[4] = {}, undecided[4], accepted[4], deep[4];
     uint4 spin;
-    if constexpr (R::SLOTS > 0) {
-        const uint4 head = __ldg(model.near + 2 * (batch.first + q)), rest = __ldg(model.near + 2 * (batch.first + q) + 1);
-        const u32 index[8] = {head.x, head.y, head.z, head.w, rest.x, rest.y, rest.z, rest.w};
-        site = index[0];
-        spin = lattice[site];
-        Wanted<R::SLOTS> wanted;
-        wanted.load(lattice, index, __ldg(model.negative + sample * model.negative_stride + batch.first + q));
+    u32 certain[4], zero[4];
+};
+
+// Sites of up to seven bonds.
+template <typename R>
+__device__ __forceinline__ Chances<R> weigh(uint4* lattice, const Record& record) {
+    Chances<R> c;
+    c.spin = at_offset(lattice, record.offset(0));
+    u32 wanted[4][R::SLOTS];  // the spin that each bond asks for
 #pragma unroll
-        for (int w = 0; w < 4; ++w) {
-            if constexpr (R::PLAIN) {
-                classify<R::SLOTS>(wanted.word[w], word_of(spin, w), classes.bit[0][w], classes.bit[1][w], certain[w], zero[w]);
-            } else {
-                u32 count[3];
-                count_unsatisfied_bonds<R::SLOTS>(wanted.word[w], word_of(spin, w), count);
+    for (int k = 0; k < R::SLOTS; ++k) {
+        const uint4 near = at_offset(lattice, record.offset(1 + k));
 #pragma unroll
-                for (int b = 0; b < R::BITS; ++b) classes.bit[b][w] = b < 3 ? count[b] : word_of(spin, w);
-                certain[w] = R::FIELD ? 0u : count[2];
-            }
-        }
-    } else {
-        site = model.order[batch.first + q];
-        spin = lattice[site];
-        u32 count[R::COUNT_BITS][4];
-        count_slots<R::COUNT_BITS>(count, spin, lattice, model.neighbour + batch.offset + q,
-                                   model.signs + sample * model.sign_stride + batch.offset + q, batch);
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-#pragma unroll
-            for (int b = 0; b < R::BITS; ++b)
-                classes.bit[b][w] = b < R::COUNT_BITS ? count[b < R::COUNT_BITS ? b : 0][w] : word_of(spin, w);
-            certain[w] = R::FIELD ? 0u : count[R::COUNT_BITS - 1][w];
-        }
-    }
-    if constexpr (!R::PLAIN) {
-        u32 without_chance[4];
-        classes.pick(always, without_chance);
-#pragma unroll
-        for (int w = 0; w < 4; ++w) certain[w] |= without_chance[w];
+        for (int w = 0; w < 4; ++w) wanted[w][k] = word_of(near, w) ^ record.sign(k);
     }
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-        zero[w] &= word_of(used, w);
-        undecided[w] = word_of(used, w) & ~certain[w] & ~zero[w];
-    }
-    decide_lanes<R::PLAIN && R::SLOTS != 7, R::ROUNDS>(classes, zero, undecided, accepted, deep, planes, site, block, time, key);
-    u32 flip[4];
+        const u32 spin = word_of(c.spin, w);
+        if constexpr (R::PLAIN) {
+            classify<R::SLOTS>(wanted[w], spin, c.classes.bit[0][w], c.classes.bit[1][w], c.certain[w], c.zero[w]);
+        } else {
+            u32 count[3];
+            count_unsatisfied_bonds<R::SLOTS>(wanted[w], spin, count);
 #pragma unroll
-    for (int w = 0; w < 4; ++w) flip[w] = (certain[w] | accepted[w]) & word_of(used, w);
-    if (used.x | used.y | used.z | used.w)
-        lattice[site] = make_uint4(spin.x ^ flip[0], spin.y ^ flip[1], spin.z ^ flip[2], spin.w ^ flip[3]);
-    tail.take(site, undecided, deep, classes.bit, finish);
+            for (int b = 0; b < R::BITS; ++b) c.classes.bit[b][w] = b < 3 ? count[b] : spin;
+            c.certain[w] = R::FIELD ? 0u : count[2];
+            c.zero[w] = 0;
+        }
+    }
+    return c;
+}
+
+// Sites of any number of bonds.
+template <typename R>
+__device__ __forceinline__ Chances<R> weigh(const uint4* lattice, u32 site, u32 q, const Batch& batch, const Model& model,
+                                            u32 sample) {
+    Chances<R> c;
+    c.spin = lattice[site];
+    u32 count[R::COUNT_BITS][4];
+    count_slots<R::COUNT_BITS>(count, c.spin, lattice, model.neighbour + batch.offset + q,
+                               model.signs + sample * model.sign_stride + batch.offset + q, batch);
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+#pragma unroll
+        for (int b = 0; b < R::BITS; ++b)
+            c.classes.bit[b][w] = b < R::COUNT_BITS ? count[b < R::COUNT_BITS ? b : 0][w] : word_of(c.spin, w);
+        c.certain[w] = R::FIELD ? 0u : count[R::COUNT_BITS - 1][w];
+        c.zero[w] = 0;
+    }
+    return c;
+}
+
+// Sites first, first + stride, ... of a batch up to `end`, one of each thread; the whole warp must call it with one `first`
+// of its own. `lattice` and the rows of `always` and `planes`, those of the batch's parity, may lie in shared memory.
+template <typename R, typename Always, typename Rows>
+__device__ __forceinline__ void update_sites(uint4* lattice, u32 first, u32 stride, u32 end, const Batch& batch,
+                                             const Model& model, u32 sample, const Always& always, const Rows& planes,
+                                             const u64* thresholds, uint4 lanes, u32 block, HalfSweep time, const Key& key,
+                                             Tail<R::BITS>& tail) {
+    const u32 mine = threadIdx.x & 31;
+    Record record;
+    if constexpr (R::SLOTS > 0) record = Record::fetch(model, sample, batch.first + min(first + mine, end - 1));
+    for (; first < end; first += stride) {
+        const u32 q = min(first + mine, end - 1);
+        const bool there = first + mine < end;
+        Chances<R> c;
+        u32 site;
+        uint4* place;
+        if constexpr (R::SLOTS > 0) {
+            const Record now = record;
+            record = Record::fetch(model, sample, batch.first + min(first + stride + mine, end - 1));
+            site = now.offset(0) / sizeof(uint4);
+            place = &at_offset(lattice, now.offset(0));
+            c = weigh<R>(lattice, now);
+        } else {
+            site = model.order[batch.first + q];
+            place = lattice + site;
+            c = weigh<R>(lattice, site, q, batch, model, sample);
+        }
+        if constexpr (!R::PLAIN) {
+            u32 without_chance[4];
+            c.classes.pick(always, without_chance);
+#pragma unroll
+            for (int w = 0; w < 4; ++w) c.certain[w] |= without_chance[w];
+        }
+        u32 undecided[4], accepted[4], deep[4], used[4];
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            used[w] = there ? word_of(lanes, w) : 0;
+            c.zero[w] &= used[w];
+            undecided[w] = used[w] & ~c.certain[w] & ~c.zero[w];
+        }
+        decide_lanes<R::PLAIN && R::SLOTS != 7, R::ROUNDS>(c.classes, c.zero, undecided, accepted, deep, planes, site, block,
+                                                           time, key);
+        if (there)
+            *place = make_uint4(c.spin.x ^ ((c.certain[0] | accepted[0]) & used[0]),
+                                c.spin.y ^ ((c.certain[1] | accepted[1]) & used[1]),
+                                c.spin.z ^ ((c.certain[2] | accepted[2]) & used[2]),
+                                c.spin.w ^ ((c.certain[3] | accepted[3]) & used[3]));
+        if (tail.add(site, undecided, deep, c.classes.bit))
+            tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
+    }
+    while (tail.waiting()) tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
 }

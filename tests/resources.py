@@ -30,6 +30,7 @@ REPORT = re.compile(
     r"(, (?P<stack>\d+) bytes cumulative stack size)?(, (?P<shared>\d+) bytes smem)?",
     re.DOTALL,
 )
+INFO = re.compile(r"^ptxas (info|  ).*\n", re.MULTILINE)
 
 
 class Resources(NamedTuple):
@@ -77,7 +78,7 @@ def measure(code: str, expressions: Iterable[str], architecture: str) -> dict[st
         try:
             nvrtc.compileProgram(program, (*OPTIONS, f"-arch={architecture}", "--ptxas-options=-v"))
         except nvrtc.NVRTCError as error:
-            raise RuntimeError(nvrtc.getProgramLog(program)[:LONGEST_LOG]) from error
+            raise RuntimeError(INFO.sub("", nvrtc.getProgramLog(program))[:LONGEST_LOG]) from error
         found = {match["name"]: match for match in REPORT.finditer(nvrtc.getProgramLog(program))}
         return {e: Resources.of(found[nvrtc.getLoweredName(program, e)]) for e in expressions}
     finally:

@@ -20,11 +20,11 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 THREADS: Final = 128
-SWEEP_THREADS: Final = 256
-SHARED_THREADS: Final = 512
-RESIDENT_THREADS: Final = 768  # of the global form on one multiprocessor
+SWEEP_THREADS: Final = 128  # as in metropolis_replica.cu
+SHARED_THREADS: Final = 256
+RESIDENT_THREADS: Final = 512  # of the global form on one multiprocessor
 SITES_A_THREAD: Final = 8  # at most; more give no better use of the queues
-TAIL_ROOM: Final = 96  # as in tail.cuh
+TAIL_ROOM: Final = 64  # as in tail.cuh
 SWEEPS_A_LAUNCH: Final = 256  # so that a launch stays well below a second
 ITEMS_A_THREAD: Final = 64  # of the counting kernels, where there are enough
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
@@ -45,7 +45,7 @@ def shared_bytes(plan: PackedPlan) -> int:
 
 def tail_bytes(class_bits: int) -> int:
     """Size of ``Tail`` in tail.cuh."""
-    return 4 + 4 * TAIL_ROOM * (3 + class_bits)
+    return 16 + 4 * TAIL_ROOM * (9 + 4 * class_bits)  # padded to whole 16 bytes
 
 
 class CudaPackedEngine:

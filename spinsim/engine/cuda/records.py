@@ -10,6 +10,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.engine.batches import Batches
 
+PLACE: Final = 16  # bytes of one site
 SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
 
 
@@ -28,18 +29,20 @@ def round_keys(seed: int) -> npt.NDArray[np.void]:
 
 
 def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-    """Sites in batch order with their neighbours, (sites, 8), and signs as bytes 0 or 255, (1 or samples, sites, 8).
+    """Places in bytes of sites, in batch order, and of their neighbours, (sites, 8), and signs as bytes 0 or 255.
+
+    Signs have the shape (1 or samples, sites, 8).
 
     Only for batches of at most seven slots.
     """
     near = np.zeros((batches.order.size, 1 + SLOTS), np.uint32)
     negative = np.zeros((len(batches.signs), batches.order.size, 1 + SLOTS), np.uint8)
-    near[:, 0] = batches.order
+    near[:, 0] = batches.order * PLACE
     for b, slots in enumerate(batches.slots):
         sites = slice(batches.first[b], batches.first[b + 1])
         size = sites.stop - sites.start
         flat = slice(batches.offset[b], batches.offset[b] + slots * size)
-        near[sites, 1 : 1 + slots] = batches.neighbour[flat].reshape(slots, size).T
+        near[sites, 1 : 1 + slots] = batches.neighbour[flat].reshape(slots, size).T * PLACE
         signs = batches.signs[:, flat].reshape(-1, slots, size)
         negative[:, sites, :slots] = 255 * signs.transpose(0, 2, 1)
     return near, negative
