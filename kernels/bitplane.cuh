@@ -104,18 +104,23 @@ __device__ __forceinline__ void compare(u32 threshold, u32 random, u32& accepted
     undecided = lop3<~(A ^ B) & C & 0xff>(threshold, random, undecided);
 }
 
-// Decides lanes of a group. On entry `undecided` are the lanes that need a random number but for those in `zero`, whose
-// flips cost nothing (used where ZERO). On return `accepted` holds for both, `undecided` are lanes left to a call of their
-// own, of them those in `deep` after PLANES bits, the others after OWN_PLANES. Row `plane << BITS | class` of `planes`
-// holds the threshold bits of a plane.
-template <bool ZERO, int ROUNDS, int PLAIN, int BITS, typename Rows>
-__device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& classes, const u32 (&zero)[4], u32 (&undecided)[4],
-                                             u32 (&accepted)[4], u32 (&deep)[4], const Rows& planes, u32 group, u32 block,
-                                             HalfSweep time, const Key& key) {
+// Decides lanes of a group, those in `open`. ZERO: of these, class 3 are flips that cost nothing, under the default rule.
+// On return `accepted` holds for lanes in `open`; `undecided` are lanes left to a call of their own, of them those in `deep`
+// after PLANES bits, the others after OWN_PLANES. Row `plane << BITS | class` of `planes` holds the threshold bits of a
+// plane. `meanwhile` is called halfway, to start loads that are needed later.
+template <bool ZERO, int ROUNDS, int PLAIN, int BITS, typename Rows, typename Meanwhile>
+__device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& classes, const u32 (&open)[4],
+                                             u32 (&undecided)[4], u32 (&accepted)[4], u32 (&deep)[4],
+                                             const Rows& planes, u32 group, u32 block, HalfSweep time, const Key& key,
+                                             Meanwhile meanwhile) {
     const Prefix prefix = philox_prefix(group, block, time.word2, key);
     u32 ones[4];
 #pragma unroll
-    for (int w = 0; w < 4; ++w) accepted[w] = 0, ones[w] = ~0u;
+    for (int w = 0; w < 4; ++w) {
+        accepted[w] = 0, ones[w] = ~0u;
+        undecided[w] = open[w];
+        if constexpr (ZERO) undecided[w] = lop3<A & ~(B & C) & 0xff>(open[w], classes.bit[0][w], classes.bit[1][w]);
+    }
 #pragma unroll
     for (int plane = OWN_PLANES - 1; plane >= 0; --plane) {
         const uint4 random = philox_finish<ROUNDS>(prefix, time.word3 + plane, key);
@@ -127,13 +132,16 @@ __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& clas
             if constexpr (ZERO) ones[w] &= word_of(random, w);
         }
     }
+    u32 zero[4];
     if constexpr (ZERO) {
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
+            zero[w] = lop3<A & B & C>(open[w], classes.bit[0][w], classes.bit[1][w]);
             accepted[w] = mux(zero[w], accepted[w], ~ones[w]);
             undecided[w] = mux(zero[w], undecided[w], ones[w]);
         }
     }
+    meanwhile();
     // The lowest undecided lane of each column takes its next bits from one call that serves all columns.
     const u32 two = undecided[0] | undecided[1], three = two | undecided[2];
     const u32 occupant[4] = {undecided[0], undecided[1] & ~undecided[0], undecided[2] & ~two, undecided[3] & ~three};

@@ -24,12 +24,13 @@ __device__ __forceinline__ void count_unsatisfied_bonds(const u32 (&wanted)[SLOT
     }
 }
 
-// Without a field: the class (low two bits of the padded count), lanes that gain energy, lanes whose flip costs nothing.
+// Without a field: the class (low two bits of the padded count; 3 where a flip costs nothing, but for 7 slots) and lanes
+// that gain energy.
 // A spin gains when it is not what most bonds want; how many want it up decides the rest, by symmetry for both spins.
 template <int SLOTS>
-__device__ __forceinline__ void classify(const u32 (&wanted)[SLOTS], u32 spin, u32& low, u32& high, u32& gain, u32& zero) {
+__device__ __forceinline__ void classify(const u32 (&wanted)[SLOTS], u32 spin, u32& low, u32& high, u32& gain) {
     const u32 sum_a = parity(wanted[0], wanted[1], wanted[2]), carry_a = majority(wanted[0], wanted[1], wanted[2]);
-    u32 most;
+    u32 most, zero;
     if constexpr (SLOTS == 4) {
         const u32 x = wanted[3];
         most = lop3<A & (B | C)>(carry_a, sum_a, x);

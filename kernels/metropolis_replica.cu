@@ -7,8 +7,8 @@ __global__ __launch_bounds__(128, 4) void sweep_replica(uint4* state, u32 sites,
                                                         u32 sites_a_thread, Model model, Tables tables, u32 first_sample,
                                                         u32 first_block, u64 half_sweep, Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, PLAIN, ROUNDS>;
-    __shared__ Tail<R::BITS> tails[4];
-    __shared__ uint4 rows[R::BITS == 2 ? PLANES << 2 : 1];
+    __shared__ TailEntries<R::BITS> entries[4];
+    __shared__ uint4 rows[1 + (R::BITS == 2 ? PLANES << 2 : 0)];  // lanes in use, then rows of `planes`
     const Batch batch = batches[batch_index];
     const u32 block = blockIdx.y, sample = blockIdx.z;
     uint4* lattice = state + ((size_t)sample * gridDim.y + block) * sites;
@@ -16,21 +16,22 @@ __global__ __launch_bounds__(128, 4) void sweep_replica(uint4* state, u32 sites,
     const GlobalRows always = {tables.always + (table << R::BITS)};
     const uint4* planes = tables.planes + ((table * PLANES) << R::BITS);
     const u64* thresholds = tables.thresholds + ((table << R::BITS) << 7);
-    const uint4 lanes = tables.lanes[block];
     const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
     const u32 counter = counter_block(first_sample + sample, first_block + block);
-    Tail<R::BITS>& tail = tails[threadIdx.x / 32];
-    tail.clear();
-    const u32 warps = blockDim.x / 32, chunk = blockDim.x * sites_a_thread;
-    const u32 first = blockIdx.x * chunk + (threadIdx.x & ~31u), end = min((blockIdx.x + 1) * chunk, batch.size);
+    Tail<R::BITS> tail(entries[threadIdx.x / 32]);
+    if (threadIdx.x == 0) rows[0] = tables.lanes[block];
+    if constexpr (R::BITS == 2)
+        for (u32 i = threadIdx.x; i < PLANES << 2; i += blockDim.x) rows[1 + i] = planes[i];
+    __syncthreads();
+    const SharedRows lanes = {(u32)__cvta_generic_to_shared(rows)};
+    const u32 chunk = blockDim.x * sites_a_thread, last = batch.first + batch.size;
+    const u32 first = batch.first + blockIdx.x * chunk, end = min(first + chunk, last);
     const auto update = [&](const auto& rows_of_planes) {
-        update_sites<R>(lattice, first, 32 * warps, end, batch, model, sample, always, rows_of_planes, thresholds, lanes, counter,
-                        time, key, tail);
+        update_sites<R>(lattice, first + (threadIdx.x & ~31u), blockDim.x, end, batch, model, sample, always, rows_of_planes,
+                        thresholds, lanes, counter, time, key, tail);
     };
     if constexpr (R::BITS == 2) {
-        for (u32 i = threadIdx.x; i < PLANES << 2; i += blockDim.x) rows[i] = planes[i];
-        __syncthreads();
-        update(SharedRows{(u32)__cvta_generic_to_shared(rows)});
+        update(lanes.from(1));
     } else {
         update(GlobalRows{planes});
     }

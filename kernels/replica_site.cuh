@@ -1,7 +1,6 @@
 // One site of a replica-packed lattice: 128 replicas updated at once, as in spinsim/engine/cpu/packed.py.
 #pragma once
-#include "bonds.cuh"
-#include "tail.cuh"
+#include "group.cuh"
 
 // The sites of one colour and parity of degree (spinsim/engine/batches.py).
 struct Batch { u32 first, size, slots, base, parity, offset; };
@@ -23,34 +22,26 @@ struct Tables {
     const uint4* lanes;        // [block]: lanes in use
 };
 
-// How sites are updated. SLOTS: bonds of every site, 4, 6 or 7, or 0 for any number; COUNT_BITS of their count; FIELD: the
-// spin belongs to the class; PLAIN: the default zero-cost rule, no field and no certain acceptance but for gains.
-template <int SLOTS_, int COUNT_BITS_, bool FIELD_, bool PLAIN_, int ROUNDS_>
-struct Rule {
-    static constexpr int SLOTS = SLOTS_, COUNT_BITS = COUNT_BITS_, ROUNDS = ROUNDS_;
-    static constexpr bool FIELD = FIELD_, PLAIN = PLAIN_;
-    static constexpr int BITS = FIELD ? COUNT_BITS + 1 : COUNT_BITS - 1;
-    static_assert(SLOTS == 0 || COUNT_BITS == 3, "fixed numbers of slots have three bits of count");
-    static_assert(!PLAIN || (SLOTS > 0 && !FIELD), "plain rules are for fixed numbers of slots without a field");
-    using Group = Classes<PLAIN ? SLOTS : 0, BITS, 4>;
-};
-
 // A site's place, its neighbours' and the signs of its bonds; fetched one site ahead, so that nothing waits for it.
 struct Record {
     uint4 head, rest;
     uint2 negative;
 
-    __device__ __forceinline__ static Record fetch(const Model& model, u32 sample, u32 i) {
-        return {__ldg(model.near + 2 * i), __ldg(model.near + 2 * i + 1),
-                __ldg(model.negative + sample * model.negative_stride + i)};
+    // Volatile, so that it stays where it is written: earlier it would take registers, later the warp would wait.
+    __device__ __forceinline__ void fetch(const Model& model, u32 sample, u32 i) {
+        const uint4* near = model.near + 2 * i;
+        const uint2* signs = model.negative + sample * model.negative_stride + i;
+        asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(head.x), "=r"(head.y), "=r"(head.z), "=r"(head.w) : "l"(near));
+        asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(rest.x), "=r"(rest.y), "=r"(rest.z), "=r"(rest.w) : "l"(near + 1));
+        asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(negative.x), "=r"(negative.y) : "l"(signs));
     }
     __device__ __forceinline__ u32 offset(int k) const { return k < 4 ? word_of(head, k) : word_of(rest, k - 4); }
     __device__ __forceinline__ u32 sign(int k) const {
         return __byte_perm(k < 4 ? negative.x : negative.y, 0, 0x1111 * (k & 3));
     }
 };
-
-__device__ __forceinline__ uint4& at_offset(uint4* lattice, u32 offset) { return *(uint4*)((char*)lattice + offset); }
 
 // Unsatisfied bonds of any number of slots, bond by bond.
 template <int COUNT_BITS>
@@ -76,112 +67,69 @@ __device__ __forceinline__ void count_slots(u32 (&count)[COUNT_BITS][4], const u
     }
 }
 
-// The lanes of one site before chance decides.
-template <typename R>
-struct Chances {
-    typename R::Group classes;
-    uint4 spin;
-    u32 certain[4], zero[4];
-};
-
 // Sites of up to seven bonds.
-template <typename R>
-__device__ __forceinline__ Chances<R> weigh(uint4* lattice, const Record& record) {
-    Chances<R> c;
-    c.spin = at_offset(lattice, record.offset(0));
-    u32 wanted[4][R::SLOTS];  // the spin that each bond asks for
+template <typename R, typename Always>
+__device__ __forceinline__ Chances<R> weigh(uint4* lattice, const Record& record, const Always& always, const uint4& used,
+                                            bool there) {
+    uint4* place = &at_offset(lattice, record.offset(0));
+    uint4 wanted[R::SLOTS];
 #pragma unroll
     for (int k = 0; k < R::SLOTS; ++k) {
         const uint4 near = at_offset(lattice, record.offset(1 + k));
-#pragma unroll
-        for (int w = 0; w < 4; ++w) wanted[w][k] = word_of(near, w) ^ record.sign(k);
+        const u32 sign = record.sign(k);
+        wanted[k] = make_uint4(near.x ^ sign, near.y ^ sign, near.z ^ sign, near.w ^ sign);
     }
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-        const u32 spin = word_of(c.spin, w);
-        if constexpr (R::PLAIN) {
-            classify<R::SLOTS>(wanted[w], spin, c.classes.bit[0][w], c.classes.bit[1][w], c.certain[w], c.zero[w]);
-        } else {
-            u32 count[3];
-            count_unsatisfied_bonds<R::SLOTS>(wanted[w], spin, count);
-#pragma unroll
-            for (int b = 0; b < R::BITS; ++b) c.classes.bit[b][w] = b < 3 ? count[b] : spin;
-            c.certain[w] = R::FIELD ? 0u : count[2];
-            c.zero[w] = 0;
-        }
-    }
-    return c;
+    return weigh_bonds<R>(wanted, *place, place, always, used, there);
 }
 
 // Sites of any number of bonds.
-template <typename R>
-__device__ __forceinline__ Chances<R> weigh(const uint4* lattice, u32 site, u32 q, const Batch& batch, const Model& model,
-                                            u32 sample) {
+template <typename R, typename Always>
+__device__ __forceinline__ Chances<R> weigh(uint4* lattice, u32 site, u32 q, const Batch& batch, const Model& model,
+                                            u32 sample, const Always& always, const uint4& used, bool there) {
     Chances<R> c;
-    c.spin = lattice[site];
-    u32 count[R::COUNT_BITS][4];
-    count_slots<R::COUNT_BITS>(count, c.spin, lattice, model.neighbour + batch.offset + q,
+    const uint4 spin = lattice[site];
+    u32 count[R::COUNT_BITS][4], certain[4];
+    count_slots<R::COUNT_BITS>(count, spin, lattice, model.neighbour + batch.offset + q,
                                model.signs + sample * model.sign_stride + batch.offset + q, batch);
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
+        u32 of_word[R::COUNT_BITS];
 #pragma unroll
-        for (int b = 0; b < R::BITS; ++b)
-            c.classes.bit[b][w] = b < R::COUNT_BITS ? count[b < R::COUNT_BITS ? b : 0][w] : word_of(c.spin, w);
-        c.certain[w] = R::FIELD ? 0u : count[R::COUNT_BITS - 1][w];
-        c.zero[w] = 0;
+        for (int b = 0; b < R::COUNT_BITS; ++b) of_word[b] = count[b][w];
+        c.set(of_word, word_of(spin, w), w, certain);
     }
+    c.add_certain(always, certain);
+    flip_certain(c, lattice + site, spin, certain, used, there);
     return c;
 }
 
-// Sites first, first + stride, ... of a batch up to `end`, one of each thread; the whole warp must call it with one `first`
-// of its own. `lattice` and the rows of `always` and `planes`, those of the batch's parity, may lie in shared memory.
+// The calling warp's sites of a batch: i = first, first + stride, ... below end, places in the order of all sites, i + k for
+// its k-th thread. `lattice` and the rows of `always` and `planes`, those of the batch's parity, may lie in shared memory,
+// where `lanes` lies.
 template <typename R, typename Always, typename Rows>
 __device__ __forceinline__ void update_sites(uint4* lattice, u32 first, u32 stride, u32 end, const Batch& batch,
                                              const Model& model, u32 sample, const Always& always, const Rows& planes,
-                                             const u64* thresholds, uint4 lanes, u32 block, HalfSweep time, const Key& key,
-                                             Tail<R::BITS>& tail) {
+                                             const u64* thresholds, const SharedRows& lanes, u32 block, HalfSweep time,
+                                             const Key& key, Tail<R::BITS>& tail) {
     const u32 mine = threadIdx.x & 31;
     Record record;
-    if constexpr (R::SLOTS > 0) record = Record::fetch(model, sample, batch.first + min(first + mine, end - 1));
+    if constexpr (R::SLOTS > 0) record.fetch(model, sample, min(first + mine, end - 1));
     for (; first < end; first += stride) {
-        const u32 q = min(first + mine, end - 1);
         const bool there = first + mine < end;
         Chances<R> c;
         u32 site;
-        uint4* place;
         if constexpr (R::SLOTS > 0) {
-            const Record now = record;
-            record = Record::fetch(model, sample, batch.first + min(first + stride + mine, end - 1));
-            site = now.offset(0) / sizeof(uint4);
-            place = &at_offset(lattice, now.offset(0));
-            c = weigh<R>(lattice, now);
+            site = record.offset(0) / sizeof(uint4);
+            c = weigh<R>(lattice, record, always, lanes.load(0), there);
         } else {
-            site = model.order[batch.first + q];
-            place = lattice + site;
-            c = weigh<R>(lattice, site, q, batch, model, sample);
+            const u32 i = min(first + mine, end - 1);
+            site = model.order[i];
+            c = weigh<R>(lattice, site, i - batch.first, batch, model, sample, always, lanes.load(0), there);
         }
-        if constexpr (!R::PLAIN) {
-            u32 without_chance[4];
-            c.classes.pick(always, without_chance);
-#pragma unroll
-            for (int w = 0; w < 4; ++w) c.certain[w] |= without_chance[w];
-        }
-        u32 undecided[4], accepted[4], deep[4], used[4];
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-            used[w] = there ? word_of(lanes, w) : 0;
-            c.zero[w] &= used[w];
-            undecided[w] = used[w] & ~c.certain[w] & ~c.zero[w];
-        }
-        decide_lanes<R::PLAIN && R::SLOTS != 7, R::ROUNDS>(c.classes, c.zero, undecided, accepted, deep, planes, site, block,
-                                                           time, key);
-        if (there)
-            *place = make_uint4(c.spin.x ^ ((c.certain[0] | accepted[0]) & used[0]),
-                                c.spin.y ^ ((c.certain[1] | accepted[1]) & used[1]),
-                                c.spin.z ^ ((c.certain[2] | accepted[2]) & used[2]),
-                                c.spin.w ^ ((c.certain[3] | accepted[3]) & used[3]));
-        if (tail.add(site, undecided, deep, c.classes.bit))
-            tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
+        leave_to_chance(c, lattice + site, there, site, site, planes, block, time, key, tail, [&] {
+            if constexpr (R::SLOTS > 0) record.fetch(model, sample, min(first + stride + mine, end - 1));
+        });
+        if (tail.full()) tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
     }
-    while (tail.waiting()) tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
+    while (!tail.empty()) tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
 }

@@ -4,94 +4,78 @@
 #pragma once
 #include "bitplane.cuh"
 
-// One warp's queue in shared memory: groups with undecided lanes and what is needed to decide them. At most FULL - 1 wait
-// when a warp adds up to 32, so nothing overflows.
+// One warp's groups with undecided lanes, in shared memory. slot[0] to slot[count - 1] name the entries in use, the rest
+// of `slot` those free; the count is a register of all threads.
 template <int BITS>
-struct Tail {
-    static constexpr u32 FULL = 32, ROOM = 64;
+struct TailEntries {
+    static constexpr u32 ROOM = 64;
     uint4 undecided[ROOM], deep[ROOM], cls[BITS][ROOM];
-    u32 group[ROOM];
+    u32 group[ROOM], slot[ROOM];
+};
+
+template <int BITS>
+class Tail {
+    using Entries = TailEntries<BITS>;
+    static constexpr u32 FULL = 32;
+    static_assert(FULL - 1 + 32 < Entries::ROOM, "there is room for a group of each thread");
+    Entries& e;
     u32 count;
 
-    __device__ __forceinline__ void clear() {
-        if ((threadIdx.x & 31) == 0) count = 0;
+    static __device__ __forceinline__ u32 before_me() { return (1u << (threadIdx.x & 31)) - 1; }
+
+public:
+    __device__ __forceinline__ explicit Tail(Entries& entries) : e(entries), count(0) {
+        for (u32 i = threadIdx.x & 31; i < Entries::ROOM; i += 32) e.slot[i] = i;
         __syncwarp();
     }
 
-    // Queues what a group left undecided; the whole warp must call it. True when enough wait for a whole warp.
-    __device__ __forceinline__ bool add(u32 of_group, const u32 (&lanes)[4], const u32 (&lanes_deep)[4],
-                                        const u32 (&bits)[BITS][4]) {
-        if (lanes[0] | lanes[1] | lanes[2] | lanes[3]) {
-            const u32 i = atomicAdd(&count, 1u);
-            group[i] = of_group;
-            undecided[i] = make_uint4(lanes[0], lanes[1], lanes[2], lanes[3]);
-            deep[i] = make_uint4(lanes_deep[0], lanes_deep[1], lanes_deep[2], lanes_deep[3]);
+    __device__ __forceinline__ bool full() const { return count >= FULL; }
+    __device__ __forceinline__ bool empty() const { return count == 0; }
+
+    // Queues what a group left undecided; the whole warp must call it.
+    __device__ __forceinline__ void add(u32 group, const u32 (&lanes)[4], const u32 (&deep)[4], const u32 (&bits)[BITS][4]) {
+        const bool some = lanes[0] | lanes[1] | lanes[2] | lanes[3];
+        const u32 all = __ballot_sync(~0u, some);
+        if (some) {
+            const u32 s = e.slot[count + __popc(all & before_me())];
+            e.group[s] = group;
+            e.undecided[s] = make_uint4(lanes[0], lanes[1], lanes[2], lanes[3]);
+            e.deep[s] = make_uint4(deep[0], deep[1], deep[2], deep[3]);
 #pragma unroll
-            for (int b = 0; b < BITS; ++b) cls[b][i] = make_uint4(bits[b][0], bits[b][1], bits[b][2], bits[b][3]);
+            for (int b = 0; b < BITS; ++b) e.cls[b][s] = make_uint4(bits[b][0], bits[b][1], bits[b][2], bits[b][3]);
         }
-        return waiting() >= FULL;
+        count += __popc(all);
+        __syncwarp();
     }
 
-    __device__ __forceinline__ u32 waiting() {
-        __syncwarp();
-        const u32 now = *(volatile u32*)&count;
-        __syncwarp();
-        return now;
-    }
-
-    // Takes up to 32 groups off the end and decides one lane of each; those with more lanes go back. `words` is the
-    // lattice, in which `group` has four words; thresholds[class << 7 | lane], or thresholds[class] where UNIFORM.
+    // Decides one lane of each of up to 32 groups, the last ones; those with more lanes stay. `words` is the lattice, in
+    // which `group` has four words; thresholds[class << 7 | lane], or thresholds[class] where UNIFORM.
     template <bool UNIFORM, int ROUNDS>
     __device__ __forceinline__ void pop(u32* words, u32 first_group, const u64* thresholds, u32 block, HalfSweep time,
                                         const Key& key) {
-        const u32 filled = waiting(), base = filled > FULL ? filled - FULL : 0, i = base + (threadIdx.x & 31);
-        u32 at = 0, lane = 0, mask = 0;
+        const u32 base = count > 32 ? count - 32 : 0, i = base + (threadIdx.x & 31);
+        const bool here = i < count;
         bool again = false;
-        if (i < filled) {
-            const uint4 lanes = undecided[i];
-            const int w = lanes.x ? 0 : lanes.y ? 1 : lanes.z ? 2 : 3;
-            const u32 word = lanes.x ? lanes.x : lanes.y ? lanes.y : lanes.z ? lanes.z : lanes.w, rest = word & (word - 1);
-            mask = word ^ rest;
-            lane = 32 * w + 31 - __clz(mask);
-            const uint4 left = {w == 0 ? rest : 0, w == 1 ? rest : w < 1 ? lanes.y : 0, w == 2 ? rest : w < 2 ? lanes.z : 0,
-                                w == 3 ? rest : lanes.w};
-            again = left.x | left.y | left.z | left.w;
-            at = 4 * group[i] + w;
+        u32 s = 0;
+        if (here) {
+            s = e.slot[i];
+            const uint4 lanes = e.undecided[s];
+            const u32 w = lanes.x ? 0 : lanes.y ? 1 : lanes.z ? 2 : 3, at = 4 * s + w;
+            const u32 word = lanes.x ? lanes.x : lanes.y ? lanes.y : lanes.z ? lanes.z : lanes.w;
+            const u32 rest = word & (word - 1), mask = word ^ rest, lane = 32 * w + 31 - __clz(mask), group = e.group[s];
             u32 index = 0;
 #pragma unroll
-            for (int b = 0; b < BITS; ++b) index |= ((const u32*)&cls[b][i])[w] & mask ? 1u << b : 0u;
-            const bool after_columns = ((const u32*)&deep[i])[w] & mask;
-            const uint4 own =
-                philox<ROUNDS>(first_group + (at >> 2), block, time.word2, time.word3 + TAIL_PLANE + lane, key);
-            const u64 threshold = thresholds[UNIFORM ? index : index << 7 | lane];
-            const u64 open = threshold << (after_columns ? PLANES : OWN_PLANES);
-            if (((u64)own.x << 32 | own.y) < open) atomicXor(words + at, mask);
-            if (again) undecided[i] = left;
+            for (int b = 0; b < BITS; ++b) index |= ((const u32*)e.cls[b])[at] & mask ? 1u << b : 0u;
+            const u64 threshold = __ldg(thresholds + (UNIFORM ? index : index << 7 | lane));
+            const uint4 own = philox<ROUNDS>(first_group + group, block, time.word2, time.word3 + TAIL_PLANE + lane, key);
+            const u64 open = threshold << (((const u32*)e.deep)[at] & mask ? PLANES : OWN_PLANES);
+            if (((u64)own.x << 32 | own.y) < open) atomicXor(words + ((size_t)group * 4 + w), mask);
+            ((u32*)e.undecided)[at] = rest;
+            again = rest | (w < 1 ? lanes.y : 0) | (w < 2 ? lanes.z : 0) | (w < 3 ? lanes.w : 0);
         }
-        keep(base, i, again);
-    }
-
-private:
-    // Moves the entries that go back together, from `base` on.
-    __device__ __forceinline__ void keep(u32 base, u32 i, bool again) {
-        const u32 back = __ballot_sync(~0u, again);
-        if (back) {
-            uint4 lanes, lanes_deep, bits[BITS];
-            u32 of_group;
-            if (again) {
-                lanes = undecided[i], lanes_deep = deep[i], of_group = group[i];
-#pragma unroll
-                for (int b = 0; b < BITS; ++b) bits[b] = cls[b][i];
-            }
-            __syncwarp();
-            if (again) {
-                const u32 to = base + __popc(back & ((1u << (threadIdx.x & 31)) - 1));
-                undecided[to] = lanes, deep[to] = lanes_deep, group[to] = of_group;
-#pragma unroll
-                for (int b = 0; b < BITS; ++b) cls[b][to] = bits[b];
-            }
-        }
-        if ((threadIdx.x & 31) == 0) count = base + __popc(back);
+        const u32 stay = __ballot_sync(~0u, again), rank = __popc(stay & before_me());
+        if (here) e.slot[base + (again ? rank : __popc(stay) + (threadIdx.x & 31) - rank)] = s;
+        count = base + __popc(stay);
         __syncwarp();
     }
 };

@@ -39,13 +39,13 @@ def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:
 
 def shared_bytes(plan: PackedPlan) -> int:
     """Shared memory that holds one lattice, its tables and the queues of its warps."""
-    rows = 2 * (1 + PLANES) << plan.classes.bits
+    rows = 1 + (2 * (1 + PLANES) << plan.classes.bits)
     return 16 * (plan.model.sites + rows) + SHARED_THREADS // 32 * tail_bytes(plan.classes.bits)
 
 
 def tail_bytes(class_bits: int) -> int:
-    """Size of ``Tail`` in tail.cuh."""
-    return 16 + 4 * TAIL_ROOM * (9 + 4 * class_bits)  # padded to whole 16 bytes
+    """Size of ``TailEntries`` in tail.cuh."""
+    return 4 * TAIL_ROOM * (10 + 4 * class_bits)
 
 
 class CudaPackedEngine:
