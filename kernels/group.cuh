@@ -36,9 +36,10 @@ struct Chances {
     }
 };
 
-// Flips what flips for certain, at once, so that the spins take no registers while the planes are compared.
+// Flips what flips for certain, at once, and leaves the words in `kept`, where they take no registers while the planes are
+// compared: in shared memory, or in the lattice if that is there.
 template <typename R>
-__device__ __forceinline__ void flip_certain(Chances<R>& c, uint4* place, const uint4& spin, const u32 (&certain)[4],
+__device__ __forceinline__ void flip_certain(Chances<R>& c, uint4* kept, const uint4& spin, const u32 (&certain)[4],
                                              const uint4& used, bool there) {
     u32 after[4];
 #pragma unroll
@@ -47,12 +48,12 @@ __device__ __forceinline__ void flip_certain(Chances<R>& c, uint4* place, const 
         after[w] = lop3<A ^ (B & C)>(word_of(spin, w), certain[w], lanes);
         c.open[w] = lanes & ~certain[w];
     }
-    if (there) *place = make_uint4(after[0], after[1], after[2], after[3]);
+    if (there) *kept = make_uint4(after[0], after[1], after[2], after[3]);
 }
 
 // A group with a fixed number of bonds; `wanted`: the spins that each bond asks for. Flips what flips for certain.
 template <typename R, typename Always>
-__device__ __forceinline__ Chances<R> weigh_bonds(const uint4 (&wanted)[R::SLOTS], const uint4& spin, uint4* place,
+__device__ __forceinline__ Chances<R> weigh_bonds(const uint4 (&wanted)[R::SLOTS], const uint4& spin, uint4* kept,
                                                   const Always& always, const uint4& used, bool there) {
     Chances<R> c;
     u32 certain[4];
@@ -70,20 +71,20 @@ __device__ __forceinline__ Chances<R> weigh_bonds(const uint4 (&wanted)[R::SLOTS
         }
     }
     if constexpr (!R::PLAIN) c.add_certain(always, certain);
-    flip_certain(c, place, spin, certain, used, there);
+    flip_certain(c, kept, spin, certain, used, there);
     return c;
 }
 
 // The rest of a group's update. `counter_group` addresses its random numbers, `group` its words in the lattice.
 template <typename R, typename Rows, typename Meanwhile>
-__device__ __forceinline__ void leave_to_chance(const Chances<R>& c, uint4* place, bool there, u32 counter_group, u32 group,
+__device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4* kept, uint4* place, bool there, u32 counter_group, u32 group,
                                                 const Rows& planes, u32 block, HalfSweep time, const Key& key,
                                                 Tail<R::BITS>& tail, Meanwhile meanwhile) {
     u32 undecided[4], accepted[4], deep[4];
     decide_lanes<R::PLAIN && R::SLOTS != 7, R::ROUNDS>(c.classes, c.open, undecided, accepted, deep, planes, counter_group,
                                                        block, time, key, meanwhile);
     if (there) {
-        const uint4 spin = *place;
+        const uint4 spin = *kept;
         u32 after[4];
 #pragma unroll
         for (int w = 0; w < 4; ++w) after[w] = lop3<A ^ (B & C)>(word_of(spin, w), accepted[w], c.open[w]);

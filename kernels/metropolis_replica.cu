@@ -2,12 +2,14 @@
 // state[(sample * blocks + block) * sites + site] is a uint4 of 128 lanes.
 #include "replica_site.cuh"
 
+constexpr u32 THREADS = 128;
+
 template <int SLOTS, int COUNT_BITS, bool FIELD, bool PLAIN, int ROUNDS>
-__global__ __launch_bounds__(128, 4) void sweep_replica(uint4* state, u32 sites, const Batch* batches, u32 batch_index,
+__global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 sites, const Batch* batches, u32 batch_index,
                                                         u32 sites_a_thread, Model model, Tables tables, u32 first_sample,
                                                         u32 first_block, u64 half_sweep, Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, PLAIN, ROUNDS>;
-    __shared__ TailEntries<R::BITS> entries[4];
+    __shared__ TailEntries<R::BITS> entries[THREADS / 32];
     __shared__ uint4 rows[1 + (R::BITS == 2 ? PLANES << 2 : 0)];  // lanes in use, then rows of `planes`
     const Batch batch = batches[batch_index];
     const u32 block = blockIdx.y, sample = blockIdx.z;
@@ -24,11 +26,12 @@ __global__ __launch_bounds__(128, 4) void sweep_replica(uint4* state, u32 sites,
         for (u32 i = threadIdx.x; i < PLANES << 2; i += blockDim.x) rows[1 + i] = planes[i];
     __syncthreads();
     const SharedRows lanes = {(u32)__cvta_generic_to_shared(rows)};
-    const u32 chunk = blockDim.x * sites_a_thread, last = batch.first + batch.size;
+    const u32 chunk = THREADS * sites_a_thread, last = batch.first + batch.size;
     const u32 first = batch.first + blockIdx.x * chunk, end = min(first + chunk, last);
+    __shared__ uint4 kept[THREADS];
     const auto update = [&](const auto& rows_of_planes) {
-        update_sites<R>(lattice, first + (threadIdx.x & ~31u), blockDim.x, end, batch, model, sample, always, rows_of_planes,
-                        thresholds, lanes, counter, time, key, tail);
+        update_sites<R>({batch, model, sample, kept + threadIdx.x}, lattice, first + (threadIdx.x & ~31u), THREADS, end, always,
+                        rows_of_planes, thresholds, lanes, counter, time, key, tail);
     };
     if constexpr (R::BITS == 2) {
         update(lanes.from(1));

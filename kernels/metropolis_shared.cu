@@ -30,8 +30,8 @@ __global__ __launch_bounds__(256, 2) void sweep_shared(uint4* state, u32 sites, 
                 const SharedRows always = lanes.from(1 + (batch.parity << R::BITS));
                 const SharedRows planes = lanes.from(1 + ALWAYS_ROWS + (batch.parity * PLANES << R::BITS));
                 const u64* thresholds = tables.thresholds + (((size_t)block * 2 + batch.parity) << R::BITS << 7);
-                update_sites<R>(lattice, batch.first + (threadIdx.x & ~31u), blockDim.x, batch.first + batch.size, batch, model,
-                                sample, always, planes, thresholds, lanes, counter, time, key, tail);
+                update_sites<R>({batch, model, sample, nullptr}, lattice, batch.first + (threadIdx.x & ~31u), blockDim.x,
+                                batch.first + batch.size, always, planes, thresholds, lanes, counter, time, key, tail);
             }
         }
     __syncthreads();

@@ -22,6 +22,11 @@ struct Tables {
     const uint4* lanes;        // [block]: lanes in use
 };
 
+// Byte k of eight, 0 or 0xff, in all bytes of a word.
+__device__ __forceinline__ u32 sign_of(uint2 bytes, int k) {
+    return __byte_perm(k < 4 ? bytes.x : bytes.y, 0, 0x1111 * (k & 3));
+}
+
 // A site's place, its neighbours' and the signs of its bonds; fetched one site ahead, so that nothing waits for it.
 struct Record {
     uint4 head, rest;
@@ -38,10 +43,12 @@ struct Record {
         asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(negative.x), "=r"(negative.y) : "l"(signs));
     }
     __device__ __forceinline__ u32 offset(int k) const { return k < 4 ? word_of(head, k) : word_of(rest, k - 4); }
-    __device__ __forceinline__ u32 sign(int k) const {
-        return __byte_perm(k < 4 ? negative.x : negative.y, 0, 0x1111 * (k & 3));
-    }
+    __device__ __forceinline__ u32 sign(int k) const { return sign_of(negative, k); }
 };
+
+__device__ __forceinline__ uint4 flipped(const uint4& v, u32 sign) {
+    return make_uint4(v.x ^ sign, v.y ^ sign, v.z ^ sign, v.w ^ sign);
+}
 
 // Unsatisfied bonds of any number of slots, bond by bond.
 template <int COUNT_BITS>
@@ -67,68 +74,69 @@ __device__ __forceinline__ void count_slots(u32 (&count)[COUNT_BITS][4], const u
     }
 }
 
-// Sites of up to seven bonds.
-template <typename R, typename Always>
-__device__ __forceinline__ Chances<R> weigh(uint4* lattice, const Record& record, const Always& always, const uint4& used,
-                                            bool there) {
-    uint4* place = &at_offset(lattice, record.offset(0));
-    uint4 wanted[R::SLOTS];
-#pragma unroll
-    for (int k = 0; k < R::SLOTS; ++k) {
-        const uint4 near = at_offset(lattice, record.offset(1 + k));
-        const u32 sign = record.sign(k);
-        wanted[k] = make_uint4(near.x ^ sign, near.y ^ sign, near.z ^ sign, near.w ^ sign);
-    }
-    return weigh_bonds<R>(wanted, *place, place, always, used, there);
-}
+// A thread's sites, one after another: `ahead` names the next one's place in the order of all sites, `weigh` takes it.
+template <typename R>
+struct Sites {
+    const Batch& batch;
+    const Model& model;
+    u32 sample;
+    uint4* kept;  // where the words wait while the planes are compared; none: in their place
+    Record record = {};
+    u32 index = 0, site = 0;
 
-// Sites of any number of bonds.
-template <typename R, typename Always>
-__device__ __forceinline__ Chances<R> weigh(uint4* lattice, u32 site, u32 q, const Batch& batch, const Model& model,
-                                            u32 sample, const Always& always, const uint4& used, bool there) {
-    Chances<R> c;
-    const uint4 spin = lattice[site];
-    u32 count[R::COUNT_BITS][4], certain[4];
-    count_slots<R::COUNT_BITS>(count, spin, lattice, model.neighbour + batch.offset + q,
-                               model.signs + sample * model.sign_stride + batch.offset + q, batch);
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-        u32 of_word[R::COUNT_BITS];
-#pragma unroll
-        for (int b = 0; b < R::COUNT_BITS; ++b) of_word[b] = count[b][w];
-        c.set(of_word, word_of(spin, w), w, certain);
+    __device__ __forceinline__ void ahead(u32 i) {
+        index = i;
+        if constexpr (R::SLOTS > 0) record.fetch(model, sample, i);
     }
-    c.add_certain(always, certain);
-    flip_certain(c, lattice + site, spin, certain, used, there);
-    return c;
-}
 
-// The calling warp's sites of a batch: i = first, first + stride, ... below end, places in the order of all sites, i + k for
-// its k-th thread. `lattice` and the rows of `always` and `planes`, those of the batch's parity, may lie in shared memory,
-// where `lanes` lies.
-template <typename R, typename Always, typename Rows>
-__device__ __forceinline__ void update_sites(uint4* lattice, u32 first, u32 stride, u32 end, const Batch& batch,
-                                             const Model& model, u32 sample, const Always& always, const Rows& planes,
-                                             const u64* thresholds, const SharedRows& lanes, u32 block, HalfSweep time,
-                                             const Key& key, Tail<R::BITS>& tail) {
-    const u32 mine = threadIdx.x & 31;
-    Record record;
-    if constexpr (R::SLOTS > 0) record.fetch(model, sample, min(first + mine, end - 1));
-    for (; first < end; first += stride) {
-        const bool there = first + mine < end;
-        Chances<R> c;
-        u32 site;
+    template <typename Always>
+    __device__ __forceinline__ Chances<R> weigh(uint4* lattice, const Always& always, const uint4& used, bool there) {
         if constexpr (R::SLOTS > 0) {
             site = record.offset(0) / sizeof(uint4);
-            c = weigh<R>(lattice, record, always, lanes.load(0), there);
+            uint4* const place = &at_offset(lattice, record.offset(0));
+            uint4 wanted[R::SLOTS];
+#pragma unroll
+            for (int k = 0; k < R::SLOTS; ++k) wanted[k] = flipped(at_offset(lattice, record.offset(1 + k)), record.sign(k));
+            return weigh_bonds<R>(wanted, *place, kept ? kept : place, always, used, there);
         } else {
-            const u32 i = min(first + mine, end - 1);
-            site = model.order[i];
-            c = weigh<R>(lattice, site, i - batch.first, batch, model, sample, always, lanes.load(0), there);
+            site = model.order[index];
+            const uint4 spin = lattice[site];
+            const u32 q = index - batch.first;
+            Chances<R> c;
+            u32 count[R::COUNT_BITS][4], certain[4];
+            count_slots<R::COUNT_BITS>(count, spin, lattice, model.neighbour + batch.offset + q,
+                                       model.signs + sample * model.sign_stride + batch.offset + q, batch);
+#pragma unroll
+            for (int w = 0; w < 4; ++w) {
+                u32 of_word[R::COUNT_BITS];
+#pragma unroll
+                for (int b = 0; b < R::COUNT_BITS; ++b) of_word[b] = count[b][w];
+                c.set(of_word, word_of(spin, w), w, certain);
+            }
+            c.add_certain(always, certain);
+            flip_certain(c, kept ? kept : lattice + site, spin, certain, used, there);
+            return c;
         }
-        leave_to_chance(c, lattice + site, there, site, site, planes, block, time, key, tail, [&] {
-            if constexpr (R::SLOTS > 0) record.fetch(model, sample, min(first + stride + mine, end - 1));
-        });
+    }
+};
+
+// The calling warp's sites: i = first, first + stride, ... below end, places in the order of all sites, i + k for its k-th
+// thread. `lattice` and the rows of `always` and `planes`, those of the batch's parity, may lie in shared memory, where
+// `lanes` lies.
+template <typename R, typename Always, typename Rows>
+__device__ __forceinline__ void update_sites(Sites<R> sites, uint4* lattice, u32 first, u32 stride, u32 end,
+                                             const Always& always, const Rows& planes, const u64* thresholds,
+                                             const SharedRows& lanes, u32 block, HalfSweep time, const Key& key,
+                                             Tail<R::BITS>& tail) {
+    const u32 mine = threadIdx.x & 31;
+    sites.ahead(min(first + mine, end - 1));
+    for (; first < end; first += stride) {
+        const bool there = first + mine < end;
+        const Chances<R> c = sites.weigh(lattice, always, lanes.load(0), there);
+        const u32 site = sites.site;
+        uint4* const place = lattice + site;
+        leave_to_chance(c, sites.kept ? sites.kept : place, place, there, site, site, planes, block, time, key, tail,
+                        [&] { sites.ahead(min(first + stride + mine, end - 1)); });
         if (tail.full()) tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
     }
     while (!tail.empty()) tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);

@@ -1,4 +1,4 @@
-"""How functions are compiled by Numba, and the one bit operation that NumPy lacks."""
+"""How functions are compiled by Numba, and the bit operations that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -48,3 +48,15 @@ def _trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
 
 
 trailing_zeros: Any = intrinsic(_trailing_zeros)
+
+
+def _set_bits(typing_context, word):  # type: ignore[no-untyped-def]
+    """Number of set bits of a uint64."""
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), generate
+
+
+set_bits: Any = intrinsic(_set_bits)

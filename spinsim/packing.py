@@ -5,12 +5,17 @@ Replica-packed: ``words[sample, block, site, half]`` is ``uint64``; bit ``b`` of
 ``128 * block + 32 * w + b``, the word of the Philox call that serves it. A set bit is spin +1. Lanes past the last
 replica stay 0.
 
+Site-packed: ``words[sample, replica, colour, row, group, half]`` is ``uint64``; on a lattice of sides (Lx, Ly, Lz) the
+row ``y + Ly * z`` of colour ``c`` holds the sites ``x = 2 i + (y + z + c) % 2``, and bit ``b`` of half ``h`` of group
+``q`` is the one with ``i = 128 * q + 64 * h + b``; 32-bit words, bits and signs as above. Every lane is in use.
+
 Unpacked: ``spins[sample, site, replica]`` is ``int8``, +1 or -1.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -23,6 +28,7 @@ class Packing(StrEnum):
     """How an engine holds its spins. It follows from the configuration alone, never from the device."""
 
     REPLICA = "replica-packed"
+    SITE = "site-packed"
     UNPACKED = "unpacked"
 
 
@@ -69,3 +75,40 @@ def unpack_lane(words: npt.NDArray[np.uint64], bit: int) -> npt.NDArray[np.int8]
     """Spins (site,) from one bit of words (site,)."""
     bits = (words >> np.uint64(bit)) & np.uint64(1)
     return (2 * bits.astype(np.int8) - 1).astype(np.int8)
+
+
+def rows_fill_groups(shape: tuple[int, ...], periodic: bool) -> bool:
+    """Whether a lattice can be site-packed: square or cubic, periodic, even sides, rows of a multiple of 256 sites."""
+    return periodic and len(shape) > 1 and shape[0] % (2 * LANES) == 0 and all(side % 2 == 0 for side in shape)
+
+
+def site_shape(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """(colours, rows, groups in a row, halves) of one site-packed lattice of sides ``shape``, x first."""
+    return 2, prod(shape[1:]), shape[0] // (2 * LANES), 2
+
+
+def _odd_rows(shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Rows whose first site has colour 1; shape (rows, 1)."""
+    row = np.arange(prod(shape[1:]))[:, None]
+    return np.asarray((row % shape[1] + row // shape[1]) % 2 == 1)
+
+
+def pack_sites(spins: npt.NDArray[np.int8], shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
+    """Configurations (..., site) to site-packed words (..., colour, row, group, half)."""
+    pairs = (spins > 0).reshape(*spins.shape[:-1], prod(shape[1:]), shape[0] // 2, 2)
+    odd = _odd_rows(shape)
+    colours = [np.where(odd, pairs[..., 1 - c], pairs[..., c]) for c in (0, 1)]
+    bits = np.stack(colours, axis=-3)
+    return pack_lanes(bits.reshape(*bits.shape[:-1], -1, LANES))
+
+
+def unpack_sites(words: npt.NDArray[np.uint64], shape: tuple[int, ...]) -> npt.NDArray[np.int8]:
+    """Site-packed words (..., colour, row, group, half) to configurations (..., site)."""
+    flat = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
+    bits = np.unpackbits(flat.reshape(*words.shape[:-2], -1), axis=-1, bitorder="little").view(np.int8)
+    zero, one = bits[..., 0, :, :], bits[..., 1, :, :]
+    odd = _odd_rows(shape)
+    spins = np.stack([np.where(odd, one, zero), np.where(odd, zero, one)], axis=-1)
+    spins *= 2
+    spins -= 1
+    return spins.reshape(*words.shape[:-4], -1)

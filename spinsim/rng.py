@@ -2,8 +2,9 @@
 
 The 64-bit seed is the key. The four 32-bit counter words are laid out once, here:
 
-    word 0   group         index of the 128-bit group of spins (replica-packed: the site)
-    word 1   block         sample << 14 | block of 128 replicas
+    word 0   group         index of the 128-bit group of spins (replica-packed: the site; site-packed: counted
+                           row by row within its colour, for initial spins on through both colours)
+    word 1   block         sample << 14 | block of 128 replicas (site-packed: the replica)
     word 2   half-sweep    low 32 bits of sweep * colours + colour
     word 3   half-sweep's high 16 bits << 16 | stream << 8 | plane
 
@@ -181,8 +182,10 @@ def draw(
     return np.stack([low32(w) for w in np.broadcast_arrays(*words)])
 
 
-def check_budget(*, groups: int, samples: int, blocks: int, half_sweeps: int) -> None:
-    """Refuse a run whose counters would not fit their fields.
+def check_budget(
+    *, groups: int, samples: int, blocks: int, half_sweeps: int, block_name: str = "blocks of 128 replicas"
+) -> None:
+    """Refuse a run whose counters would not fit their fields; ``block_name`` says what its blocks are.
 
     Raises:
         InputError: naming the count, its limit and what to do.
@@ -190,7 +193,7 @@ def check_budget(*, groups: int, samples: int, blocks: int, half_sweeps: int) ->
     for what, value, bits in (
         ("groups of spins", groups, GROUP_BITS),
         ("samples", samples, SAMPLE_BITS),
-        ("blocks of 128 replicas", blocks, BLOCK_BITS),
+        (block_name, blocks, BLOCK_BITS),
         ("half-sweeps", half_sweeps, HALF_SWEEP_BITS),
     ):
         if value > 2**bits:

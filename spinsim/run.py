@@ -20,11 +20,11 @@ from spinsim.config import Config, ModelConfig, canonical_json, sha256
 from spinsim.engine import Dynamics, Engine, Start, check_memory, create_engine, resolve_device
 from spinsim.errors import InputError
 from spinsim.memory import readable, require
-from spinsim.model.disorder import lattice_model
+from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
-from spinsim.packing import Packing
+from spinsim.packing import Packing, rows_fill_groups
 from spinsim.result import AnnealResult
 from spinsim.rng import ROUNDS
 from spinsim.sampling import Best, annealing, temperature_schedule
@@ -69,10 +69,13 @@ def build_model(config: ModelConfig, replicas: int) -> Ising:
     if config.instance is not None:
         return read_instance(config.instance)
     shape = config.shape()
-    packing = Packing.UNPACKED if config.couplings == "gaussian" else Packing.REPLICA
-    check_memory(prod(shape), len(shape) * prod(shape), config.samples, replicas, packing)
+    periodic = config.boundary == "periodic"
+    packing = Packing.SITE if rows_fill_groups(shape, periodic) else Packing.REPLICA
+    packing = Packing.UNPACKED if config.couplings == "gaussian" else packing
+    one_coupling = config.couplings not in RANDOM_KINDS
+    check_memory(prod(shape), len(shape) * prod(shape), config.samples, replicas, packing, one_coupling)
     return lattice_model(
-        Lattice(shape, config.boundary == "periodic"),
+        Lattice(shape, periodic),
         config.couplings,
         samples=config.samples,
         seed=config.disorder_seed,

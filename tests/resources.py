@@ -21,7 +21,6 @@ ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 CEILINGS = Path(__file__).with_name("kernel_ceilings.toml")
 UNIT = 8  # registers a thread, the step in which all these architectures allocate them
 LONGEST_LOG = 3000  # one mistake in a template is told once for each instance
-
 # What ptxas says of one kernel; the cumulative stack includes functions that were not inlined.
 REPORT = re.compile(
     r"Compiling entry function '(?P<name>[^']+)'.*?"
@@ -103,8 +102,8 @@ def main(record: bool) -> None:
     """Print what every instance takes and write the registers, in whole units, as the new ceilings."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         measured = {case: future.result() for case, future in measure_all(pool).items()}
-    lines = ["# Written by tests/resources.py --record: registers in the units of 8 that a thread is given.", ""]
-    lines.append(f'nvrtc = "{nvrtc_version()}"')
+    head = "# Written by tests/resources.py --record: registers in the units of 8 that a thread is given."
+    lines = [head, "", f'nvrtc = "{nvrtc_version()}"']
     for file, expressions in programs().items():
         lines += ["", f'["{file}"]']
         for expression in expressions:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import oracle
 import pytest
 
-from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.cpu import packed_engine
+from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
+from spinsim.engine.cpu import packed_engine, site_engine
 from spinsim.engine.cpu.packed_engine import PackedEngine
+from spinsim.engine.cpu.site_engine import SiteEngine
+from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -47,6 +51,23 @@ PACKED = {
     "isolated-sites": lambda: Ising(Graph(5, np.array([[0, 1]], np.int32))),
     "one-by-many": lambda: Ising(Lattice((1, 6, 3))),
 }
+SITE = {
+    "square-256x2": (lambda: Ising(square(256, 2)), 1),
+    "square-256x6": (lambda: Ising(square(256, 6)), 3),
+    "square-512x4": (lambda: Ising(square(512, 4)), 1),
+    "square-768x44-many-batches": (lambda: EdwardsAnderson(square(768, 44), seed=2), 1),
+    "square-antiferromagnet": (lambda: Ising(square(512, 2), -2.5), 2),
+    "square-signs-double-bonds": (lambda: EdwardsAnderson(square(256, 2), seed=3), 3),
+    "square-signs-samples": (lambda: EdwardsAnderson(square(512, 6), samples=2, seed=3), 3),
+    "square-field": (lambda: Ising(square(256, 4), 1.0, 0.3), 2),
+    "square-signs-field": (lambda: EdwardsAnderson(square(512, 4), samples=2, seed=3, field=-0.7), 1),
+    "square-field-ties": (lambda: Ising(square(256, 2), 1.0, 2.0), 1),
+    "cubic-256x2x2": (lambda: Ising(cubic(256, 2, 2)), 1),
+    "cubic-signs-double-bonds": (lambda: EdwardsAnderson(cubic(256, 2, 2), samples=2, seed=4), 3),
+    "cubic-signs": (lambda: EdwardsAnderson(cubic(256, 4, 6), seed=5), 1),
+    "cubic-signs-two-groups": (lambda: EdwardsAnderson(cubic(512, 2, 4), seed=5), 2),
+    "cubic-signs-field": (lambda: EdwardsAnderson(cubic(256, 4, 2), seed=2, field=0.5), 2),
+}
 GENERAL = {
     "gaussian": lambda: EdwardsAnderson(cubic(4, 3, 2), couplings="gaussian", seed=4),
     "gaussian-samples-field": lambda: EdwardsAnderson(square(4), samples=3, couplings="gaussian", seed=4, field=0.4),
@@ -63,9 +84,13 @@ def run_both(
 ) -> None:
     dynamics = Dynamics(seed=2**40 + 17, **options)  # type: ignore[arg-type]
     engine = create_engine(model, replicas, dynamics, device)
-    packed = engine.packing is Packing.REPLICA
-    uniform = oracle.uniform_packed if packed else oracle.uniform_general
-    expected = oracle.start(model, replicas, dynamics.seed, dynamics.rng_rounds)
+    uniform = {
+        Packing.SITE: oracle.uniform_site(model),
+        Packing.REPLICA: oracle.uniform_packed,
+        Packing.UNPACKED: oracle.uniform_general,
+    }[engine.packing]
+    start = oracle.start_site if engine.packing is Packing.SITE else oracle.start
+    expected = start(model, replicas, dynamics.seed, dynamics.rng_rounds)
     engine.set_beta(beta)
     done = 0
     for count in sweeps:
@@ -86,6 +111,57 @@ def test_packed_kernels_equal_the_oracle(device: str, name: str) -> None:
     model = PACKED[name]()
     run_both(device, model, 130, 0.6, (1, 9))
     assert create_engine(model, 1, Dynamics()).packing is Packing.REPLICA
+
+
+@pytest.mark.parametrize("name", SITE)
+def test_site_packed_kernels_equal_the_oracle(device: str, name: str) -> None:
+    make, replicas = SITE[name]
+    model = make()
+    run_both(device, model, replicas, 0.6, (1, 9))
+    assert choose_packing(model) is Packing.SITE
+
+
+@pytest.mark.parametrize("field", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("beta", "options"),
+    [
+        (0.5, {"rng_rounds": 7}),
+        (0.5, {"zero_acceptance": 1.0}),
+        (0.5, {"zero_acceptance": 0.7}),
+        (np.array([0.0, 0.4, 3.0]), {}),  # at infinite temperature probability 1 has no threshold
+        (0.0, {}),
+        (1e-9, {}),
+        (40.0, {}),
+    ],
+)
+def test_site_packed_options(device: str, field: float, beta: float | np.ndarray, options: dict[str, object]) -> None:
+    run_both(device, EdwardsAnderson(square(256, 2), seed=1, field=field), 3, beta, (4,), **options)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: Ising(square(128, 256)),
+        lambda: Ising(square(256, 3)),
+        lambda: Ising(square(256, 4, periodic=False)),
+        lambda: Ising(cubic(256, 4, 3)),
+        lambda: Ising(chain(256)),
+        lambda: Ising(Graph(512, square(256, 2).edges())),
+    ],
+)
+def test_other_shapes_are_replica_packed(model: Callable[[], Ising]) -> None:
+    assert choose_packing(model()) is Packing.REPLICA
+
+
+def test_site_fields_and_gaussian_couplings_are_unpacked() -> None:
+    assert choose_packing(Ising(square(256, 2), 1.0, np.arange(512.0))) is Packing.UNPACKED
+    assert choose_packing(EdwardsAnderson(square(256, 2), couplings="gaussian")) is Packing.UNPACKED
+
+
+def test_site_packed_replicas_fit_their_counter() -> None:
+    check_run(Ising(square(256, 2)), 2**14, 1, 2)
+    with pytest.raises(InputError, match=r"16385 replicas of a site-packed lattice .* 2\^14"):
+        check_run(Ising(square(256, 2)), 2**14 + 1, 1, 2)
 
 
 @pytest.mark.gpu
@@ -174,6 +250,19 @@ def test_threads_that_share_a_block_change_nothing(field: float, monkeypatch: py
         states.append(engine.state)
     np.testing.assert_array_equal(states[0], states[1])
     np.testing.assert_array_equal(states[0], states[2])
+
+
+@pytest.mark.parametrize("field", [0.0, 0.5])
+def test_threads_change_nothing_site_packed(field: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_engine, "SPLIT_GROUPS", 1)
+    model = EdwardsAnderson(cubic(512, 6, 10), seed=1, field=field)
+    engines = [SiteEngine(model, 2, Dynamics(), threads) for threads in (1, 2, 6, 7)]
+    for engine in engines:
+        engine.set_beta(0.7)
+        engine.sweep(4)
+        np.testing.assert_array_equal(engine.state, engines[0].state)
+        np.testing.assert_array_equal(engine.counts(), engines[0].counts())
+    assert [engine.tasks for engine in engines] == [2, 2, 6, 6]
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import mpmath
 import numpy as np
 from hypothesis import given
@@ -9,7 +11,10 @@ from hypothesis import strategies as st
 
 from spinsim import packing
 from spinsim.acceptance import LARGEST_EXPONENT, acceptance, exp_reduced
-from spinsim.engine.tables import PLANES, Classes, build_tables
+from spinsim.engine.tables import PLANES, Classes, build_site_tables, build_tables
+from spinsim.model.colouring import colouring
+from spinsim.model.graph import Graph
+from spinsim.model.lattice import Lattice
 
 
 @given(st.integers(1, 3), st.integers(1, 5), st.integers(1, 300), st.integers(0, 2**32))
@@ -28,6 +33,35 @@ def test_the_layout_statement() -> None:
     words = packing.pack(spins)
     assert words[0, 1, 0, 1] == 1 << 5
     assert words.sum() == 1 << 5
+
+
+sides = st.integers(1, 3).map(lambda n: 2 * n)
+lattices = st.one_of(
+    st.tuples(st.sampled_from([256, 512, 768]), sides), st.tuples(st.sampled_from([256, 512]), sides, sides)
+)
+
+
+@given(lattices, st.integers(1, 2), st.integers(1, 2), st.integers(0, 2**32))
+def test_pack_and_unpack_sites(shape: tuple[int, ...], samples: int, replicas: int, seed: int) -> None:
+    spins = np.random.default_rng(seed).choice(np.array([-1, 1], np.int8), (samples, replicas, prod(shape)))
+    words = packing.pack_sites(spins, shape)
+    assert words.shape == (samples, replicas, *packing.site_shape(shape))
+    np.testing.assert_array_equal(packing.unpack_sites(words, shape), spins)
+
+
+@given(lattices, st.data())
+def test_the_site_packed_layout_statement(shape: tuple[int, ...], data: st.DataObject) -> None:
+    site = data.draw(st.integers(0, prod(shape) - 1))
+    spins = np.full(prod(shape), -1, np.int8)
+    spins[site] = 1
+    words = packing.pack_sites(spins, shape)
+    width, height = shape[:2]
+    x, y, z = site % width, site // width % height, site // (width * height)
+    colour = colouring(Graph.of_lattice(Lattice(shape)))[site]
+    i, first = divmod(x, 2)
+    assert first == (y + z + colour) % 2
+    assert words[colour, y + height * z, i // 128, i % 128 // 64] == 1 << (i % 64)
+    assert words.sum() == 1 << (i % 64)
 
 
 @given(st.floats(-LARGEST_EXPONENT, 0))
@@ -69,3 +103,19 @@ def test_tables_hold_the_acceptance_of_every_class(degree: int, field: int, beta
         top = sum((int(tables.planes[block, parity, p, c, half]) >> bit & 1) << (63 - p) for p in range(PLANES))
         assert int(tables.thresholds[block, parity, c, lane]) == int(threshold)
         assert top == int(threshold) >> (64 - PLANES) << (64 - PLANES)
+
+
+@given(
+    st.sampled_from([4, 6]),
+    st.integers(0, 3).map(lambda h: h * 7),
+    st.lists(st.floats(0, 2), min_size=1, max_size=5).map(np.array),
+)
+def test_site_tables_hold_every_lane_of_the_others(degree: int, field: int, beta: np.ndarray) -> None:
+    classes = Classes.of(degree, 3, field)
+    site, lanes = build_site_tables(classes, beta, 63 / 64), build_tables(classes, beta, 63 / 64)
+    for r in range(len(beta)):
+        bit = np.uint64(1) << np.uint64(r)
+        np.testing.assert_array_equal(site.thresholds[r], lanes.thresholds[0, 0, :, r])
+        np.testing.assert_array_equal(site.always[r] != 0, lanes.always[0, 0, :, 0] & bit != 0)
+        np.testing.assert_array_equal(site.planes[r] != 0, lanes.planes[0, 0, :, :, 0] & bit != 0)
+    assert {*np.unique(site.always), *np.unique(site.planes)} <= {0, 2**32 - 1}

@@ -32,6 +32,7 @@ MODELS = {
     "samples": lambda: ss.EdwardsAnderson(ss.cubic(4), samples=3, seed=2),
     "gaussian": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, couplings="gaussian", field=0.5),
     "field": lambda: ss.Ising(ss.chain(9), 1.0, 0.3),
+    "site-packed": lambda: ss.EdwardsAnderson(ss.cubic(256, 2, 2), samples=2, field=0.5),
     "fields": lambda: ss.Ising(ss.square(3), 1.0, np.arange(18.0).reshape(2, 9)),
 }
 
@@ -68,7 +69,12 @@ def test_equal_runs_at_one_instant_make_equal_bytes(do, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["--lattice cubic --size 4 --couplings pm-j --samples 3", "--couplings gaussian --size 6"]
+    "model",
+    [
+        "--lattice cubic --size 4 --couplings pm-j --samples 3",
+        "--couplings gaussian --size 6",
+        "--size 256x4 --couplings pm-j --samples 2",
+    ],
 )
 def test_threads_and_place_change_nothing(do, model) -> None:
     line = f"anneal {model} --steps 5 --sweeps 2 --replicas 300"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from spinsim.engine.base import Counts, Dynamics, Engine, Start, check_run, choose_packing
@@ -25,8 +26,16 @@ __all__ = [
 DEVICES: Final = ("auto", "cpu", "cuda")
 
 
-def needed_bytes(sites: int, bonds: int, samples: int, replicas: int, packing: Packing) -> int:
-    """Memory that a run takes at most: edges, couplings, adjacency, batches, spins and what is measured."""
+def needed_bytes(
+    sites: int, bonds: int, samples: int, replicas: int, packing: Packing, one_coupling: bool = False
+) -> int:
+    """Memory that a run takes at most: edges, couplings, adjacency, batches, spins and what is measured.
+
+    Site-packed runs have no adjacency and no batches, and next to nothing for each bond where all have one coupling.
+    """
+    if packing is Packing.SITE:
+        drawn = 0 if one_coupling else bonds * (128 + 40 * samples)
+        return bonds * 24 + drawn + samples * (sites * 4 + replicas * (sites // 8 + 512))
     shared = bonds * (8 + 8 + 16 + 16 + 16) + sites * 64
     site = 16 if packing is Packing.REPLICA else LANES
     unpacking = 0 if packing is Packing.REPLICA else 3 * LANES * sites  # of one block's start
@@ -34,10 +43,12 @@ def needed_bytes(sites: int, bonds: int, samples: int, replicas: int, packing: P
     return shared + unpacking + samples * (bonds * 40 + sites * site * block_count(replicas) + measured)
 
 
-def check_memory(sites: int, bonds: int, samples: int, replicas: int, packing: Packing) -> None:
+def check_memory(
+    sites: int, bonds: int, samples: int, replicas: int, packing: Packing, one_coupling: bool = False
+) -> None:
     """Refuse a run that cannot fit, before its model is built."""
     what = f"a run of {sites} sites x {samples} samples x {replicas} replicas"
-    require(needed_bytes(sites, bonds, samples, replicas, packing), what)
+    require(needed_bytes(sites, bonds, samples, replicas, packing, one_coupling), what)
 
 
 def resolve_device(device: str) -> str:
@@ -70,14 +81,37 @@ def create_engine(
     """
     check_run(model, replicas, 0, 1)
     packing = choose_packing(model)
-    packed = packing is Packing.REPLICA
     if resolve_device(device) == "cuda":
-        from spinsim.engine.cuda.general_engine import CudaGeneralEngine
+        return _cuda_engine(packing)(model, replicas, dynamics)
+    check_memory(model.sites, model.bonds, model.samples, replicas, packing, model.one_coupling)
+    return _cpu_engine(packing)(model, replicas, dynamics, threads)
+
+
+def _cpu_engine(packing: Packing) -> Callable[[Ising, int, Dynamics, int | None], Engine]:
+    """The CPU's engine for a packing; only its kernels are loaded."""
+    if packing is Packing.SITE:
+        from spinsim.engine.cpu.site_engine import SiteEngine
+
+        return SiteEngine
+    if packing is Packing.REPLICA:
+        from spinsim.engine.cpu.packed_engine import PackedEngine
+
+        return PackedEngine
+    from spinsim.engine.cpu.general_engine import GeneralEngine
+
+    return GeneralEngine
+
+
+def _cuda_engine(packing: Packing) -> Callable[[Ising, int, Dynamics], Engine]:
+    """The GPU's engine for a packing."""
+    if packing is Packing.SITE:
+        from spinsim.engine.cuda.site_engine import CudaSiteEngine
+
+        return CudaSiteEngine
+    if packing is Packing.REPLICA:
         from spinsim.engine.cuda.packed_engine import CudaPackedEngine
 
-        return (CudaPackedEngine if packed else CudaGeneralEngine)(model, replicas, dynamics)
-    check_memory(model.sites, model.bonds, model.samples, replicas, packing)
-    from spinsim.engine.cpu.general_engine import GeneralEngine
-    from spinsim.engine.cpu.packed_engine import PackedEngine
+        return CudaPackedEngine
+    from spinsim.engine.cuda.general_engine import CudaGeneralEngine
 
-    return (PackedEngine if packed else GeneralEngine)(model, replicas, dynamics, threads)
+    return CudaGeneralEngine

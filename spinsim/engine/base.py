@@ -13,7 +13,7 @@ from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.engine.tables import MAX_DEGREE
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.packing import Packing, block_count
+from spinsim.packing import LANES, Packing, block_count, rows_fill_groups
 
 Start = Literal["random", "up"]
 STARTS: Final[tuple[Start, ...]] = ("random", "up")
@@ -93,8 +93,21 @@ class Engine(Protocol):
         """One configuration, shape (sites,), +1 or -1."""
 
 
+def is_site_packed(model: Ising) -> bool:
+    """Whether a model is site-packed: one magnitude, a uniform field and a lattice whose ``rows_fill_groups``."""
+    lattice = model.lattice
+    if lattice is None or not rows_fill_groups(lattice.shape, lattice.periodic):
+        return False
+    return model.magnitude is not None and model.uniform_field is not None
+
+
 def choose_packing(model: Ising) -> Packing:
-    """Replica-packed for couplings of one magnitude, a uniform field and degrees up to 31; else unpacked."""
+    """Packed for couplings of one magnitude and a uniform field, else unpacked.
+
+    Site-packed where the lattice allows it, whatever the number of replicas; else replica-packed, up to degree 31.
+    """
+    if is_site_packed(model):
+        return Packing.SITE
     if model.magnitude is None or model.uniform_field is None or int(model.graph.degrees().max()) > MAX_DEGREE:
         return Packing.UNPACKED
     return Packing.REPLICA
@@ -104,6 +117,10 @@ def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:
     """Refuse replica numbers and lengths that the random counters cannot serve."""
     if not isinstance(replicas, int | np.integer) or replicas < 1:
         raise InputError(f"{replicas} replicas cannot be simulated: give a whole number, at least 1")
-    rng.check_budget(
-        groups=model.sites, samples=model.samples, blocks=block_count(replicas), half_sweeps=sweeps * colours
-    )
+    samples, half_sweeps = model.samples, sweeps * colours
+    if is_site_packed(model):
+        groups, name = model.sites // LANES, "replicas of a site-packed lattice"
+        rng.check_budget(groups=groups, samples=samples, blocks=replicas, half_sweeps=half_sweeps, block_name=name)
+    else:
+        blocks = block_count(replicas)
+        rng.check_budget(groups=model.sites, samples=samples, blocks=blocks, half_sweeps=half_sweeps)

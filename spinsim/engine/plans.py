@@ -7,14 +7,23 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta
-from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.base import Counts, Dynamics, is_site_packed
 from spinsim.engine.batches import build_batches
-from spinsim.engine.tables import Classes, Tables, build_tables
+from spinsim.engine.site_signs import build_signs
+from spinsim.engine.tables import Classes, SiteTables, Tables, build_site_tables, build_tables
 from spinsim.errors import InputError
 from spinsim.model.colouring import adjacency, colouring
 from spinsim.model.ising import Ising
 
 WORDS = 4  # replicas served by one Philox call of the general update
+
+
+def _observables(model: Ising, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
+    """Exact integers of a packed model from numbers of spins +1 and of unsatisfied bonds, (samples, replicas)."""
+    assert model.magnitude is not None and model.uniform_field is not None  # noqa: S101, PT018  (as plans check)
+    magnetization = 2 * up - model.sites
+    energy = -model.magnitude * (model.bonds - 2 * unsatisfied) - model.uniform_field * magnetization
+    return Counts(energy, magnetization)
 
 
 class PackedPlan:
@@ -44,7 +53,6 @@ class PackedPlan:
         if magnitude is None or field is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self._magnitude, self._field = magnitude, field
         self.has_field = field != 0
         self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
         colour = colouring(model.graph)
@@ -62,9 +70,55 @@ class PackedPlan:
     def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
         """Observables from each lane's number of spins +1 and of unsatisfied bonds, (samples, blocks, 128)."""
         up, unsatisfied = (x.reshape(len(x), -1)[:, : self.replicas] for x in (up, unsatisfied))
-        magnetization = 2 * up - self.model.sites
-        energy = -self._magnitude * (self.model.bonds - 2 * unsatisfied) - self._field * magnetization
-        return Counts(energy, magnetization)
+        return _observables(self.model, up, unsatisfied)
+
+
+class SitePlan:
+    """A site-packed run of a model.
+
+    Args:
+        model: Couplings of one magnitude and a uniform field on a lattice whose ``rows_fill_groups``.
+        replicas: Replicas of each sample.
+        dynamics: How they move.
+
+    Attributes:
+        shape: Of the packed state, (samples, replicas, colours, rows, groups in a row, 2).
+        lattice: The model's lattice.
+        groups: Groups of 128 lanes of one colour.
+        signs: As ``site_signs.build_signs`` makes them; None where no coupling is below 0.
+        classes: Flip classes.
+        has_field: Whether the spin is part of the class.
+        colours: Half-sweeps in a sweep.
+
+    Raises:
+        InputError: for a model that cannot be site-packed.
+    """
+
+    colours = 2
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics) -> None:
+        lattice, magnitude, field = model.lattice, model.magnitude, model.uniform_field
+        if lattice is None or magnitude is None or field is None or not is_site_packed(model):
+            raise InputError(
+                f"model {model.name} cannot be site-packed: take couplings of one magnitude, a uniform field and a "
+                "periodic lattice of even sides, the first a multiple of 256"
+            )
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self.lattice = lattice
+        self.has_field = field != 0
+        self.classes = Classes.of(2 * lattice.dimension, magnitude, field)
+        self.shape = (model.samples, replicas, *packing.site_shape(lattice.shape))
+        self.groups = model.sites // (2 * packing.LANES)
+        self.signs = build_signs(lattice.shape, model.negative_bonds())
+
+    def tables(self, beta: npt.ArrayLike) -> SiteTables:
+        """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""
+        betas = check_beta(beta, self.replicas) * self.model.quantum
+        return build_site_tables(self.classes, betas, self.dynamics.zero_acceptance)
+
+    def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
+        """Observables from each replica's number of spins +1 and of unsatisfied bonds, (samples, replicas)."""
+        return _observables(self.model, up, unsatisfied)
 
 
 class GeneralPlan:

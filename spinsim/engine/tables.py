@@ -1,4 +1,4 @@
-"""Acceptance tables of the replica-packed update.
+"""Acceptance tables of the packed updates.
 
 A site of degree z with n unsatisfied bonds has a flip cost 2 |J| (z - 2 n) + 2 h s. Phantom bonds, half of them
 satisfied, raise every degree to one of two values without changing the cost: 2^K - 2 for even and 2^K - 1 for odd
@@ -106,3 +106,27 @@ def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptanc
         planes=np.ascontiguousarray(np.stack(planes, axis=2)),
         thresholds=np.ascontiguousarray(threshold),
     )
+
+
+@dataclass(frozen=True)
+class SiteTables:
+    """Thresholds of every replica, the same in all lanes; sites of even degree.
+
+    Attributes:
+        always: ``always[replica, class]``, uint32: all bits set where a flip needs no random number, else none.
+        planes: ``planes[replica, plane, class]``, uint32: bit ``63 - plane`` of the threshold in every bit.
+        thresholds: ``thresholds[replica, class]``, uint64: the thresholds of acceptance.py.
+    """
+
+    always: npt.NDArray[np.uint32]
+    planes: npt.NDArray[np.uint32]
+    thresholds: npt.NDArray[np.uint64]
+
+
+def build_site_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> SiteTables:
+    """The tables for ``beta`` (replicas,): inverse temperature times the quantum of each replica."""
+    always, threshold = acceptance(classes.costs()[0], beta[:, None], zero_acceptance)
+    shift = np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None]
+    bits = (threshold[:, None] >> shift & np.uint64(1)).astype(np.uint32)
+    full = np.uint32(0xFFFFFFFF)
+    return SiteTables(always.astype(np.uint32) * full, bits * full, threshold)

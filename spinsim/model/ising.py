@@ -86,6 +86,11 @@ class Ising:
         """Number of bonds."""
         return self.graph.bonds
 
+    @property
+    def one_coupling(self) -> bool:
+        """Whether J is held as one number for all bonds."""
+        return self.couplings.strides[-1] == 0
+
     def integer_couplings(self, sample: int) -> npt.NDArray[np.int64]:
         """J of one sample in quanta, shape (bonds,)."""
         return self._in_quanta(self.couplings, sample)

@@ -24,6 +24,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.compiled import kernel, part, trailing_zeros
+from spinsim.engine.cpu.adders import add_four, add_seven, add_six
 from spinsim.engine.tables import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
 
 BATCH: Final = 64  # sites updated together
@@ -70,36 +71,18 @@ def slot(flat, k, n):  # type: ignore[no-untyped-def]
 
 
 @part
-def full_add(a, b, c):  # type: ignore[no-untyped-def]
-    """Sum and carry of three bits."""
-    return a ^ b ^ c, (a & b) | (c & (a | b))
-
-
-@part
 def count4(n, signs, w):  # type: ignore[no-untyped-def]
-    """One more than the unsatisfied among 4 slots (degree 4 padded to 6)."""
+    """One more than the unsatisfied among 4 slots."""
     s0, s1, s2, s3 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n), slot(signs, 3, n)
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
-            sum_a, carry_a = full_add(
+            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
                 unsatisfied(0, e, s0[q], w),
                 unsatisfied(1, e, s1[q], w),
                 unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w),
             )
-            x = unsatisfied(3, e, s3[q], w)
-            low, d = sum_a ^ x, sum_a & x
-            w[CLASS + e] = ~low
-            w[CLASS + ROW + e] = carry_a ^ d ^ low
-            w[CLASS + 2 * ROW + e] = (carry_a & d) | (low & (carry_a ^ d))
-
-
-@part
-def add_six(q, e, s0, s1, s2, s3, s4, s5, w):  # type: ignore[no-untyped-def]
-    """Two sums and two carries of slots 0 to 5."""
-    sum_a, carry_a = full_add(unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w))
-    sum_b, carry_b = full_add(unsatisfied(3, e, s3[q], w), unsatisfied(4, e, s4[q], w), unsatisfied(5, e, s5[q], w))
-    return sum_a, sum_b, carry_a, carry_b
 
 
 @part
@@ -110,9 +93,14 @@ def count6(n, signs, w):  # type: ignore[no-untyped-def]
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
-            sum_a, sum_b, carry_a, carry_b = add_six(q, e, s0, s1, s2, s3, s4, s5, w)
-            w[CLASS + e] = sum_a ^ sum_b
-            w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = full_add(carry_a, carry_b, sum_a & sum_b)
+            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
+                unsatisfied(0, e, s0[q], w),
+                unsatisfied(1, e, s1[q], w),
+                unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w),
+                unsatisfied(4, e, s4[q], w),
+                unsatisfied(5, e, s5[q], w),
+            )
 
 
 @part
@@ -123,9 +111,15 @@ def count7(n, signs, w):  # type: ignore[no-untyped-def]
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
-            sum_a, sum_b, carry_a, carry_b = add_six(q, e, s0, s1, s2, s3, s4, s5, w)
-            w[CLASS + e], carry_c = full_add(sum_a, sum_b, unsatisfied(6, e, s6[q], w))
-            w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = full_add(carry_a, carry_b, carry_c)
+            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_seven(
+                unsatisfied(0, e, s0[q], w),
+                unsatisfied(1, e, s1[q], w),
+                unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w),
+                unsatisfied(4, e, s4[q], w),
+                unsatisfied(5, e, s5[q], w),
+                unsatisfied(6, e, s6[q], w),
+            )
 
 
 @part

@@ -1,4 +1,4 @@
-"""Initial spins, from the START stream: group = site, one Philox call for its 128 replicas."""
+"""Initial spins, from the START stream: one Philox call for each group of 128 lanes (replica-packed: a site)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _fill_random(state, lanes, block, key, rounds):  # type: ignore[no-untyped-d
 def fill_start(
     state: npt.NDArray[np.uint64], lanes: npt.NDArray[np.uint64], start: str, seed: int, block: np.uint64, rounds: int
 ) -> None:
-    """Set one block's packed spins, uint64 (sites, 2), to a start of base.py."""
+    """Set one block's packed spins, uint64 (groups, 2), to a start of base.py."""
     if start == "up":
         state[:] = lanes
     else:

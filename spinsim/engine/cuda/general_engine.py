@@ -9,19 +9,18 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.compile import kernel
-from spinsim.engine.cuda.device import names, require_memory
-from spinsim.engine.cuda.records import round_keys
+from spinsim.engine.cuda.device import require_memory
 from spinsim.engine.plans import WORDS, GeneralPlan
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 THREADS: Final = 256
 MEASURE_ROWS: Final = 512  # blocks over the sites in an energy measurement
-GRID_LIMIT: Final = 65535
 
 
-class CudaGeneralEngine:
+class CudaGeneralEngine(CudaEngine):
     """An ``Engine`` for any couplings and fields."""
 
     packing = packing.Packing.UNPACKED
@@ -29,25 +28,21 @@ class CudaGeneralEngine:
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> None:
         import cupy
 
-        self.model, self.replicas, self.dynamics, self.device = model, replicas, dynamics, device
-        if model.samples > GRID_LIMIT:
-            raise InputError(f"{model.samples} samples exceed a GPU grid's {GRID_LIMIT}: split the run")
+        super().__init__(model, replicas, dynamics, device)
+        check_grid(model.samples, 1)
         self._plan = plan = GeneralPlan(model)
         self.colours = plan.colours
-        self.device_name = names()[device]
-        self._round_keys = round_keys(dynamics.seed)
         self._calls = -(-replicas // WORDS)
         arrays = (plan.order, plan.start, plan.neighbour, plan.couplings, plan.fields)
         state = model.samples * model.sites * self._calls * WORDS
         packed = 16 * model.sites * packing.block_count(replicas)
         require_memory(device, sum(a.nbytes for a in arrays) + state + packed, f"the state of {model.name}")
-        with cupy.cuda.Device(device):
+        with self._here():
             self._order, self._start, self._near, self._couplings, self._fields = (cupy.asarray(a) for a in arrays)
             self._spins = cupy.ones((model.samples, model.sites, self._calls * WORDS), cupy.int8)
             if dynamics.start == "random":
                 for sample in range(model.samples):
                     self._spins[sample] = self._random_start(sample)
-        self.half_sweep = 0
         self._double_beta: Any = None
 
     @property
@@ -72,7 +67,7 @@ class CudaGeneralEngine:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         import cupy
 
-        with cupy.cuda.Device(self.device):
+        with self._here():
             self._double_beta = cupy.asarray(GeneralPlan.double_beta(self.model, beta, self.replicas))
 
     @property
@@ -94,7 +89,7 @@ class CudaGeneralEngine:
             self.device, "metropolis_general.cu", f"sweep_general<{self._integer}, {self.dynamics.rng_rounds}>"
         )
         couplings, fields = self._strides()
-        with cupy.cuda.Device(self.device):
+        with self._here():
             for _ in range(count):
                 for colour in range(self.colours):
                     first, stop = (int(x) for x in self._plan.colour_start[colour : colour + 2])
@@ -107,19 +102,13 @@ class CudaGeneralEngine:
                     ))  # fmt: skip
                     self.half_sweep += 1
 
-    def wait(self) -> None:
-        """Return when the device is done."""
-        import cupy
-
-        cupy.cuda.Device(self.device).synchronize()
-
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         import cupy
 
         width = self._calls * WORDS
         couplings, fields = self._strides()
-        with cupy.cuda.Device(self.device):
+        with self._here():
             sums = cupy.zeros((3, self.model.samples, width), cupy.int64)
             grid = (-(-width // THREADS), min(MEASURE_ROWS, self.model.sites), self.model.samples)
             kernel(self.device, "measure.cu", f"total_energy<{self._integer}>")(grid, (THREADS,), (
@@ -131,4 +120,5 @@ class CudaGeneralEngine:
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
-        return np.asarray(self._spins[sample, :, replica].get())
+        with self._here():
+            return np.asarray(self._spins[sample, :, replica].get())

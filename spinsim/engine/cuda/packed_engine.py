@@ -11,23 +11,21 @@ from spinsim import packing
 from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.batches import Batches
-from spinsim.engine.cuda.compile import kernel
-from spinsim.engine.cuda.device import multiprocessors, names, require_memory, shared_memory
+from spinsim.engine.cuda.base import CudaEngine, check_grid
+from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.engine.cuda.launch import Launch
+from spinsim.engine.cuda.records import site_records, struct, tail_bytes
 from spinsim.engine.plans import PackedPlan
-from spinsim.engine.cuda.records import round_keys, site_records, struct
 from spinsim.engine.tables import PLANES
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
-THREADS: Final = 128
-SWEEP_THREADS: Final = 128  # as in metropolis_replica.cu
+THREADS: Final = 128  # as in metropolis_replica.cu
 SHARED_THREADS: Final = 256
 RESIDENT_THREADS: Final = 512  # of the global form on one multiprocessor
 SITES_A_THREAD: Final = 8  # at most; more give no better use of the queues
-TAIL_ROOM: Final = 64  # as in tail.cuh
 SWEEPS_A_LAUNCH: Final = 256  # so that a launch stays well below a second
 ITEMS_A_THREAD: Final = 64  # of the counting kernels, where there are enough
-GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 UNBOUNDED: Final = 2**62
 
 
@@ -43,12 +41,7 @@ def shared_bytes(plan: PackedPlan) -> int:
     return 16 * (plan.model.sites + rows) + SHARED_THREADS // 32 * tail_bytes(plan.classes.bits)
 
 
-def tail_bytes(class_bits: int) -> int:
-    """Size of ``TailEntries`` in tail.cuh."""
-    return 4 * TAIL_ROOM * (10 + 4 * class_bits)
-
-
-class CudaPackedEngine:
+class CudaPackedEngine(CudaEngine):
     """An ``Engine`` for couplings of one magnitude and a uniform field."""
 
     packing = packing.Packing.REPLICA
@@ -56,17 +49,15 @@ class CudaPackedEngine:
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> None:
         import cupy
 
-        self.model, self.replicas, self.dynamics, self.device = model, replicas, dynamics, device
+        super().__init__(model, replicas, dynamics, device)
         self._plan = plan = PackedPlan(model, replicas, dynamics, UNBOUNDED)
         self.colours = plan.colours
-        self.device_name = names()[device]
-        self._round_keys = round_keys(dynamics.seed)
+        samples, blocks, sites, _ = plan.shape
+        check_grid(samples, blocks)
         self._in_shared = shared_bytes(plan) <= shared_memory(device)
         mixed = len(set(plan.batches.slots.tolist())) > 1
         self._fixed = plan.classes.count_bits == 3 and not (mixed and self._in_shared)  # one number of slots a kernel
-        samples, blocks, sites, _ = plan.shape
-        if max(samples, blocks) > GRID_LIMIT:
-            raise InputError(f"{max(samples, blocks)} samples or blocks of replicas exceed a GPU grid: split the run")
+        self._resident = multiprocessors(device) * RESIDENT_THREADS
         if self._fixed:
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
         else:
@@ -75,9 +66,9 @@ class CudaPackedEngine:
         arrays = (*lists, plan.lanes, negative, model.graph.edges)
         needed = sum(a.nbytes for a in arrays) + 8 * int(np.prod(plan.shape))
         require_memory(device, needed, f"the state of {model.name}")
-        with cupy.cuda.Device(device):
+        with self._here():
             *self._lists, self._lanes, self._negative, self._edges = (cupy.asarray(array) for array in arrays)
-            lanes, stride = self._lanes, lists[-1][0].size if len(negative) > 1 else 0
+            stride = lists[-1][0].size if len(negative) > 1 else 0
             if self._fixed:
                 self._model = struct(0, 0, 0, 0, *self._lists, stride // 8)
             else:
@@ -86,44 +77,41 @@ class CudaPackedEngine:
             self._colour_start = cupy.asarray(plan.batches.colour_start.astype(np.int32))
             self.state = cupy.empty(plan.shape, cupy.uint64)
             if dynamics.start == "up":
-                self.state[:] = lanes[None, :, None, :]
+                self.state[:] = self._lanes[None, :, None, :]
             else:
-                self._launch("start.cu", f"random_start<{dynamics.rng_rounds}>", sites, self.state, lanes,
-                             np.uint32(sites), np.uint32(0), np.uint32(0), self._round_keys)  # fmt: skip
-        self._resident = multiprocessors(device) * RESIDENT_THREADS
-        self.half_sweep = 0
-        self._tables: npt.NDArray[np.void] | None = None
-        self._table_arrays: list[Any] = []
+                self._run("start.cu", f"random_start<{dynamics.rng_rounds}>", sites, {
+                    "state": self.state, "lanes": self._lanes, "sites": np.uint32(sites), "sample": np.uint32(0),
+                    "block": np.uint32(0), "key": self._round_keys,
+                })  # fmt: skip
+        self._launches: dict[int, Launch] = {}
+        self._tables: list[Any] = []
 
     @property
     def tasks(self) -> int:
         """Blocks of 128 replicas over all samples."""
         return self._plan.shape[0] * self._plan.shape[1]
 
-    def _launch(self, file: str, expression: str, items: int, *arguments: Any) -> None:
+    def _run(self, file: str, expression: str, items: int, arguments: dict[str, Any]) -> None:
         """Run a kernel over ``items`` (x), blocks of replicas (y) and samples (z)."""
         samples, blocks = self._plan.shape[:2]
-        grid = (-(-items // THREADS), blocks, samples)
-        kernel(self.device, file, expression)(grid, (THREADS,), arguments)
+        Launch(self.device, file, expression, arguments)(self.stream, (-(-items // THREADS), blocks, samples), THREADS)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         import cupy
 
         tables = self._plan.tables(beta)
-        with cupy.cuda.Device(self.device):
-            self._table_arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
-        self._tables = struct(*self._table_arrays, self._lanes)
+        with self._here():
+            self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
         default = self.dynamics.zero_acceptance == ZERO_ACCEPTANCE and not self._plan.has_field
         self._plain = self._fixed and default and not tables.always.any()
+        self._launches.clear()
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
-        import cupy
-
-        if self._tables is None:
+        if not self._tables:
             raise InputError("no temperature is set: call set_beta before sweep")
-        with cupy.cuda.Device(self.device):
+        with self._here():
             if self._in_shared:
                 for done in range(0, count, SWEEPS_A_LAUNCH):
                     self._sweep_in_shared(min(SWEEPS_A_LAUNCH, count - done))
@@ -131,66 +119,72 @@ class CudaPackedEngine:
                 for _ in range(count):
                     self._sweep_from_global()
 
-    def _instance(self, function: str, slots: int) -> str:
-        """The template instance for sites of ``slots`` bonds, or of any number where ``slots`` is 0."""
-        plan, plain = self._plan, self._plain and slots > 0
-        flags = f"{plan.classes.count_bits}, {str(plan.has_field).lower()}, {str(plain).lower()}"
-        return f"{function}<{slots}, {flags}, {self.dynamics.rng_rounds}>"
+    def _launch(self, function: str, slots: int, shared: int = 0) -> Launch:
+        """The launch for sites of ``slots`` bonds, or of any number where no number is fixed."""
+        slots = slots if self._fixed else 0
+        if slots not in self._launches:
+            plan, plain = self._plan, self._plain and slots > 0
+            flags = f"{plan.classes.count_bits}, {str(plan.has_field).lower()}, {str(plain).lower()}"
+            own = {
+                "sweep_shared": {"colour_start": self._colour_start, "colours": np.int32(self.colours)},
+                "sweep_replica": {"batch": np.uint32(0), "sites_a_thread": np.uint32(0)},
+            }
+            arguments = {
+                "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches, **own[function],
+                "model": self._model, "tables": struct(*self._tables, self._lanes), "sample": np.uint32(0),
+                "block": np.uint32(0), "half_sweep": np.uint64(0),
+            }  # fmt: skip
+            if function == "sweep_shared":
+                arguments["sweeps"] = np.uint32(0)
+            arguments["key"] = self._round_keys
+            file = function.replace("sweep", "metropolis") + ".cu"
+            expression = f"{function}<{slots}, {flags}, {self.dynamics.rng_rounds}>"
+            self._launches[slots] = Launch(self.device, file, expression, arguments, shared)
+        return self._launches[slots]
 
     def _sweep_in_shared(self, sweeps: int) -> None:
         """Many sweeps in one launch, a thread block for each lattice."""
-        plan = self._plan
-        samples, blocks, sites, _ = plan.shape
-        slots = int(plan.batches.slots.max()) if self._fixed else 0
-        function = kernel(self.device, "metropolis_shared.cu", self._instance("sweep_shared", slots))
-        size = shared_bytes(plan)
-        function.max_dynamic_shared_size_bytes = size
-        arguments = (
-            self.state, np.uint32(sites), self._batches, self._colour_start, np.int32(self.colours), self._model,
-            self._tables, np.uint32(0), np.uint32(0), np.uint64(self.half_sweep), np.uint32(sweeps), self._round_keys,
-        )  # fmt: skip
-        function((1, blocks, samples), (SHARED_THREADS,), arguments, shared_mem=size)
+        samples, blocks = self._plan.shape[:2]
+        launch = self._launch("sweep_shared", int(self._plan.batches.slots.max()), shared_bytes(self._plan))
+        launch(self.stream, (1, blocks, samples), SHARED_THREADS, half_sweep=self.half_sweep, sweeps=sweeps)
         self.half_sweep += sweeps * self.colours
 
     def _sweep_from_global(self) -> None:
         """One sweep, a launch for each batch."""
         batches = self._plan.batches
-        samples, blocks, sites, _ = self._plan.shape
+        samples, blocks = self._plan.shape[:2]
         for colour in range(self.colours):
             for batch in range(batches.colour_start[colour], batches.colour_start[colour + 1]):
                 size = int(batches.first[batch + 1] - batches.first[batch])
                 each = min(SITES_A_THREAD, max(1, size * samples * blocks // self._resident))
-                slots = int(batches.slots[batch]) if self._fixed else 0
-                function = kernel(self.device, "metropolis_replica.cu", self._instance("sweep_replica", slots))
-                function((-(-size // (SWEEP_THREADS * each)), blocks, samples), (SWEEP_THREADS,), (
-                    self.state, np.uint32(sites), self._batches, np.uint32(batch), np.uint32(each), self._model,
-                    self._tables, np.uint32(0), np.uint32(0), np.uint64(self.half_sweep), self._round_keys,
-                ))  # fmt: skip
+                self._launch("sweep_replica", int(batches.slots[batch]))(
+                    self.stream, (-(-size // (THREADS * each)), blocks, samples), THREADS,
+                    batch=batch, sites_a_thread=each, half_sweep=self.half_sweep,
+                )  # fmt: skip
             self.half_sweep += 1
-
-    def wait(self) -> None:
-        """Return when the device is done."""
-        import cupy
-
-        cupy.cuda.Device(self.device).synchronize()
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         import cupy
 
         samples, blocks, sites, _ = self._plan.shape
-        stride = self.model.bonds if len(self._negative) > 1 else 0
-        with cupy.cuda.Device(self.device):
+        bonds = self.model.bonds
+        with self._here():
             up, unsatisfied = cupy.zeros((2, samples, blocks, packing.LANES), cupy.int64)
-            self._launch("measure.cu", "count_up", -(-sites // ITEMS_A_THREAD), self.state, np.uint32(sites), up)
-            if self.model.bonds:
-                self._launch("measure.cu", "count_unsatisfied", -(-self.model.bonds // ITEMS_A_THREAD), self.state,
-                             np.uint32(sites), self._edges, self._negative, np.uint64(stride),
-                             np.uint64(self.model.bonds), unsatisfied)  # fmt: skip
+            self._run("measure.cu", "count_up", -(-sites // ITEMS_A_THREAD), {
+                "state": self.state, "sites": np.uint32(sites), "totals": up,
+            })  # fmt: skip
+            if bonds:
+                self._run("measure.cu", "count_unsatisfied", -(-bonds // ITEMS_A_THREAD), {
+                    "state": self.state, "sites": np.uint32(sites), "edges": self._edges, "negative": self._negative,
+                    "stride": np.uint64(bonds if len(self._negative) > 1 else 0), "bonds": np.uint64(bonds),
+                    "totals": unsatisfied,
+                })  # fmt: skip
             return self._plan.counts(cupy.asnumpy(up), cupy.asnumpy(unsatisfied))
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
         block, lane = divmod(replica, packing.LANES)
-        words = self.state[sample, block, :, lane // 64].get()
+        with self._here():
+            words = self.state[sample, block, :, lane // 64].get()
         return packing.unpack_lane(words, lane % 64)

@@ -11,6 +11,7 @@ from spinsim import rng
 from spinsim.engine.batches import Batches
 
 PLACE: Final = 16  # bytes of one site
+TAIL_ROOM: Final = 64  # as in tail.cuh
 SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
 
 
@@ -46,3 +47,8 @@ def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[
         signs = batches.signs[:, flat].reshape(-1, slots, size)
         negative[:, sites, :slots] = 255 * signs.transpose(0, 2, 1)
     return near, negative
+
+
+def tail_bytes(class_bits: int) -> int:
+    """Size of ``TailEntries`` in tail.cuh."""
+    return 4 * TAIL_ROOM * (10 + 4 * class_bits)

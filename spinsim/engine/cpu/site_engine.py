@@ -1,0 +1,126 @@
+"""Site-packed spins on the CPU: one task for each (sample, replica), or several that share its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing, rng
+from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.cpu.site import count_site, sweep_site
+from spinsim.engine.cpu.start import fill_start
+from spinsim.engine.cpu.threads import Threads
+from spinsim.engine.plans import SitePlan
+from spinsim.engine.tables import SiteTables
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
+FULL: Final = np.full(2, 2**64 - 1, np.uint64)
+
+
+class SiteEngine:
+    """An ``Engine`` for couplings of one magnitude and a uniform field on lattices whose ``rows_fill_groups``."""
+
+    packing = packing.Packing.SITE
+    device_name = "cpu"
+    colours = SitePlan.colours
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> None:
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self._plan = plan = SitePlan(model, replicas, dynamics)
+        samples, _, colours, rows, width, _ = plan.shape
+        height = plan.lattice.shape[1]
+        self._sides = width, height, rows // height
+        signs = np.empty((1, colours, 0, rows, width, 2), np.uint64) if plan.signs is None else plan.signs
+        self._signs = signs.reshape(*signs.shape[:3], plan.groups, 2)
+        self._threads = Threads(threads)
+        tasks = samples * replicas
+        self._parts = max(1, self._threads.count // tasks) if plan.groups >= SPLIT_GROUPS else 1
+        self.half_sweep = 0
+        self.state = np.empty(plan.shape, np.uint64)
+        self._words = self.state.reshape(samples, replicas, colours, plan.groups, 2)
+        self._tables: SiteTables | None = None
+        self._each(self._start)
+
+    def _each(self, task: Callable[[int, int, int], None], parts: int = 1) -> None:
+        """Run ``task(part, sample, replica)`` for all of them."""
+        samples, replicas = self.state.shape[:2]
+        self._threads.run(partial(task, p, s, r) for s in range(samples) for r in range(replicas) for p in range(parts))
+
+    def _start(self, _: int, sample: int, replica: int) -> None:
+        counter = rng.counter_block(np.uint64(sample), np.uint64(replica))
+        d = self.dynamics
+        fill_start(self._words[sample, replica].reshape(-1, 2), FULL, d.start, d.seed, counter, d.rng_rounds)
+
+    @property
+    def tasks(self) -> int:
+        """Replicas over all samples, times the threads that share the rows of each."""
+        return self.model.samples * self.replicas * self._parts
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+        self._tables = self._plan.tables(beta)
+
+    def sweep(self, count: int) -> None:
+        """Attempt every spin of every replica ``count`` times."""
+        if self._tables is None:
+            raise InputError("no temperature is set: call set_beta before sweep")
+        end = self.half_sweep + count * self.colours
+        if self._parts == 1:
+            self._each(partial(self._sweep_part, self._tables, count, self.half_sweep, (0, self.colours)))
+        else:
+            for half_sweep in range(self.half_sweep, end):
+                colour = half_sweep % self.colours
+                task = partial(self._sweep_part, self._tables, 1, half_sweep, (colour, colour + 1))
+                self._each(task, self._parts)
+        self.half_sweep = end
+
+    def _sweep_part(
+        self,
+        tables: SiteTables,
+        count: int,
+        half_sweep: int,
+        colours: tuple[int, int],
+        part: int,
+        sample: int,
+        replica: int,
+    ) -> None:
+        sweep_site(
+            self._words[sample, replica],
+            self._sides,
+            self._signs[sample % len(self._signs)],
+            tables.always[replica],
+            tables.planes[replica],
+            tables.thresholds[replica],
+            rng.counter_block(np.uint64(sample), np.uint64(replica)),
+            rng.split_seed(self.dynamics.seed),
+            self.dynamics.rng_rounds,
+            np.uint64(half_sweep),
+            count,
+            (*colours, part, self._parts),
+            self._plan.has_field,
+        )
+
+    def wait(self) -> None:
+        """Nothing to wait for: sweeps return when they are done."""
+
+    def counts(self) -> Counts:
+        """Energy and magnetisation of every replica."""
+        totals = np.zeros((2, self._parts, *self.state.shape[:2]), np.int64)
+
+        def count(part: int, sample: int, replica: int) -> None:
+            signs = self._signs[sample % len(self._signs)]
+            found = count_site(self._words[sample, replica], self._sides, signs, part, self._parts)
+            totals[:, part, sample, replica] = found
+
+        self._each(count, self._parts)
+        return self._plan.counts(*totals.sum(axis=1))
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        return packing.unpack_sites(self.state[sample, replica], self._plan.lattice.shape)

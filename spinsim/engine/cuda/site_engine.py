@@ -1,0 +1,167 @@
+"""Site-packed spins on a GPU: the state has the CPU engine's layout, read as 128-bit words."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.acceptance import ZERO_ACCEPTANCE
+from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.cuda.base import CudaEngine, check_grid
+from spinsim.engine.cuda.device import multiprocessors, require_memory
+from spinsim.engine.cuda.launch import Launch
+from spinsim.engine.cuda.records import struct
+from spinsim.engine.plans import SitePlan
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+THREADS: Final = 128  # as in metropolis_site.cu
+RESIDENT_BLOCKS: Final = 4  # on one multiprocessor
+SWEEPS_A_LAUNCH: Final = 1000  # where all blocks are resident
+STEPS: Final = 16  # groups of a thread, at most; more give no better use of the queues
+COUNT_THREADS: Final = 256
+COUNT_GROUPS: Final = 8  # of a thread of the counting kernel
+
+
+def words(*values: int) -> npt.NDArray[np.void]:
+    """32-bit integers as a C struct."""
+    return np.array(values, [(f"m{i}", np.uint32) for i in range(len(values))])
+
+
+class CudaSiteEngine(CudaEngine):
+    """An ``Engine`` for couplings of one magnitude and a uniform field on lattices whose ``rows_fill_groups``."""
+
+    packing = packing.Packing.SITE
+    colours = SitePlan.colours
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> None:
+        import cupy
+
+        super().__init__(model, replicas, dynamics, device)
+        self._plan = plan = SitePlan(model, replicas, dynamics)
+        check_grid(model.samples, replicas)
+        if 16 * plan.groups >= 2**32:
+            raise InputError(f"{model.sites} sites are too many for one GPU lattice: at most 2^36 less one group")
+        lattice = plan.lattice
+        self._dimension = lattice.dimension
+        self._width, self._height = lattice.shape[0] // (2 * packing.LANES), lattice.shape[1]
+        self._depth = lattice.shape[2] if lattice.dimension == 3 else 1
+        signs = np.empty(0, np.uint64) if plan.signs is None else plan.signs
+        require_memory(device, signs.nbytes + 8 * int(np.prod(plan.shape)), f"the state of {model.name}")
+        with self._here():
+            self._signs = cupy.asarray(signs)
+            self.state = cupy.empty(plan.shape, cupy.uint64)
+            if dynamics.start == "up":
+                self.state[:] = np.uint64(2**64 - 1)
+            else:
+                lanes = cupy.full((replicas, 2), np.uint64(2**64 - 1))
+                groups = 2 * plan.groups
+                Launch(device, "start.cu", f"random_start<{dynamics.rng_rounds}>", {
+                    "state": self.state, "lanes": lanes, "sites": np.uint32(groups), "sample": np.uint32(0),
+                    "block": np.uint32(0), "key": self._round_keys,
+                })(self.stream, (-(-groups // THREADS), replicas, model.samples), THREADS)  # fmt: skip
+        self._launch: Launch | None = None
+
+    @property
+    def tasks(self) -> int:
+        """Replicas over all samples."""
+        return self.model.samples * self.replicas
+
+    def _slab(self) -> npt.NDArray[np.void]:
+        """``Slab`` of slab.cuh: the whole lattice."""
+        return words(self._width, self._height, self._depth, 0, 0)
+
+    def _halo(self) -> npt.NDArray[np.void]:
+        """``Halo``: the lattice's own last and first row or plane of each colour, as it is periodic."""
+        groups, first = self._plan.groups, self.state.data.ptr
+        edge = self._width * (self._height if self._dimension == 3 else 1)
+        before = (first + 16 * (groups * (colour + 1) - edge) for colour in range(2))
+        after = (first + 16 * groups * colour for colour in range(2))
+        return struct(*before, *after, 2 * groups)
+
+    def _negative(self) -> npt.NDArray[np.void]:
+        """``Signs``."""
+        return struct(self._signs, 4 * self._dimension * self._plan.groups if len(self._signs) > 1 else 0)
+
+    def _share(self) -> tuple[npt.NDArray[np.void], int]:
+        """``Share`` of metropolis_site.cu and the number of blocks that take all rows."""
+        columns = THREADS
+        while self._width % columns:
+            columns //= 2
+        tiles, rows = self._width // columns, self._height // 2 * self._depth
+        at_once = THREADS // columns
+        resident = RESIDENT_BLOCKS * multiprocessors(self.device) * THREADS
+        steps = min(STEPS, max(1, self._plan.groups * self.tasks // resident))
+        if 2 * at_once > self._height:
+            steps = 1  # a step must not leave a plane behind
+        return words(columns, tiles, steps), 2 * tiles * -(-rows // (at_once * steps))
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+        import cupy
+
+        tables, d = self._plan.tables(beta), self.dynamics
+        plain = d.zero_acceptance == ZERO_ACCEPTANCE and not self._plan.has_field and not tables.always.any()
+        signed = self._plan.signs is not None
+        share, blocks = self._share()
+        self._grid = blocks, self.replicas, self.model.samples
+        resident = blocks * self.tasks <= RESIDENT_BLOCKS * multiprocessors(self.device)
+        flags = ", ".join(str(x).lower() for x in (signed, self._plan.has_field, bool(plain), resident))
+        slots = 2 * self._dimension
+        with self._here():
+            self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
+            done = cupy.zeros(blocks * self.tasks if resident else 0, cupy.uint32)
+        self._sweeps_a_launch = SWEEPS_A_LAUNCH if resident else 0
+        self._launch = Launch(
+            self.device, "metropolis_site.cu", f"sweep_site<{self._dimension}, {flags}, {d.rng_rounds}>", {
+                "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
+                "tables": struct(*self._tables), "share": share, "sample": np.uint32(0), "replica": np.uint32(0),
+                "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
+                "barrier": np.array((done.data.ptr, 0), [("flags", np.uint64), ("epoch", np.uint64)]),
+                "key": self._round_keys,
+            }, 16 * THREADS * (slots + 1 + signed * slots), resident,
+        )  # fmt: skip
+        self._kept = done
+        self._epoch = 0
+
+    def sweep(self, count: int) -> None:
+        """Attempt every spin of every replica ``count`` times."""
+        if self._launch is None:
+            raise InputError("no temperature is set: call set_beta before sweep")
+        left = count * self.colours
+        with self._here():
+            while left:
+                several = min(left, max(1, self._sweeps_a_launch * self.colours))
+                self._launch(
+                    self.stream, self._grid, THREADS,
+                    half_sweep=self.half_sweep, half_sweeps=several, barrier=(self._kept.data.ptr, self._epoch),
+                )  # fmt: skip
+                self.half_sweep += several
+                self._epoch = (self._epoch + several) % 2**32
+                left -= several
+
+    def counts(self) -> Counts:
+        """Energy and magnetisation of every replica."""
+        import cupy
+
+        samples, replicas = self._plan.shape[:2]
+        signed = str(self._plan.signs is not None).lower()
+        with self._here():
+            up, unsatisfied = cupy.zeros((2, samples, replicas), cupy.int64)
+            blocks = -(-self._plan.groups // (COUNT_THREADS * COUNT_GROUPS))
+            arguments: dict[str, Any] = {
+                "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
+                "up": up, "unsatisfied": unsatisfied,
+            }  # fmt: skip
+            count = Launch(self.device, "measure_site.cu", f"count_site<{self._dimension}, {signed}>", arguments)
+            count(self.stream, (blocks, replicas, samples), COUNT_THREADS)
+            return self._plan.counts(cupy.asnumpy(up), cupy.asnumpy(unsatisfied))
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        with self._here():
+            state = self.state[sample, replica].get()
+        return packing.unpack_sites(state, self._plan.lattice.shape)
