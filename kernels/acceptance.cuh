@@ -4,8 +4,20 @@
 
 __device__ __forceinline__ double times_plus(double a, double b, double c) { return __dadd_rn(__dmul_rn(a, b), c); }
 
-// 64-bit threshold of exp(y), y from -45 to 0: floor(2^64 exp(y)); always true where exp(y) is 1.
-__device__ __forceinline__ bool exp_threshold(double y, u64& threshold) {
+// What a 64-bit uniform is compared with; a probability of 1 has no threshold.
+struct Threshold {
+    bool always;
+    u64 value;
+};
+
+__device__ __forceinline__ Threshold threshold_of(double probability) {
+    if (probability >= 1.0) return {true, 0};
+    return {false, __double2ull_rz(__dmul_rn(probability, 18446744073709551616.0))};
+}
+
+// Of exp(y), y below 0.
+__device__ __noinline__ Threshold exp_threshold(double y) {
+    y = y > -45.0 ? y : -45.0;
     const double shift = 6755399441055744.0;  // 1.5 * 2^52
     const double n = __dsub_rn(times_plus(y, 1.4426950408889634, shift), shift);
     double x = __dsub_rn(y, __dmul_rn(n, 0.6931471803691238));
@@ -23,7 +35,16 @@ __device__ __forceinline__ bool exp_threshold(double y, u64& threshold) {
     r = times_plus(r, x, 0.5);
     r = times_plus(r, x, 1.0);
     r = times_plus(r, x, 1.0);
-    const double p = __dmul_rn(r, __longlong_as_double((long long)(1023 + (int)n) << 52));
-    threshold = p >= 1.0 ? 0 : __double2ull_rz(__dmul_rn(p, 18446744073709551616.0));
-    return p >= 1.0;
+    return threshold_of(__dmul_rn(r, __longlong_as_double((long long)(1023 + (int)n) << 52)));
+}
+
+enum Screen { ACCEPT, REJECT, ASK };
+
+// Whether uniform < exp(-x), x > 0, where single precision is sure: all but about one in 10,000. `upper`: the uniform's upper
+// 32 bits. The exponent's error is below x * 2^-22, that of ex2.approx below 2^-22, the uniform's below 2^-23; the margins
+// are some ten times as wide.
+__device__ __forceinline__ Screen screened(float x, u32 upper) {
+    const float u = __uint_as_float(0x3f800000u | upper >> 9) - 1.0f, p = exp2f(x * -1.44269504f);
+    const float margin = p * (x + 1.0f) * 0x1p-19f + 0x1p-21f;
+    return u + margin < p ? ACCEPT : u > p + margin ? REJECT : ASK;
 }

@@ -1,26 +1,26 @@
-// A barrier of all blocks of a launch, which must all be resident: each has a flag, which only it writes.
+// A barrier of all blocks of a launch, which must all be resident.
 #pragma once
 
 typedef unsigned int u32;
 
 struct GridBarrier {
-    u32* flags;  // of each block: half-sweeps done
-    u32 epoch;   // what all flags hold before the launch
+    u32* arrived;  // blocks that have arrived, over all launches
+    u32 before;    // what it holds before the launch
 
-    // Says that the block has done `done` half-sweeps of this launch.
-    __device__ __forceinline__ void arrive(u32 block, u32 done) const {
+    // Says that the block is done; what its threads wrote can then be read past the first-level caches.
+    __device__ __forceinline__ void arrive() const {
         __syncthreads();
         if (threadIdx.x == 0) {
             __threadfence();
-            asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flags + block), "r"(epoch + done) : "memory");
+            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
         }
     }
-    // Returns when all blocks have.
-    __device__ __forceinline__ void wait(u32 blocks, u32 done) const {
-        for (u32 b = threadIdx.x; b < blocks; b += blockDim.x) {
-            u32 flag;
-            do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(flag) : "l"(flags + b) : "memory");
-            while ((int)(flag - epoch - done) < 0);
+    // Returns when all blocks have arrived `times` times.
+    __device__ __forceinline__ void wait(u32 blocks, u32 times) const {
+        if (threadIdx.x == 0) {
+            u32 now;
+            do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
+            while ((int)(now - before - blocks * times) < 0);
         }
         __syncthreads();
     }

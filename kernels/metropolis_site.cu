@@ -126,7 +126,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
     const UniformRows always = {(u32)__cvta_generic_to_shared(rows)}, planes = always.from(1 << R::BITS);
     const typename S::Words words(staged);
     const u32 odd = blockIdx.x & 1, end = RESIDENT ? half_sweeps : 1;
-    const u32 number = part * gridDim.x + blockIdx.x, blocks = gridDim.x * gridDim.y * gridDim.z;
+    const u32 blocks = gridDim.x * gridDim.y * gridDim.z;
 
     for (u32 done = 0; done < end; ++done, ++half_sweep) {
         const u32 colour = half_sweep & 1;
@@ -160,6 +160,6 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
             update(Constant<false>{});
         while (!tail.empty()) pop();
         words.wait();
-        if (RESIDENT) barrier.arrive(number, done + 1);
+        if (RESIDENT) barrier.arrive();
     }
 }

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from spinsim import rng
+from spinsim.compiled import kernel
 from spinsim.errors import InputError
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -19,10 +20,20 @@ KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)
 GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings are multiples of it, so that local fields fit 32 bits
 
 
+@kernel
+def _draw(sample, k0, k1, out):  # type: ignore[no-untyped-def]
+    stream = np.uint64(rng.Stream.COUPLINGS) << np.uint64(8)
+    block = rng.counter_block(np.uint64(sample), np.uint64(0))
+    for i in range(out.size):
+        x0, x1, _, _ = rng.philox(np.uint64(i), block, np.uint64(0), stream, k0, k1, rng.ROUNDS)
+        out[i] = (x0 << rng.SHIFT32) | rng.low32(x1)
+
+
 def _uniform64(seed: int, sample: int, bonds: int) -> npt.NDArray[np.uint64]:
     """One 64-bit uniform integer a bond."""
-    words = rng.draw(seed, rng.Stream.COUPLINGS, group=np.arange(bonds), sample=sample)
-    return np.asarray((words[0] << rng.SHIFT32) | words[1])
+    out = np.empty(bonds, np.uint64)
+    _draw(sample, *rng.split_seed(seed), out)
+    return out
 
 
 def pm_j(seed: int, sample: int, bonds: int, positive_fraction: float = 0.5) -> npt.NDArray[np.float64]:

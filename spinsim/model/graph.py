@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,30 +12,35 @@ from spinsim.errors import InputError
 from spinsim.model.lattice import Lattice
 
 
-@dataclass(frozen=True, eq=False)
 class Graph:
     """Sites joined by bonds; two sites may share several.
 
-    Attributes:
+    Args:
         sites: Number of sites.
-        edges: End sites of each bond, integers of shape (bonds, 2), held as ``int32``.
+        edges: End sites of each bond, integers of shape (bonds, 2); those of ``lattice`` where left out.
         lattice: The lattice it came from, if any.
+
+    Attributes:
+        edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do without.
+
+    Raises:
+        InputError: for bonds that are no integers, lead nowhere or join a site to itself.
     """
 
-    sites: int
-    edges: npt.NDArray[np.int32]
-    lattice: Lattice | None = field(default=None)
+    def __init__(self, sites: int, edges: npt.ArrayLike | None = None, lattice: Lattice | None = None) -> None:
+        self.sites, self.lattice = sites, lattice
+        if sites < 1:
+            raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
+        if sites >= 2**31:
+            raise InputError(f"a graph of {sites} sites exceeds the limit of 2^31 - 1: split it in parts")
+        if lattice is None or edges is not None:
+            self.edges = self._checked(np.asarray(() if edges is None else edges))
 
-    def __post_init__(self) -> None:
-        edges = np.asarray(self.edges)
+    def _checked(self, edges: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         if edges.size == 0:
             edges = edges.reshape(0, 2)
         elif edges.dtype.kind not in "iu":
             raise InputError(f"edges of type {edges.dtype} are not site numbers: give integers")
-        if self.sites < 1:
-            raise InputError(f"a graph of {self.sites} sites has nothing to simulate: give at least one site")
-        if self.sites >= 2**31:
-            raise InputError(f"a graph of {self.sites} sites exceeds the limit of 2^31 - 1: split it in parts")
         if edges.ndim != 2 or edges.shape[1] != 2:
             raise InputError(f"edges have shape {edges.shape}: give an array of shape (bonds, 2)")
         if len(edges) >= 2**31:
@@ -47,17 +53,23 @@ class Graph:
             loops = np.flatnonzero(edges[:, 0] == edges[:, 1])
             if len(loops):
                 raise InputError(f"bond {loops[0]} joins site {edges[loops[0], 0]} to itself: leave it out")
-        object.__setattr__(self, "edges", edges.astype(np.int32, copy=False))
+        return edges.astype(np.int32, copy=False)
 
     @classmethod
     def of_lattice(cls, lattice: Lattice) -> Graph:
         """The graph of a lattice's bonds."""
-        return cls(lattice.sites, lattice.edges(), lattice)
+        return cls(lattice.sites, None, lattice)
+
+    @cached_property
+    def edges(self) -> npt.NDArray[np.int32]:
+        """End sites of each bond, shape (bonds, 2)."""
+        assert self.lattice is not None  # noqa: S101  (else set at once)
+        return self.lattice.edges()
 
     @property
     def bonds(self) -> int:
         """Number of bonds."""
-        return len(self.edges)
+        return self.lattice.bonds if self.lattice else len(self.edges)
 
     @property
     def label(self) -> str:

@@ -37,10 +37,8 @@ class Lattice:
         for side in self.shape:
             if not isinstance(side, int | np.integer) or side < 1:
                 raise InputError(f"lattice side {side} must be at least 1: give positive integers such as 16 or 32x32")
-        if self.sites * self.dimension >= 2**31:
-            raise InputError(
-                f"{self.sites} sites with their bonds exceed the limit of 2^31 - 1: choose a smaller lattice"
-            )
+        if self.sites * self.dimension > 2**31:
+            raise InputError(f"{self.sites} sites with their bonds exceed the limit of 2^31: choose a smaller lattice")
 
     @property
     def dimension(self) -> int:
@@ -56,6 +54,12 @@ class Lattice:
     def sites(self) -> int:
         """Number of sites."""
         return prod(self.shape)
+
+    @property
+    def bonds(self) -> int:
+        """Number of bonds."""
+        ends = 0 if self.periodic else 1
+        return sum(self.sites // side * (side - ends) for side in self.shape if side > 1)
 
     @property
     def label(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,8 @@ from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.compile import kernel
 from spinsim.engine.cuda.device import require_memory
+from spinsim.engine.cuda.instances import instance
+from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.plans import WORDS, GeneralPlan
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -33,6 +36,7 @@ class CudaGeneralEngine(CudaEngine):
         self._plan = plan = GeneralPlan(model)
         self.colours = plan.colours
         self._calls = -(-replicas // WORDS)
+        self._calls_a_thread = 1 if self._calls % 4 else 4  # 4 or 16 replicas
         arrays = (plan.order, plan.start, plan.neighbour, plan.couplings, plan.fields)
         state = model.samples * model.sites * self._calls * WORDS
         packed = 16 * model.sites * packing.block_count(replicas)
@@ -43,7 +47,7 @@ class CudaGeneralEngine(CudaEngine):
             if dynamics.start == "random":
                 for sample in range(model.samples):
                     self._spins[sample] = self._random_start(sample)
-        self._double_beta: Any = None
+        self._launch: Launch | None = None
 
     @property
     def tasks(self) -> int:
@@ -69,6 +73,19 @@ class CudaGeneralEngine(CudaEngine):
 
         with self._here():
             self._double_beta = cupy.asarray(GeneralPlan.double_beta(self.model, beta, self.replicas))
+        with self._here():
+            single_beta = self._double_beta.astype(cupy.float32)
+        couplings, fields = self._strides()
+        expression = instance("sweep_general", self._integer, self._calls_a_thread, self.dynamics.rng_rounds)
+        self._launch = Launch(self.device, "metropolis_general.cu", expression, {
+            "spins": self._spins, "batch": np.uint64(0), "size": np.uint32(0), "start": self._start,
+            "near": self._near, "couplings": self._couplings, "coupling_stride": couplings, "fields": self._fields,
+            "field_stride": fields, "double_beta": self._double_beta,
+            "single_beta": single_beta,
+            "zero_acceptance": np.float64(self.dynamics.zero_acceptance), "sites": np.uint32(self.model.sites),
+            "calls": np.uint32(self._calls), "sample": np.uint32(0), "call": np.uint32(0),
+            "half_sweep": np.uint64(0), "key": self._round_keys,
+        })  # fmt: skip
 
     @property
     def _integer(self) -> str:
@@ -81,25 +98,17 @@ class CudaGeneralEngine(CudaEngine):
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
-        import cupy
-
-        if self._double_beta is None:
+        if self._launch is None:
             raise InputError("no temperature is set: call set_beta before sweep")
-        update = kernel(
-            self.device, "metropolis_general.cu", f"sweep_general<{self._integer}, {self.dynamics.rng_rounds}>"
-        )
-        couplings, fields = self._strides()
+        starts, threads = self._plan.colour_start.tolist(), self._calls // self._calls_a_thread
         with self._here():
             for _ in range(count):
-                for colour in range(self.colours):
-                    first, stop = (int(x) for x in self._plan.colour_start[colour : colour + 2])
-                    grid = (-(-(stop - first) * self._calls // THREADS), self.model.samples)
-                    update(grid, (THREADS,), (
-                        self._spins, self._order[first:], np.uint32(stop - first), self._start, self._near,
-                        self._couplings, couplings, self._fields, fields, self._double_beta,
-                        np.float64(self.dynamics.zero_acceptance), np.uint32(self.model.sites), np.uint32(self._calls),
-                        np.uint32(0), np.uint32(0), np.uint64(self.half_sweep), self._round_keys,
-                    ))  # fmt: skip
+                for first, stop in itertools.pairwise(starts):
+                    grid = (-(-(stop - first) * threads // THREADS), self.model.samples, 1)
+                    self._launch(
+                        self.stream, grid, THREADS,
+                        batch=self._order.data.ptr + 4 * first, size=stop - first, half_sweep=self.half_sweep,
+                    )  # fmt: skip
                     self.half_sweep += 1
 
     def counts(self) -> Counts:

@@ -10,26 +10,41 @@ from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 PHILOX_ROUNDS: Final = (FEWER_ROUNDS, ROUNDS)
 INTEGERS: Final = ("int", "long long")
-FIXED_SLOTS: Final = (4, 6, 7)
-COUNT_BITS: Final = range(3, MAX_DEGREE.bit_length() + 1)
-FIELD: Final = ("false", "true")
+FLAGS: Final = ("false", "true")
 COUNTING: Final = ("count_up", "count_unsatisfied")
 
-# Slots, count bits, field and plain of the packed update. Fixed slots have three bits of count, plain rules no field.
-FIXED: Final = [f"{s}, 3, {rule}" for s in FIXED_SLOTS for rule in ("false, false", "false, true", "true, false")]
-ANY_SLOTS: Final = [f"0, {bits}, {field}, false" for bits in COUNT_BITS for field in FIELD]
-FROM_GLOBAL: Final = [*FIXED, *ANY_SLOTS[len(FIELD) :]]  # three bits of count always have fixed slots there
-IN_SHARED: Final = [*FIXED, *ANY_SLOTS]
+# (slots, count bits, field, plain): a fixed number of slots, of three count bits, or 0 for any number; plain: no field
+RULES: Final = (
+    *product((0,), range(3, MAX_DEGREE.bit_length() + 1), FLAGS, ("false",)),
+    *((slots, 3, field, "false") for slots, field in product((4, 6, 7), FLAGS)),
+    *((slots, 3, "false", "true") for slots in (4, 6, 7)),
+)
+SITE_RULES: Final = (("false", "false"), ("true", "false"), ("false", "true"))  # (field, plain)
+
+
+def instance(name: str, *parameters: object) -> str:
+    """A template instance as C++ writes it."""
+    return f"{name}<{', '.join(str(p).lower() for p in parameters)}>"
 
 
 def instantiations() -> list[tuple[str, str]]:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
     rounds = PHILOX_ROUNDS
     return [
-        *(("start.cu", f"random_start<{r}>") for r in rounds),
-        *(("metropolis_general.cu", f"sweep_general<{i}, {r}>") for i, r in product(INTEGERS, rounds)),
-        *(("metropolis_replica.cu", f"sweep_replica<{form}, {r}>") for form, r in product(FROM_GLOBAL, rounds)),
-        *(("metropolis_shared.cu", f"sweep_shared<{form}, {r}>") for form, r in product(IN_SHARED, rounds)),
+        *(("start.cu", instance("random_start", r)) for r in rounds),
+        *(
+            ("metropolis_general.cu", instance("sweep_general", integer, calls, r))
+            for integer, calls, r in product(INTEGERS, (1, 4), rounds)
+        ),
+        *(
+            (f"metropolis_{form}.cu", instance(f"sweep_{form}", *rule, r))
+            for form, rule, r in product(("replica", "shared"), RULES, rounds)
+        ),
+        *(
+            ("metropolis_site.cu", instance("sweep_site", dimension, signed, *rule, resident, r))
+            for dimension, signed, rule, resident, r in product((2, 3), FLAGS, SITE_RULES, FLAGS, rounds)
+        ),
         *(("measure.cu", function) for function in COUNTING),
-        *(("measure.cu", f"total_energy<{i}>") for i in INTEGERS),
+        *(("measure.cu", instance("total_energy", i)) for i in INTEGERS),
+        *(("measure_site.cu", instance("count_site", d, signed)) for d, signed in product((2, 3), FLAGS)),
     ]

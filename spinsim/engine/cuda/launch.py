@@ -29,7 +29,15 @@ class Launch:
         cooperative: Whether its blocks wait for each other, so that all must be resident.
     """
 
-    def __init__(self, device: int, file: str, expression: str, arguments: dict[str, Any], shared: int = 0, cooperative: bool = False) -> None:
+    def __init__(
+        self,
+        device: int,
+        file: str,
+        expression: str,
+        arguments: dict[str, Any],
+        shared: int = 0,
+        cooperative: bool = False,
+    ) -> None:
         function = kernel(device, file, expression)
         if shared:
             function.max_dynamic_shared_size_bytes = shared
@@ -38,7 +46,7 @@ class Launch:
         self._values = {name: in_memory(argument) for name, argument in arguments.items()}
         self._pointers = np.array([value.ctypes.data for value in self._values.values()], np.uintp)
 
-    def __call__(self, stream: Any, grid: tuple[int, int, int], threads: int, **changed: int) -> None:
+    def __call__(self, stream: Any, grid: tuple[int, int, int], threads: int, **changed: Any) -> None:
         """Launch, after giving some arguments new values."""
         from cupy.cuda import driver
 
@@ -49,9 +57,3 @@ class Launch:
             driver.launchCooperativeKernel(self._function, *grid, threads, 1, 1, *where)
         else:
             driver.launchKernel(self._function, *grid, threads, 1, 1, *where, 0)
-
-    def resident_blocks(self, threads: int) -> int:
-        """Blocks of ``threads`` threads that one multiprocessor holds."""
-        from cupy.cuda import driver
-
-        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(self._function, threads, self._shared))

@@ -13,6 +13,7 @@ from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.batches import Batches
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import site_records, struct, tail_bytes
 from spinsim.engine.plans import PackedPlan
@@ -104,7 +105,7 @@ class CudaPackedEngine(CudaEngine):
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
         default = self.dynamics.zero_acceptance == ZERO_ACCEPTANCE and not self._plan.has_field
-        self._plain = self._fixed and default and not tables.always.any()
+        self._plain = bool(self._fixed and default and not tables.always.any())
         self._launches.clear()
 
     def sweep(self, count: int) -> None:
@@ -124,7 +125,6 @@ class CudaPackedEngine(CudaEngine):
         slots = slots if self._fixed else 0
         if slots not in self._launches:
             plan, plain = self._plan, self._plain and slots > 0
-            flags = f"{plan.classes.count_bits}, {str(plan.has_field).lower()}, {str(plain).lower()}"
             own = {
                 "sweep_shared": {"colour_start": self._colour_start, "colours": np.int32(self.colours)},
                 "sweep_replica": {"batch": np.uint32(0), "sites_a_thread": np.uint32(0)},
@@ -138,7 +138,8 @@ class CudaPackedEngine(CudaEngine):
                 arguments["sweeps"] = np.uint32(0)
             arguments["key"] = self._round_keys
             file = function.replace("sweep", "metropolis") + ".cu"
-            expression = f"{function}<{slots}, {flags}, {self.dynamics.rng_rounds}>"
+            rounds = self.dynamics.rng_rounds
+            expression = instance(function, slots, plan.classes.count_bits, plan.has_field, plain, rounds)
             self._launches[slots] = Launch(self.device, file, expression, arguments, shared)
         return self._launches[slots]
 

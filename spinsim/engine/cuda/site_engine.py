@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.device import multiprocessors, require_memory
+from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import struct
 from spinsim.engine.plans import SitePlan
@@ -104,28 +106,28 @@ class CudaSiteEngine(CudaEngine):
         import cupy
 
         tables, d = self._plan.tables(beta), self.dynamics
-        plain = d.zero_acceptance == ZERO_ACCEPTANCE and not self._plan.has_field and not tables.always.any()
+        default = d.zero_acceptance == ZERO_ACCEPTANCE and not self._plan.has_field
+        plain = bool(default and not tables.always.any())
         signed = self._plan.signs is not None
         share, blocks = self._share()
         self._grid = blocks, self.replicas, self.model.samples
         resident = blocks * self.tasks <= RESIDENT_BLOCKS * multiprocessors(self.device)
-        flags = ", ".join(str(x).lower() for x in (signed, self._plan.has_field, bool(plain), resident))
         slots = 2 * self._dimension
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
-            done = cupy.zeros(blocks * self.tasks if resident else 0, cupy.uint32)
+            self._arrived = cupy.zeros(1, cupy.uint32)
         self._sweeps_a_launch = SWEEPS_A_LAUNCH if resident else 0
         self._launch = Launch(
-            self.device, "metropolis_site.cu", f"sweep_site<{self._dimension}, {flags}, {d.rng_rounds}>", {
+            self.device, "metropolis_site.cu",
+            instance("sweep_site", self._dimension, signed, self._plan.has_field, plain, resident, d.rng_rounds), {
                 "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
                 "tables": struct(*self._tables), "share": share, "sample": np.uint32(0), "replica": np.uint32(0),
                 "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
-                "barrier": np.array((done.data.ptr, 0), [("flags", np.uint64), ("epoch", np.uint64)]),
+                "barrier": struct(self._arrived, 0),
                 "key": self._round_keys,
             }, 16 * THREADS * (slots + 1 + signed * slots), resident,
         )  # fmt: skip
-        self._kept = done
-        self._epoch = 0
+        self._arrivals = 0
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -137,10 +139,10 @@ class CudaSiteEngine(CudaEngine):
                 several = min(left, max(1, self._sweeps_a_launch * self.colours))
                 self._launch(
                     self.stream, self._grid, THREADS,
-                    half_sweep=self.half_sweep, half_sweeps=several, barrier=(self._kept.data.ptr, self._epoch),
+                    half_sweep=self.half_sweep, half_sweeps=several, barrier=(self._arrived.data.ptr, self._arrivals),
                 )  # fmt: skip
                 self.half_sweep += several
-                self._epoch = (self._epoch + several) % 2**32
+                self._arrivals = (self._arrivals + several * math.prod(self._grid)) % 2**32
                 left -= several
 
     def counts(self) -> Counts:
@@ -148,7 +150,6 @@ class CudaSiteEngine(CudaEngine):
         import cupy
 
         samples, replicas = self._plan.shape[:2]
-        signed = str(self._plan.signs is not None).lower()
         with self._here():
             up, unsatisfied = cupy.zeros((2, samples, replicas), cupy.int64)
             blocks = -(-self._plan.groups // (COUNT_THREADS * COUNT_GROUPS))
@@ -156,7 +157,12 @@ class CudaSiteEngine(CudaEngine):
                 "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
                 "up": up, "unsatisfied": unsatisfied,
             }  # fmt: skip
-            count = Launch(self.device, "measure_site.cu", f"count_site<{self._dimension}, {signed}>", arguments)
+            count = Launch(
+                self.device,
+                "measure_site.cu",
+                instance("count_site", self._dimension, self._plan.signs is not None),
+                arguments,
+            )
             count(self.stream, (blocks, replicas, samples), COUNT_THREADS)
             return self._plan.counts(cupy.asnumpy(up), cupy.asnumpy(unsatisfied))
 
