@@ -38,13 +38,16 @@ __device__ __noinline__ Threshold exp_threshold(double y) {
     return threshold_of(__dmul_rn(r, __longlong_as_double((long long)(1023 + (int)n) << 52)));
 }
 
-enum Screen { ACCEPT, REJECT, ASK };
+// A flip decided in single precision, where that is sure: all but about one in 10,000.
+struct Screen { bool accept, ask; };
 
-// Whether uniform < exp(-x), x > 0, where single precision is sure: all but about one in 10,000. `upper`: the uniform's upper
-// 32 bits. The exponent's error is below x * 2^-22, that of ex2.approx below 2^-22, the uniform's below 2^-23; the margins
-// are some ten times as wide.
+// Whether uniform < exp(-x). `upper`: the uniform's upper 32 bits. The exponent's error is below |x| 2^-21, that of ex2.approx
+// below 2^-22, those of the uniform and of the difference below 2^-22; the margins are four times as wide and more.
 __device__ __forceinline__ Screen screened(float x, u32 upper) {
-    const float u = __uint_as_float(0x3f800000u | upper >> 9) - 1.0f, p = exp2f(x * -1.44269504f);
-    const float margin = p * (x + 1.0f) * 0x1p-19f + 0x1p-21f;
-    return u + margin < p ? ACCEPT : u > p + margin ? REJECT : ASK;
+    const float one_to_two = __uint_as_float(0x3f800000u | upper >> 9);
+    float p;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(p) : "f"(x * -1.44269504f));
+    const float ahead = (p + 1.0f) - one_to_two, scaled = p * 0x1p-19f;
+    const float margin = fmaf(scaled, fabsf(x), scaled + 0x1p-20f);
+    return {ahead > margin, !(fabsf(ahead) > margin)};
 }

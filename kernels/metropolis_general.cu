@@ -12,6 +12,14 @@ __device__ __forceinline__ int signed_byte(u32 word, int k) {
     return out;
 }
 
+// Whether a 64-bit uniform is below a threshold; its lower half, word k of another call, is rarely needed.
+template <int ROUNDS>
+__device__ __noinline__ bool below(u32 upper, Threshold t, int k, uint4 lower, const Key& key) {
+    const u32 top = (u32)(t.value >> 32);
+    if (t.always || upper != top) return t.always || upper < top;
+    return word_of(philox<ROUNDS>(lower.x, lower.y, lower.z, lower.w, key), k) < (u32)t.value;
+}
+
 // All sites of one colour (grid x, with the replicas) of every sample (grid y). A thread has CALLS Philox calls, each of
 // four replicas.
 template <typename Integer, int CALLS, int ROUNDS>
@@ -20,7 +28,8 @@ __global__ __launch_bounds__(256) void sweep_general(signed char* spins, const u
                                                      size_t coupling_stride, const Integer* fields, size_t field_stride,
                                                      const double* double_beta, const float* single_beta,
                                                      double zero_acceptance, u32 sites, u32 calls, u32 first_sample,
-                                                     u32 first_call, u64 half_sweep, Key key) {
+                                                     u32 first_call, u64 half_sweep,
+                                                     const __grid_constant__ Key key) {
     static_assert(CALLS == 1 || CALLS == 4, "a thread loads 4 or 16 spins at once");
     struct alignas(4 * CALLS) Spins { u32 word[CALLS]; };
     const size_t item = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -42,41 +51,33 @@ __global__ __launch_bounds__(256) void sweep_general(signed char* spins, const u
     const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
     Spins* const place = lattice + (size_t)site * threads;
     Spins spin = *place;
+    const u32 first = first_call + part * CALLS;  // all calls of a thread are in one block of 128 replicas
+    const u32 block = counter_block(first_sample + sample, first / REFINE);
+    const Prefix prefix = philox_prefix(site, block, time.word2, key);
 #pragma unroll
     for (int c = 0; c < CALLS; ++c) {
-        const u32 call = part * CALLS + c, global_call = first_call + call;
-        const u32 block = counter_block(first_sample + sample, global_call / REFINE);
-        const u32 plane = time.word3 + global_call % REFINE;
-        const uint4 random = philox<ROUNDS>(site, block, time.word2, plane, key);
+        const u32 call = part * CALLS + c, plane = time.word3 + (first + c) % REFINE;
+        const uint4 random = philox_finish<ROUNDS>(prefix, plane, key);
         const float4 four = ((const float4*)single_beta)[call];
         const float beta[4] = {four.x, four.y, four.z, four.w};
-        u32 flips = 0;  // 0xfe in the bytes of spins to flip
-        bool ask = false;
+        u32 flips = 0, ask = 0;  // 0xfe in the bytes of spins to flip, and of those to ask about again
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            const int r = 4 * c + k;
-            const Integer half_cost = signed_byte(spin.word[c], k) * local[r];
-            const Screen screen = half_cost > 0 ? screened((float)half_cost * beta[k], word_of(random, k))
-                                                : half_cost < 0 ? ACCEPT : ASK;
-            local[r] = screen == ASK ? half_cost : -1;  // of what is left to ask
-            ask |= screen == ASK;
-            flips |= screen == ACCEPT ? 0xfeu << 8 * k : 0;
+            const Integer half_cost = signed_byte(spin.word[c], k) * local[4 * c + k];
+            const Screen screen = screened((float)half_cost * beta[k], word_of(random, k));
+            flips |= screen.accept ? 0xfeu << 8 * k : 0;
+            ask |= screen.ask || half_cost == 0 ? 0xfeu << 8 * k : 0;
         }
         if (ask) {
+            flips &= ~ask;
 #pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                const int r = 4 * c + k;
-                if (local[r] < 0) continue;
-                const Threshold t = local[r] == 0 ? threshold_of(zero_acceptance)
-                                                  : exp_threshold(-__dmul_rn((double)local[r], double_beta[4 * call + k]));
-                const u32 upper = word_of(random, k), top = (u32)(t.value >> 32);
-                bool flip = t.always || upper < top;
-                if (!t.always && upper == top) {
-                    const uint4 finer = philox<ROUNDS>(site, block, time.word2, plane + REFINE, key);
-                    flip = word_of(finer, k) < (u32)t.value;
+            for (int k = 0; k < 4; ++k)
+                if (ask >> 8 * k & 0xff) {
+                    const double x = (double)(signed_byte(spin.word[c], k) * local[4 * c + k]) * double_beta[4 * call + k];
+                    const Threshold t = x < 0 ? Threshold{true, 0} : x > 0 ? exp_threshold(-x) : threshold_of(zero_acceptance);
+                    if (below<ROUNDS>(word_of(random, k), t, k, {site, block, time.word2, plane + REFINE}, key))
+                        flips |= 0xfeu << 8 * k;
                 }
-                flips |= flip ? 0xfeu << 8 * k : 0;
-            }
         }
         spin.word[c] ^= flips;  // 1 is 0x01, -1 is 0xff
     }

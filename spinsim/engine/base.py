@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
@@ -86,8 +87,14 @@ class Engine(Protocol):
     def wait(self) -> None:
         """Return when all sweeps asked for are done."""
 
+    def begin_counts(self) -> Callable[[], Counts]:
+        """Ask for the present energies and magnetisations; the function returned waits for them.
+
+        Sweeps asked for meanwhile neither disturb them nor wait for them.
+        """
+
     def counts(self) -> Counts:
-        """Energy and magnetisation of every replica."""
+        """Energy and magnetisation of every replica, ``begin_counts()()``."""
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

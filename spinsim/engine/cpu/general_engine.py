@@ -105,6 +105,11 @@ class GeneralEngine:
     def wait(self) -> None:
         """Nothing to wait for: sweeps return when they are done."""
 
+    def begin_counts(self) -> Callable[[], Counts]:
+        """The present energies and magnetisations, taken at once."""
+        counts = self.counts()
+        return lambda: counts
+
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         energy = np.zeros((self.model.samples, self.replicas), np.int64)

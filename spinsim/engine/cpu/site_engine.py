@@ -109,6 +109,11 @@ class SiteEngine:
     def wait(self) -> None:
         """Nothing to wait for: sweeps return when they are done."""
 
+    def begin_counts(self) -> Callable[[], Counts]:
+        """The present energies and magnetisations, taken at once."""
+        counts = self.counts()
+        return lambda: counts
+
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         totals = np.zeros((2, self._parts, *self.state.shape[:2]), np.int64)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
-from spinsim.engine.base import Dynamics
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.device import names
 from spinsim.engine.cuda.records import round_keys
 from spinsim.errors import InputError
@@ -60,6 +63,30 @@ class CudaEngine(ABC):
             ended.record()
             ended.synchronize()
             return float(cupy.cuda.get_elapsed_time(began, ended)) / 1e3
+
+    @abstractmethod
+    def begin_counts(self) -> Callable[[], Counts]:
+        """Ask for the present energies and magnetisations; the function returned waits for them."""
+
+    def counts(self) -> Counts:
+        """Energy and magnetisation of every replica."""
+        return self.begin_counts()()
+
+    def _fetch(self, array: Any) -> Callable[[], npt.NDArray[Any]]:
+        """Start copying an array to pinned memory, behind what is queued; the function returned waits for the copy."""
+        import cupy
+
+        with self._here():
+            memory = cupy.cuda.alloc_pinned_memory(array.nbytes)
+            array.data.copy_to_host_async(memory.ptr, array.nbytes, self.stream)
+            ready = cupy.cuda.Event(disable_timing=True)
+            ready.record(self.stream)
+
+        def wait() -> npt.NDArray[Any]:
+            ready.synchronize()
+            return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+
+        return wait
 
     def wait(self) -> None:
         """Return when the device is done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -48,6 +49,7 @@ class CudaGeneralEngine(CudaEngine):
                 for sample in range(model.samples):
                     self._spins[sample] = self._random_start(sample)
         self._launch: Launch | None = None
+        self._count: Launch | None = None
 
     @property
     def tasks(self) -> int:
@@ -111,21 +113,31 @@ class CudaGeneralEngine(CudaEngine):
                     )  # fmt: skip
                     self.half_sweep += 1
 
-    def counts(self) -> Counts:
-        """Energy and magnetisation of every replica."""
+    def begin_counts(self) -> Callable[[], Counts]:
+        """Ask for the present energies and magnetisations; the function returned waits for them."""
         import cupy
 
         width = self._calls * WORDS
         couplings, fields = self._strides()
         with self._here():
             sums = cupy.zeros((3, self.model.samples, width), cupy.int64)
-            grid = (-(-width // THREADS), min(MEASURE_ROWS, self.model.sites), self.model.samples)
-            kernel(self.device, "measure.cu", f"total_energy<{self._integer}>")(grid, (THREADS,), (
-                self._spins, np.uint32(self.model.sites), np.uint32(width), self._start, self._near,
-                self._couplings, couplings, self._fields, fields, sums[0], sums[1], sums[2],
-            ))  # fmt: skip
-            bonds, single, magnetization = cupy.asnumpy(sums)[..., : self.replicas]
-        return Counts(bonds // 2 + single, magnetization)
+            if self._count is None:
+                self._count = Launch(self.device, "measure.cu", instance("total_energy", self._integer), {
+                    "spins": self._spins, "sites": np.uint32(self.model.sites), "width": np.uint32(width),
+                    "start": self._start, "near": self._near, "couplings": self._couplings,
+                    "coupling_stride": couplings, "fields": self._fields, "field_stride": fields,
+                    "bonds": np.uint64(0), "single": np.uint64(0), "magnetization": np.uint64(0),
+                })  # fmt: skip
+            grid = (-(-width // (THREADS * WORDS)), min(MEASURE_ROWS, self.model.sites), self.model.samples)
+            bonds, single, magnetization = (part.data.ptr for part in sums)
+            self._count(self.stream, grid, THREADS, bonds=bonds, single=single, magnetization=magnetization)
+        fetched = self._fetch(sums)
+
+        def counts() -> Counts:
+            bonds, single, magnetization = fetched()[..., : self.replicas]
+            return Counts(bonds // 2 + single, magnetization)
+
+        return counts
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

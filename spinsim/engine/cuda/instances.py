@@ -11,7 +11,6 @@ from spinsim.rng import FEWER_ROUNDS, ROUNDS
 PHILOX_ROUNDS: Final = (FEWER_ROUNDS, ROUNDS)
 INTEGERS: Final = ("int", "long long")
 FLAGS: Final = ("false", "true")
-COUNTING: Final = ("count_up", "count_unsatisfied")
 
 # (slots, count bits, field, plain): a fixed number of slots, of three count bits, or 0 for any number; plain: no field
 RULES: Final = (
@@ -44,7 +43,7 @@ def instantiations() -> list[tuple[str, str]]:
             ("metropolis_site.cu", instance("sweep_site", dimension, signed, *rule, resident, r))
             for dimension, signed, rule, resident, r in product((2, 3), FLAGS, SITE_RULES, FLAGS, rounds)
         ),
-        *(("measure.cu", function) for function in COUNTING),
+        ("measure.cu", "count_replica"),
         *(("measure.cu", instance("total_energy", i)) for i in INTEGERS),
         *(("measure_site.cu", instance("count_site", d, signed)) for d, signed in product((2, 3), FLAGS)),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +27,8 @@ SHARED_THREADS: Final = 256
 RESIDENT_THREADS: Final = 512  # of the global form on one multiprocessor
 SITES_A_THREAD: Final = 8  # at most; more give no better use of the queues
 SWEEPS_A_LAUNCH: Final = 256  # so that a launch stays well below a second
-ITEMS_A_THREAD: Final = 64  # of the counting kernels, where there are enough
+COUNT_THREADS: Final = 256
+ITEMS_A_THREAD: Final = 63  # bonds that a thread counts
 UNBOUNDED: Final = 2**62
 
 
@@ -85,6 +87,7 @@ class CudaPackedEngine(CudaEngine):
                     "block": np.uint32(0), "key": self._round_keys,
                 })  # fmt: skip
         self._launches: dict[int, Launch] = {}
+        self._count: Launch | None = None
         self._tables: list[Any] = []
 
     @property
@@ -164,24 +167,25 @@ class CudaPackedEngine(CudaEngine):
                 )  # fmt: skip
             self.half_sweep += 1
 
-    def counts(self) -> Counts:
-        """Energy and magnetisation of every replica."""
+    def begin_counts(self) -> Callable[[], Counts]:
+        """Ask for the present energies and magnetisations; the function returned waits for them."""
         import cupy
 
         samples, blocks, sites, _ = self._plan.shape
         bonds = self.model.bonds
         with self._here():
-            up, unsatisfied = cupy.zeros((2, samples, blocks, packing.LANES), cupy.int64)
-            self._run("measure.cu", "count_up", -(-sites // ITEMS_A_THREAD), {
-                "state": self.state, "sites": np.uint32(sites), "totals": up,
-            })  # fmt: skip
-            if bonds:
-                self._run("measure.cu", "count_unsatisfied", -(-bonds // ITEMS_A_THREAD), {
+            totals = cupy.zeros((2, samples, blocks, packing.LANES), cupy.int64)
+            if self._count is None:
+                self._count = Launch(self.device, "measure.cu", "count_replica", {
                     "state": self.state, "sites": np.uint32(sites), "edges": self._edges, "negative": self._negative,
                     "stride": np.uint64(bonds if len(self._negative) > 1 else 0), "bonds": np.uint64(bonds),
-                    "totals": unsatisfied,
+                    "up": np.uint64(0), "unsatisfied": np.uint64(0),
                 })  # fmt: skip
-            return self._plan.counts(cupy.asnumpy(up), cupy.asnumpy(unsatisfied))
+            grid = -(-bonds // (COUNT_THREADS * ITEMS_A_THREAD)) or 1, blocks, samples
+            up, unsatisfied = totals.data.ptr, totals[1].data.ptr
+            self._count(self.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied)
+        fetched = self._fetch(totals)
+        return lambda: self._plan.counts(*fetched())
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +67,7 @@ class CudaSiteEngine(CudaEngine):
                     "block": np.uint32(0), "key": self._round_keys,
                 })(self.stream, (-(-groups // THREADS), replicas, model.samples), THREADS)  # fmt: skip
         self._launch: Launch | None = None
+        self._count: Launch | None = None
 
     @property
     def tasks(self) -> int:
@@ -145,26 +147,24 @@ class CudaSiteEngine(CudaEngine):
                 self._arrivals = (self._arrivals + several * math.prod(self._grid)) % 2**32
                 left -= several
 
-    def counts(self) -> Counts:
-        """Energy and magnetisation of every replica."""
+    def begin_counts(self) -> Callable[[], Counts]:
+        """Ask for the present energies and magnetisations; the function returned waits for them."""
         import cupy
 
         samples, replicas = self._plan.shape[:2]
         with self._here():
-            up, unsatisfied = cupy.zeros((2, samples, replicas), cupy.int64)
-            blocks = -(-self._plan.groups // (COUNT_THREADS * COUNT_GROUPS))
-            arguments: dict[str, Any] = {
-                "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
-                "up": up, "unsatisfied": unsatisfied,
-            }  # fmt: skip
-            count = Launch(
-                self.device,
-                "measure_site.cu",
-                instance("count_site", self._dimension, self._plan.signs is not None),
-                arguments,
-            )
-            count(self.stream, (blocks, replicas, samples), COUNT_THREADS)
-            return self._plan.counts(cupy.asnumpy(up), cupy.asnumpy(unsatisfied))
+            totals = cupy.zeros((2, samples, replicas), cupy.int64)
+            if self._count is None:
+                expression = instance("count_site", self._dimension, self._plan.signs is not None)
+                self._count = Launch(self.device, "measure_site.cu", expression, {
+                    "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
+                    "up": np.uint64(0), "unsatisfied": np.uint64(0),
+                })  # fmt: skip
+            grid = -(-self._plan.groups // (COUNT_THREADS * COUNT_GROUPS)), replicas, samples
+            up, unsatisfied = totals.data.ptr, totals[1].data.ptr
+            self._count(self.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied)
+        fetched = self._fetch(totals)
+        return lambda: self._plan.counts(*fetched())
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
