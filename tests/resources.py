@@ -1,6 +1,7 @@
 """What every kernel instance takes of a multiprocessor, told by NVRTC on a machine that needs no GPU.
 
-``python tests/resources.py`` prints it; with ``--record`` the registers also become the ceilings of test_kernels.py.
+``python tests/resources.py`` prints it; with ``--record`` registers and spills also become the ceilings of
+test_kernels.py.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ class Resources(NamedTuple):
     spill_loads: int
     stack: int
     shared: int
+
+    @property
+    def spills(self) -> int:
+        """Bytes that a thread stores and loads again for want of registers."""
+        return self.spill_stores + self.spill_loads
 
     @classmethod
     def of(cls, report: re.Match[str]) -> Resources:
@@ -99,16 +105,18 @@ def measure_all(pool: ThreadPoolExecutor) -> dict[tuple[str, str], Future[dict[s
 
 
 def main(record: bool) -> None:
-    """Print what every instance takes and write the registers, in whole units, as the new ceilings."""
+    """Print what every instance takes and write registers, in whole units, and spills as the new ceilings."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         measured = {case: future.result() for case, future in measure_all(pool).items()}
-    head = "# Written by tests/resources.py --record: registers in the units of 8 that a thread is given."
+    head = (
+        "# Written by tests/resources.py --record: registers in the units of 8 that a thread is given, bytes of spills."
+    )
     lines = [head, "", f'nvrtc = "{nvrtc_version()}"']
     for file, expressions in programs().items():
         lines += ["", f'["{file}"]']
         for expression in expressions:
             used = {arch: measured[file, arch][expression] for arch in ARCHITECTURES}
-            ceilings = ", ".join(f"{arch} = {-(-u.registers // UNIT) * UNIT}" for arch, u in used.items())
+            ceilings = ", ".join(f"{arch} = [{-(-u.registers // UNIT) * UNIT}, {u.spills}]" for arch, u in used.items())
             lines.append(f'"{expression}" = {{ {ceilings} }}')
             sys.stdout.writelines(f"{file} {expression} {arch}: {u}\n" for arch, u in used.items())
     if record:

@@ -1,4 +1,4 @@
-"""Every kernel instance compiles for every architecture, without spills and within its recorded registers.
+"""Every kernel instance compiles for every architecture, within its recorded registers and spills.
 
 Where a ceiling is to change on purpose: ``python tests/resources.py --record``, and look at the difference.
 """
@@ -35,7 +35,7 @@ template <int N> __global__ __launch_bounds__(1024, 2) void reverse(float* x) {
 
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, Any]:
-    """``recorded[file][expression][architecture]`` in registers, and ``recorded["nvrtc"]``."""
+    """Registers and spills, ``recorded[file][expression][architecture]``, and ``recorded["nvrtc"]``."""
     return tomllib.loads(CEILINGS.read_text())
 
 
@@ -69,18 +69,16 @@ def test_every_instance_has_a_ceiling(recorded: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("file", "architecture"), list(product(programs(), ARCHITECTURES)))
-def test_no_spills_and_no_more_registers(
+def test_no_more_registers_and_spills(
     measured: Measured, recorded: dict[str, Any], compiler: str, file: str, architecture: str
 ) -> None:
     wrong = []
     for name, used in measured[file, architecture].result().items():
-        if used.spill_stores or used.spill_loads or used.stack:
-            wrong.append(
-                f"{name}: {used.spill_stores + used.spill_loads} bytes of spills, {used.stack} of stack, not 0"
-            )
-        ceiling = recorded.get(file, {}).get(name, {}).get(architecture, 0)
-        if used.registers > ceiling:
-            wrong.append(f"{name}: {used.registers} registers, ceiling {ceiling}")
+        registers, spills = recorded.get(file, {}).get(name, {}).get(architecture, (0, 0))
+        if used.registers > registers:
+            wrong.append(f"{name}: {used.registers} registers, ceiling {registers}")
+        if used.spills > spills:
+            wrong.append(f"{name}: {used.spills} bytes of spills, ceiling {spills}")
     versions = f"NVRTC {compiler}, ceilings recorded with {recorded['nvrtc']}"
     assert not wrong, "\n".join([f"{file} for {architecture} ({versions})", *wrong])
 
