@@ -14,6 +14,43 @@ struct UniformTables {
     const u64* thresholds;  // [replica][class]
 };
 
+// How threads share rows of one parity, counted plane by plane: a block has a tile of `columns` neighbouring groups (a power
+// of two that divides a row) in THREADS / columns rows, and moves on by as many rows `steps` times.
+// More than one step needs planes of at least that many rows of one parity.
+struct Share { u32 columns, tiles, steps; };  // tiles side by side in a row
+
+struct Walk {
+    u32 q, y, z, g;  // of the thread's group; y steps by two
+    u32 row, end;    // among rows of one parity
+    u32 beside;      // from the group to the one whose edge is shifted in, modulo 2^32
+
+    __device__ __forceinline__ Walk(const Slab& slab, const Share& share, u32 tile, u32 first_parity, bool odd) {
+        const u32 rows = THREADS / share.columns, half = slab.height / 2, chunk = tile / share.tiles;
+        q = tile % share.tiles * share.columns + threadIdx.x % share.columns;
+        row = chunk * rows * share.steps + threadIdx.x / share.columns;
+        end = min((chunk + 1) * rows * share.steps, half * slab.depth);
+        z = min(row, half * slab.depth - 1) / half;
+        y = 2 * (min(row, half * slab.depth - 1) % half) + ((z + first_parity) & 1);
+        beside = odd ? (q + 1 < slab.width ? 1 : 1 - slab.width) : (q > 0 ? 0 : slab.width) - 1;
+        g = (z * slab.height + y) * slab.width + q;
+    }
+    // Without branches; past the end it stays inside the slab.
+    template <int DIMENSION>
+    __device__ __forceinline__ void step(const Slab& slab, u32 rows) {
+        row += rows;
+        if constexpr (DIMENSION == 2) {
+            y = min(y + 2 * rows, slab.height - 1);
+            g = y * slab.width + q;
+        } else {
+            y += 2 * rows;
+            const bool next_plane = y >= slab.height;
+            y = min(next_plane ? (y - slab.height) ^ 1 : y, slab.height - 1);  // the next plane's rows have the other parity
+            z = min(z + (next_plane ? 1 : 0), slab.depth - 1);
+            g = (z * slab.height + y) * slab.width + q;
+        }
+    }
+};
+
 template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, bool RESIDENT, int ROUNDS>
 struct Site {
     using R = Rule<2 * DIMENSION, 3, FIELD, PLAIN, ROUNDS>;
@@ -25,9 +62,9 @@ struct Site {
     const uint4* negative;
     Slab slab;
 
-    // Starts copying what group g at (q, y, z) needs; ODD: sites of this row and colour have odd x.
-    template <bool ODD>
-    __device__ __forceinline__ void stage(const Words& words, u32 y, u32 z, u32 q, u32 g) const {
+    // Starts copying what a group needs.
+    __device__ __forceinline__ void stage(const Words& words, const Walk& at) const {
+        const u32 y = at.y, z = at.z, q = at.q, g = at.g;
         const u32 width = slab.width, plane = slab.height * width, in_plane = y * width + q;
         const bool bottom = y == 0, top = y + 1 == slab.height;
         if constexpr (DIMENSION == 2) {
@@ -40,7 +77,7 @@ struct Site {
             words.copy(5, z + 1 == slab.depth ? after + in_plane : other + (g + plane));
         }
         words.copy(2, other + g);
-        words.copy(3, other + (ODD ? (q + 1 < width ? g + 1 : g + 1 - width) : (q > 0 ? g : g + width) - 1));
+        words.copy(3, other + (g + at.beside));
         words.copy(SPIN, mine + g);
         if constexpr (SIGNED) {
             const size_t slot = (size_t)plane * slab.depth;
@@ -65,41 +102,6 @@ struct Site {
             }
         }
         return weigh_bonds<R>(near, words.load(SPIN), kept, always, make_uint4(~0u, ~0u, ~0u, ~0u), there);
-    }
-};
-
-// How threads share rows of one parity, counted plane by plane: a block has a tile of `columns` neighbouring groups (a power
-// of two that divides a row) in THREADS / columns rows, and moves on by as many rows `steps` times.
-// More than one step needs planes of at least that many rows of one parity.
-struct Share { u32 columns, tiles, steps; };  // tiles side by side in a row
-
-struct Walk {
-    u32 q, y, z, g;  // of the thread's group; y steps by two
-    u32 row, end;    // among rows of one parity
-
-    __device__ __forceinline__ Walk(const Slab& slab, const Share& share, u32 tile, u32 odd) {
-        const u32 rows = THREADS / share.columns, half = slab.height / 2, chunk = tile / share.tiles;
-        q = tile % share.tiles * share.columns + threadIdx.x % share.columns;
-        row = chunk * rows * share.steps + threadIdx.x / share.columns;
-        end = min((chunk + 1) * rows * share.steps, half * slab.depth);
-        z = min(row, half * slab.depth - 1) / half;
-        y = 2 * (min(row, half * slab.depth - 1) % half) + ((z + odd) & 1);
-        g = (z * slab.height + y) * slab.width + q;
-    }
-    // Without branches; past the end it stays inside the slab.
-    template <int DIMENSION>
-    __device__ __forceinline__ void step(const Slab& slab, u32 rows) {
-        row += rows;
-        if constexpr (DIMENSION == 2) {
-            y = min(y + 2 * rows, slab.height - 1);
-            g = y * slab.width + q;
-        } else {
-            y += 2 * rows;
-            const bool next_plane = y >= slab.height;
-            y = min(next_plane ? (y - slab.height) ^ 1 : y, slab.height - 1);  // the next plane's rows have the other parity
-            z = min(z + (next_plane ? 1 : 0), slab.depth - 1);
-            g = (z * slab.height + y) * slab.width + q;
-        }
     }
 };
 
@@ -139,8 +141,8 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
         const auto pop = [&] { tail.template pop<true, ROUNDS>((u32*)site.mine, first_group, thresholds, block, time, key); };
         const auto update = [&](auto is_odd) {
             constexpr bool ODD = decltype(is_odd)::value;
-            Walk at(slab, share, blockIdx.x >> 1, (colour + slab.parity + ODD) & 1);
-            site.template stage<ODD>(words, at.y, at.z, at.q, at.g);
+            Walk at(slab, share, blockIdx.x >> 1, (colour + slab.parity + ODD) & 1, ODD);
+            site.stage(words, at);
             for (u32 i = 0; i < share.steps; ++i) {
                 const u32 g = at.g;
                 const bool there = at.row < at.end;
@@ -148,7 +150,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
                 leave_to_chance(c, kept + threadIdx.x, site.mine + g, there, first_group + g, g, planes, block, time, key, tail,
                                 [&] {
                                     at.template step<DIMENSION>(slab, THREADS / share.columns);
-                                    site.template stage<ODD>(words, at.y, at.z, at.q, at.g);
+                                    site.stage(words, at);
                                 });
                 if (tail.full()) pop();
             }
