@@ -14,39 +14,42 @@ struct UniformTables {
     const u64* thresholds;  // [replica][class]
 };
 
-// How threads share rows of one parity, counted plane by plane: a block has a tile of `columns` neighbouring groups (a power
-// of two that divides a row) in THREADS / columns rows, and moves on by as many rows `steps` times.
-// More than one step needs planes of at least that many rows of one parity.
-struct Share { u32 columns, tiles, steps; };  // tiles side by side in a row
+// How warps share a lattice: a tile has `columns` neighbouring groups (a power of two that divides a row, at most 32) and
+// 32 / columns pairs of rows at once, then as many again, `steps` times; more than one step needs planes of at least as many
+// pairs. Where all warps are resident and `split` is 1, tiles of even and odd number take one row of each pair.
+struct Share { u32 columns, across, steps, split, tiles; };  // `across` tiles lie side by side
 
+// A thread's way through a tile: the pair of rows 2 p and 2 p + 1 of a plane, in one column of groups.
 struct Walk {
-    u32 q, y, z, g;  // of the thread's group; y steps by two
-    u32 row, end;    // among rows of one parity
-    u32 beside;      // from the group to the one whose edge is shifted in, modulo 2^32
+    u32 q, y, z;      // y: of the pair's row of even x, which may be either
+    u32 pair, end;    // among all pairs
+    u32 from;         // first row of odd x less that of even x: 1, or -1 modulo 2^32
 
-    __device__ __forceinline__ Walk(const Slab& slab, const Share& share, u32 tile, u32 first_parity, bool odd) {
-        const u32 rows = THREADS / share.columns, half = slab.height / 2, chunk = tile / share.tiles;
-        q = tile % share.tiles * share.columns + threadIdx.x % share.columns;
-        row = chunk * rows * share.steps + threadIdx.x / share.columns;
-        end = min((chunk + 1) * rows * share.steps, half * slab.depth);
-        z = min(row, half * slab.depth - 1) / half;
-        y = 2 * (min(row, half * slab.depth - 1) % half) + ((z + first_parity) & 1);
-        beside = odd ? (q + 1 < slab.width ? 1 : 1 - slab.width) : (q > 0 ? 0 : slab.width) - 1;
-        g = (z * slab.height + y) * slab.width + q;
+    __device__ __forceinline__ Walk(const Slab& slab, const Share& share, u32 tile, u32 first_parity) {
+        const u32 at_once = 32 / share.columns, half = slab.height / 2, chunk = tile / share.across, lane = threadIdx.x & 31;
+        q = tile % share.across * share.columns + lane % share.columns;
+        pair = chunk * at_once * share.steps + lane / share.columns;
+        end = min((chunk + 1) * at_once * share.steps, half * slab.depth);
+        const u32 here = min(pair, half * slab.depth - 1);
+        z = here / half;
+        const u32 swapped = (z + first_parity) & 1;
+        y = 2 * (here % half) + swapped;
+        from = 1 - 2 * swapped;
     }
+    __device__ __forceinline__ bool there() const { return pair < end; }
+    __device__ __forceinline__ u32 row(bool odd) const { return odd ? y + from : y; }
     // Without branches; past the end it stays inside the slab.
     template <int DIMENSION>
-    __device__ __forceinline__ void step(const Slab& slab, u32 rows) {
-        row += rows;
+    __device__ __forceinline__ void step(const Slab& slab, u32 at_once) {
+        pair += at_once;
+        y += 2 * at_once;
         if constexpr (DIMENSION == 2) {
-            y = min(y + 2 * rows, slab.height - 1);
-            g = y * slab.width + q;
+            y = y < slab.height ? y : y - 2 * at_once;
         } else {
-            y += 2 * rows;
-            const bool next_plane = y >= slab.height;
-            y = min(next_plane ? (y - slab.height) ^ 1 : y, slab.height - 1);  // the next plane's rows have the other parity
-            z = min(z + (next_plane ? 1 : 0), slab.depth - 1);
-            g = (z * slab.height + y) * slab.width + q;
+            const bool next_plane = y >= slab.height && z + 1 < slab.depth;
+            z += next_plane ? 1 : 0;
+            y = y < slab.height ? y : next_plane ? (y - slab.height) ^ 1 : y - 2 * at_once;
+            from = next_plane ? 0 - from : from;  // the next plane's rows have the other parity
         }
     }
 };
@@ -62,11 +65,17 @@ struct Site {
     const uint4* negative;
     Slab slab;
 
+    __device__ __forceinline__ u32 group(const Walk& at, bool odd) const {
+        return (at.z * slab.height + at.row(odd)) * slab.width + at.q;
+    }
+
     // Starts copying what a group needs.
+    template <bool ODD>
     __device__ __forceinline__ void stage(const Words& words, const Walk& at) const {
-        const u32 y = at.y, z = at.z, q = at.q, g = at.g;
-        const u32 width = slab.width, plane = slab.height * width, in_plane = y * width + q;
+        const u32 y = at.row(ODD), z = at.z, q = at.q, width = slab.width, plane = slab.height * width;
+        const u32 in_plane = y * width + q, g = group(at, ODD);
         const bool bottom = y == 0, top = y + 1 == slab.height;
+        const u32 beside = ODD ? (q + 1 < width ? 1 : 1 - width) : (q > 0 ? 0 : width) - 1;
         if constexpr (DIMENSION == 2) {
             words.copy(0, bottom ? before + q : other + (g - width));
             words.copy(1, top ? after + q : other + (g + width));
@@ -77,7 +86,7 @@ struct Site {
             words.copy(5, z + 1 == slab.depth ? after + in_plane : other + (g + plane));
         }
         words.copy(2, other + g);
-        words.copy(3, other + (g + at.beside));
+        words.copy(3, other + (g + beside));
         words.copy(SPIN, mine + g);
         if constexpr (SIGNED) {
             const size_t slot = (size_t)plane * slab.depth;
@@ -105,11 +114,14 @@ struct Site {
     }
 };
 
-// Blocks of even and odd number take rows of one parity each, so that a warp's rows shift the same way.
+// Tickets for tiles, one for each (sample, replica): warps that are done with a tile take the next. `before`: what they show
+// at the start of the launch.
+struct Tickets { u32 *next; u32 before; };
+
 template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, bool RESIDENT, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab, Halo halo, Signs signs, UniformTables tables,
                                                          Share share, u32 first_sample, u32 first_replica, u64 half_sweep,
-                                                         u32 half_sweeps, GridBarrier barrier, Key key) {
+                                                         u32 half_sweeps, Tickets tickets, GridBarrier barrier, Key key) {
     using S = Site<DIMENSION, SIGNED, FIELD, PLAIN, RESIDENT, ROUNDS>;
     using R = typename S::R;
     extern __shared__ uint4 staged[];  // S::WORDS * THREADS
@@ -127,8 +139,15 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
     __syncthreads();
     const UniformRows always = {(u32)__cvta_generic_to_shared(rows)}, planes = always.from(1 << R::BITS);
     const typename S::Words words(staged);
-    const u32 odd = blockIdx.x & 1, end = RESIDENT ? half_sweeps : 1;
-    const u32 blocks = gridDim.x * gridDim.y * gridDim.z;
+    const u32 blocks = gridDim.x * gridDim.y * gridDim.z, end = RESIDENT ? half_sweeps : 1;
+    const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, at_once = 32 / share.columns;
+    // Where all warps are resident each has one tile.
+    const auto ticket = [&] {
+        if constexpr (RESIDENT) return share.tiles;
+        u32 next = 0;
+        if ((threadIdx.x & 31) == 0) next = atomicAdd(tickets.next + part, 1u) - tickets.before;
+        return next;
+    };
 
     for (u32 done = 0; done < end; ++done, ++half_sweep) {
         const u32 colour = half_sweep & 1;
@@ -139,29 +158,50 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
                         signs.negative + sample * signs.stride + colour * R::SLOTS * groups, slab};
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
         const auto pop = [&] { tail.template pop<true, ROUNDS>((u32*)site.mine, first_group, thresholds, block, time, key); };
-        const auto update = [&](auto is_odd) {
+        const auto update = [&](auto is_odd, const Walk& at, auto meanwhile) {
             constexpr bool ODD = decltype(is_odd)::value;
-            Walk at(slab, share, blockIdx.x >> 1, (colour + slab.parity + ODD) & 1, ODD);
-            site.stage(words, at);
-            for (u32 i = 0; i < share.steps; ++i) {
-                const u32 g = at.g;
-                const bool there = at.row < at.end;
-                const Chances<R> c = site.template weigh<ODD>(words, kept + threadIdx.x, always, there);
-                leave_to_chance(c, kept + threadIdx.x, site.mine + g, there, first_group + g, g, planes, block, time, key, tail,
-                                [&] {
-                                    at.template step<DIMENSION>(slab, THREADS / share.columns);
-                                    site.stage(words, at);
-                                });
-                if (tail.full()) pop();
-            }
+            const u32 g = site.group(at, ODD);
+            const bool there = at.there();
+            const Chances<R> c = site.template weigh<ODD>(words, kept + threadIdx.x, always, there);
+            leave_to_chance(c, kept + threadIdx.x, site.mine + g, there, first_group + g, g, planes, block, time, key, tail,
+                            meanwhile);
+            if (tail.full()) pop();
         };
         if (RESIDENT && done > 0) barrier.wait(blocks, done);
-        if (odd)
-            update(Constant<true>{});
-        else
-            update(Constant<false>{});
-        while (!tail.empty()) pop();
+        const auto walk = [&](u32 tile) {
+            return Walk(slab, share, min(tile, share.tiles - 1) >> (RESIDENT ? share.split : 0), colour + slab.parity);
+        };
+        u32 tile = RESIDENT ? warp : __shfl_sync(~0u, ticket(), 0);
+        Walk at = walk(tile);
+        if (RESIDENT && share.split) {
+            if (tile < share.tiles && (tile & 1)) {
+                site.template stage<true>(words, at);
+                update(Constant<true>{}, at, [] {});
+            } else if (tile < share.tiles) {
+                site.template stage<false>(words, at);
+                update(Constant<false>{}, at, [] {});
+            }
+        } else {
+            site.template stage<false>(words, at);
+            while (tile < share.tiles) {
+                u32 next = ticket();
+                for (u32 i = 0; i < share.steps; ++i) {
+                    update(Constant<false>{}, at, [&] { site.template stage<true>(words, at); });
+                    Walk ahead = at;
+                    if (i + 1 < share.steps) {
+                        ahead.template step<DIMENSION>(slab, at_once);
+                    } else {
+                        next = __shfl_sync(~0u, next, 0);
+                        ahead = walk(next);
+                    }
+                    update(Constant<true>{}, at, [&] { site.template stage<false>(words, ahead); });
+                    at = ahead;
+                }
+                tile = next;
+            }
+        }
         words.wait();
+        while (!tail.empty()) pop();
         if (RESIDENT) barrier.arrive();
     }
 }

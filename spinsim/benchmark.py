@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from spinsim.engine import Dynamics, create_engine
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.cpu.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.ising import Ising
@@ -16,16 +20,29 @@ from spinsim.model.lattice import cubic, square
 
 WARM_UP_SWEEPS: Final = 50
 SECONDS: Final = 0.5
+MEASURE_EVERY: Final = 10  # sweeps between measurements
+CRITICAL: Final = 2.269185  # temperature of the square ferromagnet
 
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table: a model at a temperature near its transition, where many flips are undecided."""
+    """One line of the table: a model at a temperature near its transition, where many flips are undecided.
+
+    Attributes:
+        temperature: One for all replicas, or the lowest and highest of a ladder over them.
+        reference: Rates of other programs for the like, updates/ns.
+    """
 
     name: str
     model: Callable[[], Ising]
-    temperature: float
+    temperature: float | tuple[float, float]
     replicas: int
+    reference: str = ""
+
+    def beta(self) -> npt.NDArray[np.float64]:
+        """Inverse temperature of every replica."""
+        low, high = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,) * 2
+        return np.asarray(1.0 / np.linspace(low, high, self.replicas))
 
 
 @dataclass(frozen=True)
@@ -35,63 +52,83 @@ class Rate:
     Attributes:
         median, slowest, fastest: Attempted spin updates per nanosecond over the repeats, all threads together.
         cores: Threads that had work; 1 on a GPU.
+        measuring: Share of time that energy and magnetisation after every tenth sweep add.
     """
 
     case: Case
+    samples: int
     packing: str
     cores: int
     median: float
     slowest: float
     fastest: float
+    measuring: float
 
 
-METROPOLIS: Final = (
-    Case("2D ferromagnet, L = 64", lambda: Ising(square(64)), 2.269, 128),
-    Case("2D ferromagnet, L = 64", lambda: Ising(square(64)), 2.269, 256),
-    Case("3D +-J, L = 10", lambda: EdwardsAnderson(cubic(10)), 1.1, 128),
-    Case("3D +-J, L = 10", lambda: EdwardsAnderson(cubic(10)), 1.1, 256),
-    Case("3D +-J, L = 10, field 0.5", lambda: EdwardsAnderson(cubic(10), field=0.5), 1.1, 128),
+_PEERS: Final = "dwave-samplers 0.083, OpenJij 0.080 (README's core)"
+_FIELD: Final = 0.5
+CPU_CASES: Final = (
+    Case("2D ferromagnet, L = 64", lambda: Ising(square(64)), CRITICAL, 128),
+    Case("2D ferromagnet, L = 64", lambda: Ising(square(64)), CRITICAL, 256),
+    Case("2D ferromagnet, L = 4096", lambda: Ising(square(4096)), CRITICAL, 1),
+    Case("3D +-J, L = 10", lambda: EdwardsAnderson(cubic(10)), 1.1, 128, _PEERS),
+    Case("3D +-J, L = 10", lambda: EdwardsAnderson(cubic(10)), 1.1, 256, _PEERS),
+    Case("3D +-J, L = 256", lambda: EdwardsAnderson(cubic(256)), 1.1, 1),
+    Case("3D +-J, L = 10, field 0.5", lambda: EdwardsAnderson(cubic(10), field=_FIELD), 1.1, 128),
     Case("3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian"), 0.95, 128),
     Case("3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian"), 0.95, 256),
 )
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A rate of another program, in updates/ns."""
-
-    what: str
-    hardware: str
-    rate: str
-
-
-REFERENCES: Final = (
-    Reference("3D +-J, dwave-samplers 1.8 (benchmarks/peers.py)", "one Xeon core, README", "0.083"),
-    Reference("3D +-J, OpenJij 0.12 (benchmarks/peers.py)", "one Xeon core, README", "0.080"),
-    Reference("3D +-J, Lulli, Bernaschi, Parisi 2015", "GTX Titan", "333"),
-    Reference("2D Ising, Romero, Bisson, Fatica, Bernaschi 2019", "one H200", "884"),
-    Reference("2D Ising, Bisson et al. 2025", "one H100", "1288 to 1432"),
+_RECORD: Final = "1288 to 1432 (H100), 1800 (GB200) Bisson et al. 2025; 884 (H200) Romero et al. 2019"
+_GLASS: Final = "333 (GTX Titan) Lulli et al. 2015"
+_LADDER: Final = (0.8, 2.0)
+CUDA_CASES: Final = (
+    Case("2D ferromagnet, L = 32768", lambda: Ising(square(32768)), CRITICAL, 1, _RECORD),
+    Case("2D ferromagnet, L = 4096", lambda: Ising(square(4096)), CRITICAL, 1),
+    Case("2D +-J, L = 16384", lambda: EdwardsAnderson(square(16384)), 1.1, 1, "752 (H200) Romero et al. 2019"),
+    Case("3D +-J, L = 512", lambda: EdwardsAnderson(cubic(512)), 1.1, 1),
+    Case("3D +-J, L = 16, ladder", lambda: EdwardsAnderson(cubic(16), samples=256), _LADDER, 128, _GLASS),
+    Case("3D +-J, L = 32, ladder", lambda: EdwardsAnderson(cubic(32), samples=64), _LADDER, 128, _GLASS),
+    Case("3D +-J, L = 16, ladder", lambda: EdwardsAnderson(cubic(16)), _LADDER, 128),
+    Case("3D +-J, L = 16, field 0.5", lambda: EdwardsAnderson(cubic(16), samples=256, field=_FIELD), 1.1, 128),
+    Case("3D Gaussian, L = 32", lambda: EdwardsAnderson(cubic(32), couplings="gaussian"), 0.95, 1024),
 )
 
 
-def metropolis_rates(device: str, threads: int | None, repeats: int) -> Iterator[Rate]:
+def _measuring_cost(engine: Engine, sweeps: int) -> float:
+    """Share of time that measurements after every tenth sweep add, read while later sweeps run."""
+    rounds = max(1, sweeps // MEASURE_EVERY)
+
+    def seconds(measure: bool) -> float:
+        waiting: deque[Callable[[], Counts]] = deque()
+        began = time.perf_counter()
+        for _ in range(rounds):
+            engine.sweep(MEASURE_EVERY)
+            if measure:
+                waiting.append(engine.begin_counts())
+            if len(waiting) > 2:
+                waiting.popleft()()
+        for counts in waiting:
+            counts()
+        engine.wait()
+        return time.perf_counter() - began
+
+    seconds(True)  # compiles the counting kernel
+    plain, measured = (min(seconds(measure) for _ in range(3)) for measure in (False, True))
+    return measured / plain - 1
+
+
+def metropolis_rates(device: str, threads: int | None, repeats: int, rng_rounds: int) -> Iterator[Rate]:
     """Time every case: the median of ``repeats`` runs of about half a second each, after warming up."""
-    for case in METROPOLIS:
+    for case in CUDA_CASES if resolve_device(device) == "cuda" else CPU_CASES:
         model = case.model()
-        engine = create_engine(model, case.replicas, Dynamics(), device, threads)
-        engine.set_beta(1.0 / case.temperature)
+        engine = create_engine(model, case.replicas, Dynamics(rng_rounds=rng_rounds), device, threads)
+        engine.set_beta(case.beta())
         updates = model.sites * model.samples * case.replicas
         engine.sweep(1)  # compiles, or loads what is compiled
         engine.wait()
-        began = time.perf_counter()
-        engine.sweep(WARM_UP_SWEEPS)
-        engine.wait()
-        sweeps = max(1, int(SECONDS / (time.perf_counter() - began) * WARM_UP_SWEEPS))
-        rates = []
-        for _ in range(repeats):
-            began = time.perf_counter()
-            engine.sweep(sweeps)
-            engine.wait()
-            rates.append(updates * sweeps / (time.perf_counter() - began) / 1e9)
+        sweeps = max(1, int(SECONDS / engine.timed_sweep(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
+        rates = [updates * sweeps / engine.timed_sweep(sweeps) / 1e9 for _ in range(repeats)]
+        cost = _measuring_cost(engine, sweeps)
         cores = min(threads or available_threads(), engine.tasks) if engine.device_name == "cpu" else 1
-        yield Rate(case, engine.packing, cores, statistics.median(rates), min(rates), max(rates))
+        median = statistics.median(rates)
+        yield Rate(case, model.samples, engine.packing, cores, median, min(rates), max(rates), cost)

@@ -84,6 +84,9 @@ class Engine(Protocol):
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
 
+    def timed_sweep(self, count: int) -> float:
+        """Sweep and return the seconds it took by the device's own clock."""
+
     def wait(self) -> None:
         """Return when all sweeps asked for are done."""
 

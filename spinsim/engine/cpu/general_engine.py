@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.cpu.base import CpuEngine
 from spinsim.engine.cpu.counters import total_energies
 from spinsim.engine.cpu.general import sweep_general
 from spinsim.engine.cpu.start import fill_start
@@ -21,11 +22,10 @@ from spinsim.model.ising import Ising
 SMALLEST_CHUNK = 32
 
 
-class GeneralEngine:
+class GeneralEngine(CpuEngine):
     """An ``Engine`` for any couplings and fields."""
 
     packing = packing.Packing.UNPACKED
-    device_name = "cpu"
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> None:
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
@@ -101,14 +101,6 @@ class GeneralEngine:
             np.uint64(self.half_sweep),
             count,
         )
-
-    def wait(self) -> None:
-        """Nothing to wait for: sweeps return when they are done."""
-
-    def begin_counts(self) -> Callable[[], Counts]:
-        """The present energies and magnetisations, taken at once."""
-        counts = self.counts()
-        return lambda: counts
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.cpu.base import CpuEngine
 from spinsim.engine.cpu.counters import count_unsatisfied, count_up
 from spinsim.engine.cpu.packed import BATCH, sweep_packed
 from spinsim.engine.cpu.packed_wide import sweep_packed_wide
@@ -24,11 +25,10 @@ from spinsim.model.ising import Ising
 SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a half-sweep of one block
 
 
-class PackedEngine:
+class PackedEngine(CpuEngine):
     """An ``Engine`` for couplings of one magnitude and a uniform field."""
 
     packing = packing.Packing.REPLICA
-    device_name = "cpu"
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> None:
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
@@ -104,14 +104,6 @@ class PackedEngine:
             sweep_packed(*arguments)
         else:
             sweep_packed_wide(*arguments, plan.classes.count_bits, plan.has_field)
-
-    def wait(self) -> None:
-        """Nothing to wait for: sweeps return when they are done."""
-
-    def begin_counts(self) -> Callable[[], Counts]:
-        """The present energies and magnetisations, taken at once."""
-        counts = self.counts()
-        return lambda: counts
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""

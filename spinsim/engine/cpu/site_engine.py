@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.cpu.base import CpuEngine
 from spinsim.engine.cpu.site import count_site, sweep_site
 from spinsim.engine.cpu.start import fill_start
 from spinsim.engine.cpu.threads import Threads
@@ -23,11 +24,10 @@ SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs
 FULL: Final = np.full(2, 2**64 - 1, np.uint64)
 
 
-class SiteEngine:
+class SiteEngine(CpuEngine):
     """An ``Engine`` for couplings of one magnitude and a uniform field on lattices whose ``rows_fill_groups``."""
 
     packing = packing.Packing.SITE
-    device_name = "cpu"
     colours = SitePlan.colours
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> None:
@@ -105,14 +105,6 @@ class SiteEngine:
             (*colours, part, self._parts),
             self._plan.has_field,
         )
-
-    def wait(self) -> None:
-        """Nothing to wait for: sweeps return when they are done."""
-
-    def begin_counts(self) -> Callable[[], Counts]:
-        """The present energies and magnetisations, taken at once."""
-        counts = self.counts()
-        return lambda: counts
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""

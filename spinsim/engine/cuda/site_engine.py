@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,21 @@ from spinsim.model.ising import Ising
 
 THREADS: Final = 128  # as in metropolis_site.cu
 RESIDENT_BLOCKS: Final = 4  # on one multiprocessor
-SWEEPS_A_LAUNCH: Final = 1000  # where all blocks are resident
-STEPS: Final = 16  # groups of a thread, at most; more give no better use of the queues
+WARP: Final = 32
+HALF_SWEEPS_A_LAUNCH: Final = 2000  # where all blocks are resident
+STEPS: Final = 8  # pairs of rows of a tile, at most
+TILES_A_WARP: Final = 8  # where there are enough, so that all are done at nearly the same time
 COUNT_THREADS: Final = 256
 COUNT_GROUPS: Final = 8  # of a thread of the counting kernel
+
+
+class Share(NamedTuple):
+    """``Share`` of metropolis_site.cu, its tiles, the blocks that take them, and whether all of these are resident."""
+
+    record: npt.NDArray[np.void]
+    tiles: int
+    blocks: int
+    resident: bool
 
 
 def words(*values: int) -> npt.NDArray[np.void]:
@@ -90,46 +101,53 @@ class CudaSiteEngine(CudaEngine):
         """``Signs``."""
         return struct(self._signs, 4 * self._dimension * self._plan.groups if len(self._signs) > 1 else 0)
 
-    def _share(self) -> tuple[npt.NDArray[np.void], int]:
-        """``Share`` of metropolis_site.cu and the number of blocks that take all rows."""
-        columns = THREADS
+    def _share(self) -> Share:
+        """Tiles for all warps, and how many blocks take them."""
+        columns = WARP
         while self._width % columns:
             columns //= 2
-        tiles, rows = self._width // columns, self._height // 2 * self._depth
-        at_once = THREADS // columns
-        resident = RESIDENT_BLOCKS * multiprocessors(self.device) * THREADS
-        steps = min(STEPS, max(1, self._plan.groups * self.tasks // resident))
-        if 2 * at_once > self._height:
-            steps = 1  # a step must not leave a plane behind
-        return words(columns, tiles, steps), 2 * tiles * -(-rows // (at_once * steps))
+        at_once, half = WARP // columns, self._height // 2
+        across, rows = self._width // columns, -(-half * self._depth // at_once)
+        blocks = max(1, RESIDENT_BLOCKS * multiprocessors(self.device) // self.tasks)
+        warps = THREADS // WARP
+        if 2 * across * rows * self.tasks <= blocks * self.tasks * warps:  # one group for each thread
+            tiles = 2 * across * rows
+            return Share(words(columns, across, 1, 1, tiles), tiles, -(-tiles // warps), True)
+        steps = min(STEPS, across * rows // (TILES_A_WARP * blocks * warps))
+        steps = max(1, steps) if at_once <= half else 1  # a step must not leave a plane behind
+        tiles = across * -(-rows // steps)
+        return Share(words(columns, across, steps, 0, tiles), tiles, min(blocks, -(-tiles // warps)), False)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         import cupy
 
-        tables, d = self._plan.tables(beta), self.dynamics
+        plan, d = self._plan, self.dynamics
+        tables = plan.tables(beta)
         default = d.zero_acceptance == ZERO_ACCEPTANCE and not self._plan.has_field
         plain = bool(default and not tables.always.any())
         signed = self._plan.signs is not None
-        share, blocks = self._share()
-        self._grid = blocks, self.replicas, self.model.samples
-        resident = blocks * self.tasks <= RESIDENT_BLOCKS * multiprocessors(self.device)
+        share = self._share()
+        self._grid = share.blocks, self.replicas, self.model.samples
         slots = 2 * self._dimension
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
             self._arrived = cupy.zeros(1, cupy.uint32)
-        self._sweeps_a_launch = SWEEPS_A_LAUNCH if resident else 0
+            self._tickets = cupy.zeros(self.tasks, cupy.uint32)
+        self._half_sweeps_a_launch = HALF_SWEEPS_A_LAUNCH if share.resident else 1
+        self._tickets_a_launch = 0 if share.resident else share.tiles + share.blocks * THREADS // WARP
         self._launch = Launch(
             self.device, "metropolis_site.cu",
-            instance("sweep_site", self._dimension, signed, self._plan.has_field, plain, resident, d.rng_rounds), {
+            instance("sweep_site", self._dimension, signed, plan.has_field, plain, share.resident, d.rng_rounds), {
                 "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
-                "tables": struct(*self._tables), "share": share, "sample": np.uint32(0), "replica": np.uint32(0),
+                "tables": struct(*self._tables), "share": share.record, "sample": np.uint32(0),
+                "replica": np.uint32(0),
                 "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
-                "barrier": struct(self._arrived, 0),
+                "tickets": struct(self._tickets, 0), "barrier": struct(self._arrived, 0),
                 "key": self._round_keys,
-            }, 16 * THREADS * (slots + 1 + signed * slots), resident,
+            }, 16 * THREADS * (slots + 1 + signed * slots), share.resident,
         )  # fmt: skip
-        self._arrivals = 0
+        self._arrivals = self._taken = 0
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -138,12 +156,14 @@ class CudaSiteEngine(CudaEngine):
         left = count * self.colours
         with self._here():
             while left:
-                several = min(left, max(1, self._sweeps_a_launch * self.colours))
+                several = min(left, self._half_sweeps_a_launch)
                 self._launch(
                     self.stream, self._grid, THREADS,
                     half_sweep=self.half_sweep, half_sweeps=several, barrier=(self._arrived.data.ptr, self._arrivals),
+                    tickets=(self._tickets.data.ptr, self._taken),
                 )  # fmt: skip
                 self.half_sweep += several
+                self._taken = (self._taken + self._tickets_a_launch) % 2**32
                 self._arrivals = (self._arrivals + several * math.prod(self._grid)) % 2**32
                 left -= several
 
