@@ -99,3 +99,18 @@ def test_infinite_lattice_below_and_above_the_transition() -> None:
             m = np.abs(result.magnetization[20:, 0]) / model.sites
             rows.append((f"|m| at {temperature}", *replica_mean(m), magnetization))
     assert_agree(rows)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("lattice", [ss.square(4096), ss.square(1000)], ids=["site-packed", "replica-packed"])
+def test_large_lattices_on_the_gpu(lattice: ss.Lattice) -> None:
+    """Onsager's energy and Yang's magnetisation at T = 2, for which both lattices are infinite."""
+    model = ss.Ising(lattice)
+    result = ss.anneal(model, np.full(60, 2.0), sweeps=50, replicas=16, seed=4, start="up", device="cuda")
+    m = np.abs(result.magnetization[20:, 0]) / model.sites
+    assert_agree(
+        [
+            ("e", *replica_mean(result.energy[20:, 0] / model.sites), -1.74556457531),
+            ("|m|", *replica_mean(m), 0.911319378),
+        ]
+    )
