@@ -14,44 +14,41 @@ struct UniformTables {
     const u64* thresholds;  // [replica][class]
 };
 
-// How warps share a lattice: a tile has `columns` neighbouring groups (a power of two that divides a row, at most 32) and
-// 32 / columns pairs of rows at once, then as many again, `steps` times; more than one step needs planes of at least as many
-// pairs. Where all warps are resident and `split` is 1, tiles of even and odd number take one row of each pair.
-struct Share { u32 columns, across, steps, split, tiles; };  // `across` tiles lie side by side
-
-// A thread's way through a tile: the pair of rows 2 p and 2 p + 1 of a plane, in one column of groups.
-struct Walk {
-    u32 q, y, z;      // y: of the pair's row of even x, which may be either
-    u32 pair, end;    // among all pairs
-    u32 from;         // first row of odd x less that of even x: 1, or -1 modulo 2^32
-
-    __device__ __forceinline__ Walk(const Slab& slab, const Share& share, u32 tile, u32 first_parity) {
-        const u32 at_once = 32 / share.columns, half = slab.height / 2, chunk = tile / share.across, lane = threadIdx.x & 31;
-        q = tile % share.across * share.columns + lane % share.columns;
-        pair = chunk * at_once * share.steps + lane / share.columns;
-        end = min((chunk + 1) * at_once * share.steps, half * slab.depth);
-        const u32 here = min(pair, half * slab.depth - 1);
-        z = here / half;
-        const u32 swapped = (z + first_parity) & 1;
-        y = 2 * (here % half) + swapped;
-        from = 1 - 2 * swapped;
+// Division by a number known to the host: `inverse` is floor(2^32 / number) + 1, which may give one too many.
+struct Divisor {
+    u32 number, inverse;
+    __device__ __forceinline__ u32 quotient(u32 n) const {
+        if (number == 1) return n;
+        const u32 q = __umulhi(n, inverse);
+        return q * number > n ? q - 1 : q;
     }
-    __device__ __forceinline__ bool there() const { return pair < end; }
-    __device__ __forceinline__ u32 row(bool odd) const { return odd ? y + from : y; }
-    // Without branches; past the end it stays inside the slab.
-    template <int DIMENSION>
-    __device__ __forceinline__ void step(const Slab& slab, u32 at_once) {
-        pair += at_once;
-        y += 2 * at_once;
-        if constexpr (DIMENSION == 2) {
-            y = y < slab.height ? y : y - 2 * at_once;
-        } else {
-            const bool next_plane = y >= slab.height && z + 1 < slab.depth;
-            z += next_plane ? 1 : 0;
-            y = y < slab.height ? y : next_plane ? (y - slab.height) ^ 1 : y - 2 * at_once;
-            from = next_plane ? 0 - from : from;  // the next plane's rows have the other parity
-        }
+};
+
+// How warps share a lattice: a tile has `columns` neighbouring groups (a power of two that divides a row, at most 32) in
+// 32 / columns pairs of rows. Warps take tiles in turn, so that what is read at one time lies together and all end at one
+// time, though some multiprocessors are slower. Where all warps are resident and `split` is 1, tiles of even and odd number take one row of each pair.
+struct Share {
+    u32 columns, tiles, split;
+    Divisor across, half;  // tiles side by side in a row, pairs of rows in a plane
+};
+
+// A thread's pair of rows, 2 p and 2 p + 1 of a plane, in one column of groups.
+struct Pair {
+    u32 q, z, even, odd;  // rows whose sites have even x and odd x
+    bool there;
+
+    __device__ __forceinline__ Pair(const Slab& slab, const Share& share, u32 tile, u32 first_parity) {
+        const u32 lane = threadIdx.x & 31, chunk = share.across.quotient(tile), pairs = share.half.number * slab.depth;
+        const u32 pair = chunk * (32 / share.columns) + lane / share.columns;
+        q = (tile - chunk * share.across.number) * share.columns + lane % share.columns;
+        there = pair < pairs;
+        const u32 here = there ? pair : 0;
+        z = share.half.quotient(here);
+        const u32 first = 2 * (here - z * share.half.number), swapped = (z + first_parity) & 1;
+        even = first + swapped, odd = first + 1 - swapped;
     }
+    template <bool ODD>
+    __device__ __forceinline__ u32 row() const { return ODD ? odd : even; }
 };
 
 template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, bool RESIDENT, int ROUNDS>
@@ -65,15 +62,16 @@ struct Site {
     const uint4* negative;
     Slab slab;
 
-    __device__ __forceinline__ u32 group(const Walk& at, bool odd) const {
-        return (at.z * slab.height + at.row(odd)) * slab.width + at.q;
+    template <bool ODD>
+    __device__ __forceinline__ u32 group(const Pair& at) const {
+        return (at.z * slab.height + at.row<ODD>()) * slab.width + at.q;
     }
 
     // Starts copying what a group needs.
     template <bool ODD>
-    __device__ __forceinline__ void stage(const Words& words, const Walk& at) const {
-        const u32 y = at.row(ODD), z = at.z, q = at.q, width = slab.width, plane = slab.height * width;
-        const u32 in_plane = y * width + q, g = group(at, ODD);
+    __device__ __forceinline__ void stage(const Words& words, const Pair& at) const {
+        const u32 y = at.row<ODD>(), z = at.z, q = at.q, width = slab.width, plane = slab.height * width;
+        const u32 in_plane = y * width + q, g = group<ODD>(at);
         const bool bottom = y == 0, top = y + 1 == slab.height;
         const u32 beside = ODD ? (q + 1 < width ? 1 : 1 - width) : (q > 0 ? 0 : width) - 1;
         if constexpr (DIMENSION == 2) {
@@ -114,9 +112,11 @@ struct Site {
     }
 };
 
-// Tickets for tiles, one for each (sample, replica): warps that are done with a tile take the next. `before`: what they show
-// at the start of the launch.
-struct Tickets { u32 *next; u32 before; };
+// The next tile of each (sample, replica); `before` is what the counters hold at the start of the launch.
+struct Tickets {
+    u32* next;
+    u32 before;
+};
 
 template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, bool RESIDENT, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab, Halo halo, Signs signs, UniformTables tables,
@@ -140,14 +140,8 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
     const UniformRows always = {(u32)__cvta_generic_to_shared(rows)}, planes = always.from(1 << R::BITS);
     const typename S::Words words(staged);
     const u32 blocks = gridDim.x * gridDim.y * gridDim.z, end = RESIDENT ? half_sweeps : 1;
-    const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, at_once = 32 / share.columns;
-    // Where all warps are resident each has one tile.
-    const auto ticket = [&] {
-        if constexpr (RESIDENT) return share.tiles;
-        u32 next = 0;
-        if ((threadIdx.x & 31) == 0) next = atomicAdd(tickets.next + part, 1u) - tickets.before;
-        return next;
-    };
+    const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+    const auto ticket = [&] { return (threadIdx.x & 31) ? 0 : atomicAdd(tickets.next + part, 1u) - tickets.before; };
 
     for (u32 done = 0; done < end; ++done, ++half_sweep) {
         const u32 colour = half_sweep & 1;
@@ -158,46 +152,39 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
                         signs.negative + sample * signs.stride + colour * R::SLOTS * groups, slab};
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
         const auto pop = [&] { tail.template pop<true, ROUNDS>((u32*)site.mine, first_group, thresholds, block, time, key); };
-        const auto update = [&](auto is_odd, const Walk& at, auto meanwhile) {
+        const auto update = [&](auto is_odd, const Pair& at, auto meanwhile) {
             constexpr bool ODD = decltype(is_odd)::value;
-            const u32 g = site.group(at, ODD);
-            const bool there = at.there();
+            const u32 g = site.template group<ODD>(at);
+            const bool there = at.there;
             const Chances<R> c = site.template weigh<ODD>(words, kept + threadIdx.x, always, there);
             leave_to_chance(c, kept + threadIdx.x, site.mine + g, there, first_group + g, g, planes, block, time, key, tail,
                             meanwhile);
             if (tail.full()) pop();
         };
         if (RESIDENT && done > 0) barrier.wait(blocks, done);
-        const auto walk = [&](u32 tile) {
-            return Walk(slab, share, min(tile, share.tiles - 1) >> (RESIDENT ? share.split : 0), colour + slab.parity);
+        const auto pair = [&](u32 tile) {
+            const u32 inside = min(tile, share.tiles - 1);
+            return Pair(slab, share, RESIDENT && share.split ? inside >> 1 : inside, colour + slab.parity);
         };
         u32 tile = RESIDENT ? warp : __shfl_sync(~0u, ticket(), 0);
-        Walk at = walk(tile);
+        Pair at = pair(tile);
         if (RESIDENT && share.split) {
-            if (tile < share.tiles && (tile & 1)) {
+            if (warp < share.tiles && (warp & 1)) {
                 site.template stage<true>(words, at);
                 update(Constant<true>{}, at, [] {});
-            } else if (tile < share.tiles) {
+            } else if (warp < share.tiles) {
                 site.template stage<false>(words, at);
                 update(Constant<false>{}, at, [] {});
             }
         } else {
             site.template stage<false>(words, at);
             while (tile < share.tiles) {
-                u32 next = ticket();
-                for (u32 i = 0; i < share.steps; ++i) {
-                    update(Constant<false>{}, at, [&] { site.template stage<true>(words, at); });
-                    Walk ahead = at;
-                    if (i + 1 < share.steps) {
-                        ahead.template step<DIMENSION>(slab, at_once);
-                    } else {
-                        next = __shfl_sync(~0u, next, 0);
-                        ahead = walk(next);
-                    }
-                    update(Constant<true>{}, at, [&] { site.template stage<false>(words, ahead); });
-                    at = ahead;
-                }
-                tile = next;
+                const u32 drawn = RESIDENT ? share.tiles : ticket();
+                update(Constant<false>{}, at, [&] { site.template stage<true>(words, at); });
+                tile = __shfl_sync(~0u, drawn, 0);
+                const Pair next = pair(tile);
+                update(Constant<true>{}, at, [&] { site.template stage<false>(words, next); });
+                at = next;
             }
         }
         words.wait();

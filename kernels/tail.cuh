@@ -73,6 +73,7 @@ public:
             ((u32*)e.undecided)[at] = rest;
             again = rest | (w < 1 ? lanes.y : 0) | (w < 2 ? lanes.z : 0) | (w < 3 ? lanes.w : 0);
         }
+        __syncwarp();  // all slots are read before any is written
         const u32 stay = __ballot_sync(~0u, again), rank = __popc(stay & before_me());
         if (here) e.slot[base + (again ? rank : __popc(stay) + (threadIdx.x & 31) - rank)] = s;
         count = base + __popc(stay);

@@ -25,19 +25,29 @@ THREADS: Final = 128  # as in metropolis_site.cu
 RESIDENT_BLOCKS: Final = 4  # on one multiprocessor
 WARP: Final = 32
 HALF_SWEEPS_A_LAUNCH: Final = 2000  # where all blocks are resident
-STEPS: Final = 8  # pairs of rows of a tile, at most
-TILES_A_WARP: Final = 8  # where there are enough, so that all are done at nearly the same time
 COUNT_THREADS: Final = 256
 COUNT_GROUPS: Final = 8  # of a thread of the counting kernel
 
 
 class Share(NamedTuple):
-    """``Share`` of metropolis_site.cu, its tiles, the blocks that take them, and whether all of these are resident."""
+    """How warps share a lattice.
+
+    Attributes:
+        record: ``Share`` of metropolis_site.cu.
+        tiles: Tiles of the lattice.
+        blocks: Thread blocks that take them.
+        resident: Whether the blocks stay for many half-sweeps.
+    """
 
     record: npt.NDArray[np.void]
     tiles: int
     blocks: int
     resident: bool
+
+
+def divisor(number: int) -> tuple[int, int]:
+    """``Divisor`` of metropolis_site.cu."""
+    return number, (2**32 // number + 1) % 2**32
 
 
 def words(*values: int) -> npt.NDArray[np.void]:
@@ -106,17 +116,13 @@ class CudaSiteEngine(CudaEngine):
         columns = WARP
         while self._width % columns:
             columns //= 2
-        at_once, half = WARP // columns, self._height // 2
+        at_once, half, warps = WARP // columns, self._height // 2, THREADS // WARP
         across, rows = self._width // columns, -(-half * self._depth // at_once)
         blocks = max(1, RESIDENT_BLOCKS * multiprocessors(self.device) // self.tasks)
-        warps = THREADS // WARP
-        if 2 * across * rows * self.tasks <= blocks * self.tasks * warps:  # one group for each thread
-            tiles = 2 * across * rows
-            return Share(words(columns, across, 1, 1, tiles), tiles, -(-tiles // warps), True)
-        steps = min(STEPS, across * rows // (TILES_A_WARP * blocks * warps))
-        steps = max(1, steps) if at_once <= half else 1  # a step must not leave a plane behind
-        tiles = across * -(-rows // steps)
-        return Share(words(columns, across, steps, 0, tiles), tiles, min(blocks, -(-tiles // warps)), False)
+        resident = 2 * across * rows <= blocks * warps  # a group for each thread
+        tiles = across * rows * (2 if resident else 1)
+        record = words(columns, tiles, resident, *divisor(across), *divisor(half))
+        return Share(record, tiles, min(blocks, -(-tiles // warps)), resident)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
@@ -133,9 +139,9 @@ class CudaSiteEngine(CudaEngine):
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
             self._arrived = cupy.zeros(1, cupy.uint32)
-            self._tickets = cupy.zeros(self.tasks, cupy.uint32)
-        self._half_sweeps_a_launch = HALF_SWEEPS_A_LAUNCH if share.resident else 1
+            self._next = cupy.zeros(self.tasks, cupy.uint32)
         self._tickets_a_launch = 0 if share.resident else share.tiles + share.blocks * THREADS // WARP
+        self._half_sweeps_a_launch = HALF_SWEEPS_A_LAUNCH if share.resident else 1
         self._launch = Launch(
             self.device, "metropolis_site.cu",
             instance("sweep_site", self._dimension, signed, plan.has_field, plain, share.resident, d.rng_rounds), {
@@ -143,11 +149,11 @@ class CudaSiteEngine(CudaEngine):
                 "tables": struct(*self._tables), "share": share.record, "sample": np.uint32(0),
                 "replica": np.uint32(0),
                 "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
-                "tickets": struct(self._tickets, 0), "barrier": struct(self._arrived, 0),
+                "tickets": struct(self._next, 0), "barrier": struct(self._arrived, 0),
                 "key": self._round_keys,
             }, 16 * THREADS * (slots + 1 + signed * slots), share.resident,
         )  # fmt: skip
-        self._arrivals = self._taken = 0
+        self._arrivals = self._drawn = 0
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -160,10 +166,10 @@ class CudaSiteEngine(CudaEngine):
                 self._launch(
                     self.stream, self._grid, THREADS,
                     half_sweep=self.half_sweep, half_sweeps=several, barrier=(self._arrived.data.ptr, self._arrivals),
-                    tickets=(self._tickets.data.ptr, self._taken),
+                    tickets=(self._next.data.ptr, self._drawn),
                 )  # fmt: skip
                 self.half_sweep += several
-                self._taken = (self._taken + self._tickets_a_launch) % 2**32
+                self._drawn = (self._drawn + self._tickets_a_launch) % 2**32
                 self._arrivals = (self._arrivals + several * math.prod(self._grid)) % 2**32
                 left -= several
 
