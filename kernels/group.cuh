@@ -77,9 +77,9 @@ __device__ __forceinline__ Chances<R> weigh_bonds(const uint4 (&wanted)[R::SLOTS
 
 // The rest of a group's update. `counter_group` addresses its random numbers, `group` its words in the lattice.
 template <typename R, typename Rows, typename Meanwhile>
-__device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4* kept, uint4* place, bool there, u32 counter_group, u32 group,
-                                                const Rows& planes, u32 block, HalfSweep time, const Key& key,
-                                                Tail<R::BITS>& tail, Meanwhile meanwhile) {
+__device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4* kept, uint4* place, bool there,
+                                                u32 counter_group, u32 group, const Rows& planes, u32 block, HalfSweep time,
+                                                const Key& key, Tail<R::BITS>& tail, Meanwhile meanwhile) {
     u32 undecided[4], accepted[4], deep[4];
     decide_lanes<R::PLAIN && R::SLOTS != 7, R::ROUNDS>(c.classes, c.open, undecided, accepted, deep, planes, counter_group,
                                                        block, time, key, meanwhile);
@@ -92,8 +92,3 @@ __device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4
     }
     tail.add(group, undecided, deep, c.classes.bit);
 }
-
-__device__ __forceinline__ uint4& at_offset(uint4* lattice, u32 offset) { return *(uint4*)((char*)lattice + offset); }
-
-template <bool VALUE>
-struct Constant { static constexpr bool value = VALUE; };

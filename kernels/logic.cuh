@@ -18,3 +18,8 @@ __device__ __forceinline__ u32 lop3(u32 a, u32 b, u32 c) {
 __device__ __forceinline__ u32 mux(u32 bit, u32 zero, u32 one) { return lop3<(A & C) | (~A & B & 0xff)>(bit, zero, one); }
 __device__ __forceinline__ u32 majority(u32 a, u32 b, u32 c) { return lop3<(A & B) | (C & (A | B))>(a, b, c); }
 __device__ __forceinline__ u32 parity(u32 a, u32 b, u32 c) { return lop3<A ^ B ^ C>(a, b, c); }
+
+__device__ __forceinline__ uint4 differing(const uint4& a, const uint4& b) {
+    return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
+}
+__device__ __forceinline__ uint4 differing(const uint4& a, u32 b) { return differing(a, make_uint4(b, b, b, b)); }

@@ -3,10 +3,6 @@
 
 __device__ __forceinline__ u32 ones(const uint4& v) { return __popc(v.x) + __popc(v.y) + __popc(v.z) + __popc(v.w); }
 
-__device__ __forceinline__ u32 differing(const uint4& a, const uint4& b) {
-    return ones(make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w));
-}
-
 // Adds a thread's counts to totals[part]; every thread of the block must call it.
 __device__ __forceinline__ void add_to(u64* total, u64 count) {
     for (int d = 16; d; d >>= 1) count += __shfl_down_sync(~0u, count, d);
@@ -45,10 +41,9 @@ __global__ __launch_bounds__(256) void count_site(const uint4* state, Slab slab,
         for (int k = 0; k < 2 * DIMENSION; ++k) {
             uint4 wanted = near[k];
             if constexpr (SIGNED) {
-                const uint4 sign = negative[k * groups + g];
-                wanted = make_uint4(wanted.x ^ sign.x, wanted.y ^ sign.y, wanted.z ^ sign.z, wanted.w ^ sign.w);
+                wanted = differing(wanted, negative[k * groups + g]);
             }
-            bonds += differing(spin, wanted);
+            bonds += ones(differing(spin, wanted));
         }
     }
     add_to(up + part, spins);

@@ -8,6 +8,9 @@
 
 constexpr u32 THREADS = 128;
 
+template <bool VALUE>
+struct Constant { static constexpr bool value = VALUE; };
+
 // Tables of every replica: planes[replica][plane][class] and always[replica][class] are 0 or all ones.
 struct UniformTables {
     const u32 *always, *planes;
@@ -26,7 +29,8 @@ struct Divisor {
 
 // How warps share a lattice: a tile has `columns` neighbouring groups (a power of two that divides a row, at most 32) in
 // 32 / columns pairs of rows. Warps take tiles in turn, so that what is read at one time lies together and all end at one
-// time, though some multiprocessors are slower. Where all warps are resident and `split` is 1, tiles of even and odd number take one row of each pair.
+// time, though some multiprocessors are slower. Where all warps are resident and `split` is 1, tiles of even and odd number
+// take one row of each pair.
 struct Share {
     u32 columns, tiles, split;
     Divisor across, half;  // tiles side by side in a row, pairs of rows in a plane
@@ -103,10 +107,7 @@ struct Site {
         near[3] = shifted<ODD>(near[2], words.load_word(3, ODD ? 0 : 3));
         if constexpr (SIGNED) {
 #pragma unroll
-            for (int k = 0; k < R::SLOTS; ++k) {
-                const uint4 sign = words.load(SIGN + k);
-                near[k] = make_uint4(near[k].x ^ sign.x, near[k].y ^ sign.y, near[k].z ^ sign.z, near[k].w ^ sign.w);
-            }
+            for (int k = 0; k < R::SLOTS; ++k) near[k] = differing(near[k], words.load(SIGN + k));
         }
         return weigh_bonds<R>(near, words.load(SPIN), kept, always, make_uint4(~0u, ~0u, ~0u, ~0u), there);
     }

@@ -22,11 +22,6 @@ struct Tables {
     const uint4* lanes;        // [block]: lanes in use
 };
 
-// Byte k of eight, 0 or 0xff, in all bytes of a word.
-__device__ __forceinline__ u32 sign_of(uint2 bytes, int k) {
-    return __byte_perm(k < 4 ? bytes.x : bytes.y, 0, 0x1111 * (k & 3));
-}
-
 // A site's place, its neighbours' and the signs of its bonds; fetched one site ahead, so that nothing waits for it.
 struct Record {
     uint4 head, rest;
@@ -43,12 +38,13 @@ struct Record {
         asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(negative.x), "=r"(negative.y) : "l"(signs));
     }
     __device__ __forceinline__ u32 offset(int k) const { return k < 4 ? word_of(head, k) : word_of(rest, k - 4); }
-    __device__ __forceinline__ u32 sign(int k) const { return sign_of(negative, k); }
+    // The sign's byte, 0 or 0xff, in all bytes of a word.
+    __device__ __forceinline__ u32 sign(int k) const {
+        return __byte_perm(k < 4 ? negative.x : negative.y, 0, 0x1111 * (k & 3));
+    }
 };
 
-__device__ __forceinline__ uint4 flipped(const uint4& v, u32 sign) {
-    return make_uint4(v.x ^ sign, v.y ^ sign, v.z ^ sign, v.w ^ sign);
-}
+__device__ __forceinline__ uint4& at_offset(uint4* lattice, u32 offset) { return *(uint4*)((char*)lattice + offset); }
 
 // Unsatisfied bonds of any number of slots, bond by bond.
 template <int COUNT_BITS>
@@ -80,9 +76,11 @@ struct Sites {
     const Batch& batch;
     const Model& model;
     u32 sample;
-    uint4* kept;  // where the words wait while the planes are compared; none: in their place
+    uint4* shelf;  // where the words wait while the planes are compared; none: in their place
     Record record = {};
     u32 index = 0, site = 0;
+
+    __device__ __forceinline__ uint4* kept(uint4* place) const { return shelf ? shelf : place; }
 
     __device__ __forceinline__ void ahead(u32 i) {
         index = i;
@@ -96,8 +94,8 @@ struct Sites {
             uint4* const place = &at_offset(lattice, record.offset(0));
             uint4 wanted[R::SLOTS];
 #pragma unroll
-            for (int k = 0; k < R::SLOTS; ++k) wanted[k] = flipped(at_offset(lattice, record.offset(1 + k)), record.sign(k));
-            return weigh_bonds<R>(wanted, *place, kept ? kept : place, always, used, there);
+            for (int k = 0; k < R::SLOTS; ++k) wanted[k] = differing(at_offset(lattice, record.offset(1 + k)), record.sign(k));
+            return weigh_bonds<R>(wanted, *place, kept(place), always, used, there);
         } else {
             site = model.order[index];
             const uint4 spin = lattice[site];
@@ -114,7 +112,7 @@ struct Sites {
                 c.set(of_word, word_of(spin, w), w, certain);
             }
             c.add_certain(always, certain);
-            flip_certain(c, kept ? kept : lattice + site, spin, certain, used, there);
+            flip_certain(c, kept(lattice + site), spin, certain, used, there);
             return c;
         }
     }
@@ -135,7 +133,7 @@ __device__ __forceinline__ void update_sites(Sites<R> sites, uint4* lattice, u32
         const Chances<R> c = sites.weigh(lattice, always, lanes.load(0), there);
         const u32 site = sites.site;
         uint4* const place = lattice + site;
-        leave_to_chance(c, sites.kept ? sites.kept : place, place, there, site, site, planes, block, time, key, tail,
+        leave_to_chance(c, sites.kept(place), place, there, site, site, planes, block, time, key, tail,
                         [&] { sites.ahead(min(first + stride + mine, end - 1)); });
         if (tail.full()) tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
     }

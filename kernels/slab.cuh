@@ -1,5 +1,6 @@
 // The geometry of site-packed lattices: spinsim/packing.py states the layout.
 #pragma once
+#include "logic.cuh"
 #include "philox.cuh"
 
 // A slab of the lattice, cut along its slowest axis: rows of `width` groups, `height` of them a plane, `depth` planes (one

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import check_beta
+from spinsim.acceptance import ZERO_ACCEPTANCE, check_beta
 from spinsim.engine.base import Counts, Dynamics, is_site_packed
 from spinsim.engine.batches import build_batches
 from spinsim.engine.site_signs import build_signs
@@ -119,6 +119,12 @@ class SitePlan:
     def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
         """Observables from each replica's number of spins +1 and of unsatisfied bonds, (samples, replicas)."""
         return _observables(self.model, up, unsatisfied)
+
+
+def is_plain(plan: PackedPlan | SitePlan, tables: Tables | SiteTables) -> bool:
+    """Whether only gains flip for certain and the zero-cost rule is the default: such runs have own kernels."""
+    default = plan.dynamics.zero_acceptance == ZERO_ACCEPTANCE and not plan.has_field
+    return bool(default and not tables.always.any())
 
 
 class GeneralPlan:

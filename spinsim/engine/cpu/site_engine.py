@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,51 +9,32 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
-from spinsim.engine.cpu.base import CpuEngine
+from spinsim.engine.cpu.base import BlockEngine
 from spinsim.engine.cpu.site import count_site, sweep_site
-from spinsim.engine.cpu.start import fill_start
-from spinsim.engine.cpu.threads import Threads
 from spinsim.engine.plans import SitePlan
 from spinsim.engine.tables import SiteTables
-from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
-FULL: Final = np.full(2, 2**64 - 1, np.uint64)
 
 
-class SiteEngine(CpuEngine):
+class SiteEngine(BlockEngine[SiteTables]):
     """An ``Engine`` for couplings of one magnitude and a uniform field on lattices whose ``rows_fill_groups``."""
 
     packing = packing.Packing.SITE
     colours = SitePlan.colours
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> None:
-        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self.model, self.replicas = model, replicas
         self._plan = plan = SitePlan(model, replicas, dynamics)
         samples, _, colours, rows, width, _ = plan.shape
         height = plan.lattice.shape[1]
         self._sides = width, height, rows // height
         signs = np.empty((1, colours, 0, rows, width, 2), np.uint64) if plan.signs is None else plan.signs
         self._signs = signs.reshape(*signs.shape[:3], plan.groups, 2)
-        self._threads = Threads(threads)
-        tasks = samples * replicas
-        self._parts = max(1, self._threads.count // tasks) if plan.groups >= SPLIT_GROUPS else 1
-        self.half_sweep = 0
-        self.state = np.empty(plan.shape, np.uint64)
+        full = np.full((replicas, 2), 2**64 - 1, np.uint64)
+        super().__init__(plan.shape, full, dynamics, threads, plan.groups >= SPLIT_GROUPS)
         self._words = self.state.reshape(samples, replicas, colours, plan.groups, 2)
-        self._tables: SiteTables | None = None
-        self._each(self._start)
-
-    def _each(self, task: Callable[[int, int, int], None], parts: int = 1) -> None:
-        """Run ``task(part, sample, replica)`` for all of them."""
-        samples, replicas = self.state.shape[:2]
-        self._threads.run(partial(task, p, s, r) for s in range(samples) for r in range(replicas) for p in range(parts))
-
-    def _start(self, _: int, sample: int, replica: int) -> None:
-        counter = rng.counter_block(np.uint64(sample), np.uint64(replica))
-        d = self.dynamics
-        fill_start(self._words[sample, replica].reshape(-1, 2), FULL, d.start, d.seed, counter, d.rng_rounds)
 
     @property
     def tasks(self) -> int:
@@ -66,20 +45,6 @@ class SiteEngine(CpuEngine):
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         self._tables = self._plan.tables(beta)
 
-    def sweep(self, count: int) -> None:
-        """Attempt every spin of every replica ``count`` times."""
-        if self._tables is None:
-            raise InputError("no temperature is set: call set_beta before sweep")
-        end = self.half_sweep + count * self.colours
-        if self._parts == 1:
-            self._each(partial(self._sweep_part, self._tables, count, self.half_sweep, (0, self.colours)))
-        else:
-            for half_sweep in range(self.half_sweep, end):
-                colour = half_sweep % self.colours
-                task = partial(self._sweep_part, self._tables, 1, half_sweep, (colour, colour + 1))
-                self._each(task, self._parts)
-        self.half_sweep = end
-
     def _sweep_part(
         self,
         tables: SiteTables,
@@ -88,16 +53,16 @@ class SiteEngine(CpuEngine):
         colours: tuple[int, int],
         part: int,
         sample: int,
-        replica: int,
+        block: int,
     ) -> None:
         sweep_site(
-            self._words[sample, replica],
+            self._words[sample, block],
             self._sides,
             self._signs[sample % len(self._signs)],
-            tables.always[replica],
-            tables.planes[replica],
-            tables.thresholds[replica],
-            rng.counter_block(np.uint64(sample), np.uint64(replica)),
+            tables.always[block],
+            tables.planes[block],
+            tables.thresholds[block],
+            rng.counter_block(np.uint64(sample), np.uint64(block)),
             rng.split_seed(self.dynamics.seed),
             self.dynamics.rng_rounds,
             np.uint64(half_sweep),

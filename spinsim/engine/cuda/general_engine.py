@@ -1,4 +1,4 @@
-"""Unpacked spins on a GPU: one thread for the four replicas that share a Philox call."""
+"""Unpacked spins on a GPU: a thread for one or four Philox calls, each of four replicas of a site."""
 
 from __future__ import annotations
 
@@ -74,15 +74,14 @@ class CudaGeneralEngine(CudaEngine):
         import cupy
 
         with self._here():
-            self._double_beta = cupy.asarray(GeneralPlan.double_beta(self.model, beta, self.replicas))
-        with self._here():
-            single_beta = self._double_beta.astype(cupy.float32)
+            double_beta = cupy.asarray(GeneralPlan.double_beta(self.model, beta, self.replicas))
+            single_beta = double_beta.astype(cupy.float32)
         couplings, fields = self._strides()
         expression = instance("sweep_general", self._integer, self._calls_a_thread, self.dynamics.rng_rounds)
         self._launch = Launch(self.device, "metropolis_general.cu", expression, {
             "spins": self._spins, "batch": np.uint64(0), "size": np.uint32(0), "start": self._start,
             "near": self._near, "couplings": self._couplings, "coupling_stride": couplings, "fields": self._fields,
-            "field_stride": fields, "double_beta": self._double_beta,
+            "field_stride": fields, "double_beta": double_beta,
             "single_beta": single_beta,
             "zero_acceptance": np.float64(self.dynamics.zero_acceptance), "sites": np.uint32(self.model.sites),
             "calls": np.uint32(self._calls), "sample": np.uint32(0), "call": np.uint32(0),

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.batches import Batches
 from spinsim.engine.cuda.base import CudaEngine, check_grid
@@ -17,7 +16,7 @@ from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_m
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import site_records, struct, tail_bytes
-from spinsim.engine.plans import PackedPlan
+from spinsim.engine.plans import PackedPlan, is_plain
 from spinsim.engine.tables import PLANES
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -107,8 +106,7 @@ class CudaPackedEngine(CudaEngine):
         tables = self._plan.tables(beta)
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
-        default = self.dynamics.zero_acceptance == ZERO_ACCEPTANCE and not self._plan.has_field
-        self._plain = bool(self._fixed and default and not tables.always.any())
+        self._plain = self._fixed and is_plain(self._plan, tables)
         self._launches.clear()
 
     def sweep(self, count: int) -> None:

@@ -15,9 +15,14 @@ TAIL_ROOM: Final = 64  # as in tail.cuh
 SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
 
 
+def address(argument: Any) -> Any:
+    """An array on the device as its address; anything else as it is."""
+    return argument.data.ptr if hasattr(argument, "data") and hasattr(argument.data, "ptr") else argument
+
+
 def struct(*members: Any) -> npt.NDArray[np.void]:
     """Device pointers and 64-bit integers as a C struct, passed to a kernel by value."""
-    values = tuple(m.data.ptr if hasattr(m, "data") and hasattr(m.data, "ptr") else m for m in members)
+    values = tuple(address(m) for m in members)
     return np.array(values, [(f"m{i}", np.uint64) for i in range(len(values))])
 
 

@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.device import multiprocessors, require_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import struct
-from spinsim.engine.plans import SitePlan
+from spinsim.engine.plans import SitePlan, is_plain
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -130,9 +129,7 @@ class CudaSiteEngine(CudaEngine):
 
         plan, d = self._plan, self.dynamics
         tables = plan.tables(beta)
-        default = d.zero_acceptance == ZERO_ACCEPTANCE and not self._plan.has_field
-        plain = bool(default and not tables.always.any())
-        signed = self._plan.signs is not None
+        plain, signed = is_plain(plan, tables), plan.signs is not None
         share = self._share()
         self._grid = share.blocks, self.replicas, self.model.samples
         slots = 2 * self._dimension
