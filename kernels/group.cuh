@@ -81,7 +81,7 @@ __device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4
                                                 u32 counter_group, u32 group, const Rows& planes, u32 block, HalfSweep time,
                                                 const Key& key, Tail<R::BITS>& tail, Meanwhile meanwhile) {
     u32 undecided[4], accepted[4], deep[4];
-    decide_lanes<R::PLAIN && R::SLOTS != 7, R::ROUNDS>(c.classes, c.open, undecided, accepted, deep, planes, counter_group,
+    decide_lanes<R::PLAIN && R::SLOTS != 7 && !Rows::UNIFORM, R::ROUNDS>(c.classes, c.open, undecided, accepted, deep, planes, counter_group,
                                                        block, time, key, meanwhile);
     if (there) {
         const uint4 spin = *kept;
@@ -90,5 +90,5 @@ __device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4
         for (int w = 0; w < 4; ++w) after[w] = lop3<A ^ (B & C)>(word_of(spin, w), accepted[w], c.open[w]);
         *place = make_uint4(after[0], after[1], after[2], after[3]);
     }
-    tail.add(group, undecided, deep, c.classes.bit);
+    tail.add(counter_group, group, undecided, deep, c.classes.bit);
 }

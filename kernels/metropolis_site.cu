@@ -11,6 +11,11 @@ constexpr u32 THREADS = 128;
 template <bool VALUE>
 struct Constant { static constexpr bool value = VALUE; };
 
+template <bool FIRST, typename A, typename B>
+struct Either { using type = A; };
+template <typename A, typename B>
+struct Either<false, A, B> { using type = B; };
+
 // Tables of every replica: planes[replica][plane][class] and always[replica][class] are 0 or all ones.
 struct UniformTables {
     const u32 *always, *planes;
@@ -128,17 +133,24 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
     extern __shared__ uint4 staged[];  // S::WORDS * THREADS
     __shared__ TailEntries<R::BITS> entries[THREADS / 32];
     __shared__ uint4 kept[THREADS];
-    __shared__ u32 rows[(1 + PLANES) << R::BITS];  // of `always`, then of `planes`
+    __shared__ uint4 plane_rows[R::BITS == 2 ? PLANES : PLANES << R::BITS >> 2];
+    __shared__ u32 always_rows[1 << R::BITS];
     const u32 replica = blockIdx.y, sample = blockIdx.z;
     const size_t part = (size_t)sample * gridDim.y + replica, groups = (size_t)slab.width * slab.height * slab.depth;
     const u32 block = counter_block(first_sample + sample, first_replica + replica), first_group = slab.first_row * slab.width;
     const u64* const thresholds = tables.thresholds + (replica << R::BITS);
-    for (u32 i = threadIdx.x; i < PLANES << R::BITS; i += THREADS)
-        rows[(1 << R::BITS) + i] = tables.planes[(replica * PLANES << R::BITS) + i];
-    for (u32 i = threadIdx.x; i < 1 << R::BITS; i += THREADS) rows[i] = tables.always[(replica << R::BITS) + i];
+    const u32* const plane_table = tables.planes + (replica * PLANES << R::BITS);
+    if constexpr (R::BITS == 2) {
+        if (threadIdx.x < PLANES) plane_rows[threadIdx.x] = UniformSums::factors(plane_table + 4 * threadIdx.x, !(R::PLAIN && R::SLOTS == 4));
+    } else {
+        for (u32 i = threadIdx.x; i < PLANES << R::BITS; i += THREADS) ((u32*)plane_rows)[i] = plane_table[i];
+    }
+    for (u32 i = threadIdx.x; i < 1 << R::BITS; i += THREADS) always_rows[i] = tables.always[(replica << R::BITS) + i];
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     __syncthreads();
-    const UniformRows always = {(u32)__cvta_generic_to_shared(rows)}, planes = always.from(1 << R::BITS);
+    using Planes = typename Either<R::BITS == 2, UniformSums, UniformRows>::type;
+    const UniformRows always = {(u32)__cvta_generic_to_shared(always_rows)};
+    const Planes planes = {(u32)__cvta_generic_to_shared(plane_rows)};
     const typename S::Words words(staged);
     const u32 blocks = gridDim.x * gridDim.y * gridDim.z, end = RESIDENT ? half_sweeps : 1;
     const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
