@@ -1,85 +1,47 @@
 // Exact counts of every lane: spins +1 and unsatisfied bonds; and energies of unpacked spins.
-#include "logic.cuh"
-#include "philox.cuh"
+#include "counters.cuh"
+#include "unpacked.cuh"
 
-// Vertical counters of 128 lanes: plane p of word w holds bit p of 32 lanes' counts.
-template <int PLANES>
-struct Counters {
-    u32 plane[PLANES][4];
+constexpr int AT_ONCE = 4;  // items that a thread loads before it adds them
+constexpr int PLANES = 5;   // the grid is so large that no thread takes more than 31 items
 
-    __device__ __forceinline__ void clear() {
+template <int ITEMS, typename Item>
+__device__ __forceinline__ void count_batch(Item item, u32 first, Counters<PLANES, 4>& counters) {
+    u32 word[4][ITEMS];
 #pragma unroll
-        for (int p = 0; p < PLANES; ++p)
-#pragma unroll
-            for (int w = 0; w < 4; ++w) plane[p][w] = 0;
+    for (int k = 0; k < ITEMS; ++k) {
+        const uint4 lanes = item(first + k * blockDim.x);
+        word[0][k] = lanes.x, word[1][k] = lanes.y, word[2][k] = lanes.z, word[3][k] = lanes.w;
     }
-    __device__ __forceinline__ void add(const uint4& item) {
-        u32 carry[4] = {item.x, item.y, item.z, item.w};
-#pragma unroll
-        for (int p = 0; p < PLANES; ++p)
-#pragma unroll
-            for (int w = 0; w < 4; ++w) {
-                const u32 low = plane[p][w];
-                plane[p][w] = low ^ carry[w];
-                carry[w] &= low;
-            }
-    }
-    // The sum over pairs of threads DISTANCE apart, and so on down to neighbours: every thread gets the warp's.
-    template <int DISTANCE>
-    __device__ __forceinline__ auto sum() const {
-        if constexpr (DISTANCE == 0) {
-            return *this;
-        } else {
-            Counters<PLANES + 1> both;
-            u32 carry[4] = {0, 0, 0, 0};
-#pragma unroll
-            for (int p = 0; p < PLANES; ++p)
-#pragma unroll
-                for (int w = 0; w < 4; ++w) {
-                    const u32 other = __shfl_xor_sync(~0u, plane[p][w], DISTANCE);
-                    both.plane[p][w] = parity(plane[p][w], other, carry[w]);
-                    carry[w] = majority(plane[p][w], other, carry[w]);
-                }
-#pragma unroll
-            for (int w = 0; w < 4; ++w) both.plane[PLANES][w] = carry[w];
-            return both.template sum<DISTANCE / 2>();
-        }
-    }
-    // The warp's counts into totals[128] in shared memory; every thread of the warp must call it.
-    __device__ __forceinline__ void empty_into(u32* totals) {
-        const auto warp = sum<16>();
-        const u32 bit = threadIdx.x & 31;
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-            u32 count = 0;
-#pragma unroll
-            for (int p = 0; p < PLANES + 5; ++p) count |= (warp.plane[p][w] >> bit & 1) << p;
-            atomicAdd(totals + 32 * w + bit, count);
-        }
-        clear();
-    }
-};
+    counters.add(word);
+}
 
-constexpr int BITS = 6, ROOM = (1 << BITS) - 1;  // items that a thread may add before its counters are emptied
+// The warp's counts into totals[128] in shared memory; every thread of the warp must call it.
+__device__ __forceinline__ void add_warp(const Counters<PLANES, 4>& counters, u32* totals) {
+    const auto sum = pair_sum<1>(pair_sum<2>(pair_sum<4>(pair_sum<8>(pair_sum<16>(counters)))));
+    const u32 word = threadIdx.x % 32 / 8;  // which the thread was left with, as were all eight of its octet
+#pragma unroll
+    for (u32 bit = threadIdx.x % 8, k = 0; k < 4; ++k, bit += 8) {
+        u32 count = 0;
+#pragma unroll
+        for (int p = 0; p < PLANES + 5; ++p) count |= (sum.plane[p][0] >> bit & 1) << p;
+        atomicAdd(totals + 32 * word + bit, count);
+    }
+}
 
-// totals[lane] += items of 128 lanes, taken with a stride of the whole grid's x extent; `block_totals` is shared memory.
+// totals[lane] += items of 128 lanes; every block takes consecutive ones. `block_totals` is shared memory.
 template <typename Item>
-__device__ __forceinline__ void count_items(Item item, size_t items, u32* block_totals, u64* totals) {
+__device__ __forceinline__ void count_items(Item item, u32 items, u32* block_totals, u64* totals) {
     for (u32 lane = threadIdx.x; lane < 128; lane += blockDim.x) block_totals[lane] = 0;
     __syncthreads();
-    Counters<BITS> counters;
+    Counters<PLANES, 4> counters;
     counters.clear();
-    const size_t stride = (size_t)gridDim.x * blockDim.x;
-    int done = 0;
-    for (size_t base = (size_t)blockIdx.x * blockDim.x; base < items; base += stride) {  // uniform in the block
-        const size_t i = base + threadIdx.x;
-        if (i < items) counters.add(item(i));
-        if (++done == ROOM) {
-            counters.empty_into(block_totals);
-            done = 0;
-        }
-    }
-    if (done) counters.empty_into(block_totals);
+    const u32 share = (items + gridDim.x - 1) / gridDim.x, stop = min(items, (blockIdx.x + 1) * share);
+    u32 base = blockIdx.x * share;
+    for (; base + AT_ONCE * blockDim.x <= stop; base += AT_ONCE * blockDim.x)
+        count_batch<AT_ONCE>(item, base + threadIdx.x, counters);
+    for (u32 i = base + threadIdx.x; i < stop; i += blockDim.x) count_batch<1>(item, i, counters);
+    add_warp(counters, block_totals);
     __syncthreads();
     for (u32 lane = threadIdx.x; lane < 128; lane += blockDim.x)
         if (block_totals[lane]) atomicAdd(totals + lane, (u64)block_totals[lane]);
@@ -87,15 +49,17 @@ __device__ __forceinline__ void count_items(Item item, size_t items, u32* block_
 }
 
 // Replica-packed lattices: totals[(sample * blocks + block) * 128 + lane], of spins +1 and of unsatisfied bonds.
-__global__ __launch_bounds__(256) void count_replica(const uint4* state, u32 sites, const int2* edges, const u8* negative,
-                                                     size_t sign_stride, size_t bonds, u64* up, u64* unsatisfied) {
+// `edges` are pairs of places in a lattice.
+__global__ __launch_bounds__(256, 4) void count_replica(const uint4* state, u32 sites, const int2* edges,
+                                                        const u8* negative, size_t sign_stride, u32 bonds, u64* up,
+                                                        u64* unsatisfied) {
     __shared__ u32 block_totals[128];
     const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y;
     const uint4* const lattice = state + part * sites;
     const u8* const signs = negative + blockIdx.z * sign_stride;
-    count_items([=](size_t i) { return lattice[i]; }, sites, block_totals, up + part * 128);
+    count_items([=](u32 i) { return lattice[i]; }, sites, block_totals, up + part * 128);
     count_items(
-        [=](size_t b) {
+        [=](u32 b) {
             const int2 ends = edges[b];
             const uint4 one = lattice[ends.x], other = lattice[ends.y];
             const u32 sign = 0u - signs[b];
@@ -105,35 +69,72 @@ __global__ __launch_bounds__(256) void count_replica(const uint4* state, u32 sit
         bonds, block_totals, unsatisfied + part * 128);
 }
 
-// Energy in quanta and magnetisation of unpacked spins: a thread for four replicas (x), sites in strides (y), samples (z).
-template <typename Integer>
-__global__ __launch_bounds__(256) void total_energy(const char4* spins, u32 sites, u32 width, const long long* start,
-                                                    const u32* near, const Integer* couplings, size_t coupling_stride,
-                                                    const Integer* fields, size_t field_stride, u64* twice_bond_energy,
-                                                    u64* field_energy, u64* magnetization) {
-    const u32 four = blockIdx.x * blockDim.x + threadIdx.x, fours = width / 4, sample = blockIdx.z;
-    if (four >= fours) return;
-    const char4* const lattice = spins + (size_t)sample * sites * fours + four;
+// What the threads of a block work on in total_energy: `columns` of replicas in each of its rows.
+struct Place { u32 columns, column, row, rows; };
+
+// totals[column * REPLICAS + r] += sums of value[r] over a block's rows, for the columns in use; `sums` is shared memory.
+template <int REPLICAS>
+__device__ __forceinline__ void add_rows(const long long (&value)[REPLICAS], Place place, u32 in_use, long long* sums,
+                                         u64* totals) {
+#pragma unroll
+    for (int r = 0; r < REPLICAS; ++r) sums[(place.row * REPLICAS + r) * place.columns + place.column] = value[r];
+    __syncthreads();
+    for (u32 r = place.row; r < REPLICAS; r += place.rows) {
+        long long sum = 0;
+        for (u32 row = 0; row < place.rows; ++row) sum += sums[(row * REPLICAS + r) * place.columns + place.column];
+        if (place.column < in_use) atomicAdd(totals + place.column * REPLICAS + r, (u64)sum);
+    }
+    __syncthreads();
+}
+
+// Energy in quanta and number of spins -1 of unpacked spins, (sample, replica). A thread has 4 * CALLS replicas of at most
+// 255 sites: sites in x, in strides; blocks of columns in y; samples in z. A bond is counted from its lower site.
+template <typename Integer, int CALLS>
+__global__ __launch_bounds__(256, 2) void total_energy(const Spins<CALLS>* spins, u32 sites, u32 parts, u32 columns,
+                                                       const long long* start, const u32* near, const Integer* couplings,
+                                                       size_t coupling_stride, const Integer* fields, size_t field_stride,
+                                                       u64* energies, u64* down) {
+    constexpr int REPLICAS = 4 * CALLS;
+    constexpr int AHEAD = sizeof(Integer) == 4 ? 3 : 1;  // neighbours asked for at once, as registers allow
+    __shared__ long long sums[256 * REPLICAS];
+    const Place place = {columns, threadIdx.x % columns, threadIdx.x / columns, blockDim.x / columns};
+    const u32 first = blockIdx.y * columns, in_use = min(columns, parts - first), sample = blockIdx.z;
+    const Spins<CALLS>* const lattice = spins + (size_t)sample * sites * parts + first + place.column;
     const Integer* const row = couplings + sample * coupling_stride;
-    long long bond[4] = {}, single[4] = {}, total[4] = {};
-    for (u32 site = blockIdx.y; site < sites; site += gridDim.y) {
-        Integer local[4] = {};
-        for (long long e = start[site], last = start[site + 1]; e < last; ++e) {
-            const char4 s = lattice[(size_t)near[e] * fours];
-            const Integer j = row[e];
-            local[0] += s.x * j, local[1] += s.y * j, local[2] += s.z * j, local[3] += s.w * j;
+    long long energy[REPLICAS] = {};
+    u32 minus[CALLS] = {};  // counts of four replicas, a byte each
+    u32 site = place.column < in_use ? blockIdx.x * place.rows + place.row : sites;
+    for (; site < sites; site += gridDim.x * place.rows) {
+        const Spins<CALLS> own = lattice[(size_t)site * parts];
+        Integer energy_if_up[REPLICAS];
+        const Integer field = fields[sample * field_stride + site];
+#pragma unroll
+        for (int r = 0; r < REPLICAS; ++r) energy_if_up[r] = -field;
+        for (long long e = start[site], last = start[site + 1]; e < last; e += AHEAD) {
+            Spins<CALLS> other[AHEAD];
+            Integer coupling[AHEAD];
+            bool higher[AHEAD];
+#pragma unroll
+            for (int k = 0; k < AHEAD; ++k) {
+                const u32 neighbour = e + k < last ? near[e + k] : 0;
+                higher[k] = neighbour > site;
+                if (higher[k]) other[k] = lattice[(size_t)neighbour * parts], coupling[k] = row[e + k];
+            }
+#pragma unroll
+            for (int k = 0; k < AHEAD; ++k)
+                if (higher[k])
+#pragma unroll
+                    for (int r = 0; r < REPLICAS; ++r)
+                        energy_if_up[r] -= signed_byte(other[k].word[r / 4], r % 4) * coupling[k];
         }
-        const char4 own = lattice[(size_t)site * fours];
-        const signed char spin[4] = {own.x, own.y, own.z, own.w};
-        const Integer h = fields[sample * field_stride + site];
 #pragma unroll
-        for (int r = 0; r < 4; ++r) bond[r] -= spin[r] * local[r], single[r] -= spin[r] * h, total[r] += spin[r];
-    }
-    const size_t out = (size_t)sample * width + 4 * four;
+        for (int c = 0; c < CALLS; ++c) minus[c] += own.word[c] >> 7 & 0x01010101;
 #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-        atomicAdd(twice_bond_energy + out + r, (u64)bond[r]);
-        atomicAdd(field_energy + out + r, (u64)single[r]);
-        atomicAdd(magnetization + out + r, (u64)total[r]);
+        for (int r = 0; r < REPLICAS; ++r) energy[r] += (long long)signed_byte(own.word[r / 4], r % 4) * energy_if_up[r];
     }
+    const size_t out = ((size_t)sample * parts + first) * REPLICAS;
+    add_rows(energy, place, in_use, sums, energies + out);
+#pragma unroll
+    for (int r = 0; r < REPLICAS; ++r) energy[r] = minus[r / 4] >> 8 * (r % 4) & 0xff;
+    add_rows(energy, place, in_use, sums, down + out);
 }

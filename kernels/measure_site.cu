@@ -1,29 +1,58 @@
 // Spins up and unsatisfied bonds of site-packed lattices; each bond is counted from its site of colour 0.
+#include "counters.cuh"
 #include "slab.cuh"
 
-__device__ __forceinline__ u32 ones(const uint4& v) { return __popc(v.x) + __popc(v.y) + __popc(v.z) + __popc(v.w); }
+constexpr int WARPS = 8;  // of a block
 
-// Adds a thread's counts to totals[part]; every thread of the block must call it.
-__device__ __forceinline__ void add_to(u64* total, u64 count) {
-    for (int d = 16; d; d >>= 1) count += __shfl_down_sync(~0u, count, d);
-    if ((threadIdx.x & 31) == 0) atomicAdd(total, count);
+// Set bits of all words: carry-save adders leave few words to count.
+template <int ITEMS>
+__device__ __forceinline__ u32 ones(const u32 (&item)[ITEMS]) {
+    constexpr int PLANES = ITEMS < 16 ? 4 : 5;
+    static_assert(ITEMS < 32, "the planes hold counts up to 31");
+    Counters<PLANES, 1> counters;
+    counters.clear();
+    counters.add(item, 0);
+    u32 count = 0;
+#pragma unroll
+    for (int p = 0; p < PLANES; ++p) count += __popc(counters.plane[p][0]) << p;
+    return count;
+}
+
+// Adds the block's counts to totals; every thread of the block must call it.
+__device__ __forceinline__ void add_block(u64 spins, u64 bonds, u64* up, u64* unsatisfied) {
+    __shared__ u64 warp_spins[WARPS], warp_bonds[WARPS];
+#pragma unroll
+    for (int d = 16; d; d >>= 1) {
+        spins += __shfl_down_sync(~0u, spins, d);
+        bonds += __shfl_down_sync(~0u, bonds, d);
+    }
+    if (threadIdx.x % 32 == 0) warp_spins[threadIdx.x / 32] = spins, warp_bonds[threadIdx.x / 32] = bonds;
+    __syncthreads();
+    if (threadIdx.x > 1) return;
+    const u64* const sums = threadIdx.x ? warp_bonds : warp_spins;
+    u64 sum = 0;
+#pragma unroll
+    for (int w = 0; w < WARPS; ++w) sum += sums[w];
+    atomicAdd(threadIdx.x ? unsatisfied : up, sum);
 }
 
 // Replicas and samples in y and z, as in metropolis_site.cu.
 template <int DIMENSION, bool SIGNED>
-__global__ __launch_bounds__(256) void count_site(const uint4* state, Slab slab, Halo halo, Signs signs, u64* up,
-                                                  u64* unsatisfied) {
-    const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y, plane = (size_t)slab.width * slab.height;
-    const size_t groups = plane * slab.depth;
+__global__ __launch_bounds__(32 * WARPS) void count_site(const uint4* state, Slab slab, Halo halo, Signs signs, u64* up,
+                                                         u64* unsatisfied) {
+    constexpr int SLOTS = 2 * DIMENSION;
+    const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y;
+    const u32 plane = slab.width * slab.height, groups = plane * slab.depth;
     const uint4 *const mine = state + 2 * part * groups, *const other = mine + groups;
     const uint4 *const before = halo.before[1] + part * halo.stride, *const after = halo.after[1] + part * halo.stride;
     const uint4* const negative = signs.negative + blockIdx.z * signs.stride;
     u64 spins = 0, bonds = 0;
-    for (size_t g = (size_t)blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += (size_t)gridDim.x * blockDim.x) {
-        const u32 q = g % slab.width, row = g / slab.width, y = row % slab.height, z = row / slab.height;
+    for (u32 g = blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += gridDim.x * blockDim.x) {
+        const u32 row = g / slab.width, q = g - row * slab.width;
+        const u32 z = DIMENSION == 3 ? row / slab.height : 0, y = row - z * slab.height;
         const bool bottom = y == 0, top = y + 1 == slab.height, odd = (y + z + slab.parity) & 1;
         const uint4 spin = mine[g], centre = other[g];
-        uint4 near[2 * DIMENSION];
+        uint4 near[SLOTS];
         if constexpr (DIMENSION == 2) {
             near[0] = bottom ? before[q] : other[g - slab.width];
             near[1] = top ? after[q] : other[g + slab.width];
@@ -34,18 +63,19 @@ __global__ __launch_bounds__(256) void count_site(const uint4* state, Slab slab,
             near[5] = z + 1 == slab.depth ? after[g - z * plane] : other[g + plane];
         }
         near[2] = centre;
-        near[3] = odd ? shifted<true>(centre, other[q + 1 < slab.width ? g + 1 : g + 1 - slab.width].x)
-                      : shifted<false>(centre, other[q > 0 ? g - 1 : g + slab.width - 1].w);
-        spins += ones(spin) + ones(centre);
+        const u32 up = q + 1 < slab.width ? g + 1 : g + 1 - slab.width, down = q > 0 ? g - 1 : g - 1 + slab.width;
+        near[3] = beside(centre, other[odd ? up : down], odd);
+        const u32 own[8] = {spin.x, spin.y, spin.z, spin.w, centre.x, centre.y, centre.z, centre.w};
+        spins += ones(own);
+        u32 differ[4 * SLOTS];
 #pragma unroll
-        for (int k = 0; k < 2 * DIMENSION; ++k) {
+        for (int k = 0; k < SLOTS; ++k) {
             uint4 wanted = near[k];
-            if constexpr (SIGNED) {
-                wanted = differing(wanted, negative[k * groups + g]);
-            }
-            bonds += ones(differing(spin, wanted));
+            if constexpr (SIGNED) wanted = differing(wanted, negative[(size_t)k * groups + g]);
+            const uint4 d = differing(spin, wanted);
+            differ[4 * k] = d.x, differ[4 * k + 1] = d.y, differ[4 * k + 2] = d.z, differ[4 * k + 3] = d.w;
         }
+        bonds += ones(differ);
     }
-    add_to(up + part, spins);
-    add_to(unsatisfied + part, bonds);
+    add_block(spins, bonds, up + part, unsatisfied + part);
 }

@@ -1,16 +1,9 @@
 // The general Metropolis update: spinsim/engine/cpu/general.py on the GPU.
-// spins[(sample * sites + site) * width + replica] is a signed byte, +1 or -1; width is a multiple of 4.
 #include "acceptance.cuh"
 #include "bitplane.cuh"
+#include "unpacked.cuh"
 
 constexpr u32 REFINE = 32;  // plane offset of the lower halves of the uniforms
-
-// Signed byte k of a word: one instruction, which picks a byte and its sign three times.
-__device__ __forceinline__ int signed_byte(u32 word, int k) {
-    int out;
-    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(out) : "r"(word), "r"(0x8880 + 0x1111 * k));
-    return out;
-}
 
 // Whether a 64-bit uniform is below a threshold; its lower half, word k of another call, is rarely needed.
 template <int ROUNDS>
@@ -31,26 +24,26 @@ __global__ __launch_bounds__(256) void sweep_general(signed char* spins, const u
                                                      u32 first_call, u64 half_sweep,
                                                      const __grid_constant__ Key key) {
     static_assert(CALLS == 1 || CALLS == 4, "a thread loads 4 or 16 spins at once");
-    struct alignas(4 * CALLS) Spins { u32 word[CALLS]; };
+    using Words = Spins<CALLS>;
     const size_t item = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     const u32 threads = calls / CALLS;  // of one site
     if (item >= (size_t)batch_size * threads) return;
     const u32 part = item % threads, site = batch[item / threads], sample = blockIdx.y;
-    Spins* const lattice = (Spins*)spins + (size_t)sample * sites * threads + part;
+    Words* const lattice = (Words*)spins + (size_t)sample * sites * threads + part;
     const Integer field = fields[sample * field_stride + site];
     Integer local[4 * CALLS];
 #pragma unroll
     for (int r = 0; r < 4 * CALLS; ++r) local[r] = field;
     const Integer* const row = couplings + sample * coupling_stride;
     for (long long e = start[site], last = start[site + 1]; e < last; ++e) {
-        const Spins s = lattice[(size_t)near[e] * threads];
+        const Words s = lattice[(size_t)near[e] * threads];
         const Integer j = row[e];
 #pragma unroll
         for (int r = 0; r < 4 * CALLS; ++r) local[r] += signed_byte(s.word[r / 4], r % 4) * j;
     }
     const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
-    Spins* const place = lattice + (size_t)site * threads;
-    Spins spin = *place;
+    Words* const place = lattice + (size_t)site * threads;
+    Words spin = *place;
     const u32 first = first_call + part * CALLS;  // all calls of a thread are in one block of 128 replicas
     const u32 block = counter_block(first_sample + sample, first / REFINE);
     const Prefix prefix = philox_prefix(site, block, time.word2, key);

@@ -1,5 +1,5 @@
 // Replica-packed Metropolis from global memory: one launch a batch, blocks of replicas and samples in y and z.
-// state[(sample * blocks + block) * sites + site] is a uint4 of 128 lanes.
+// state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; places are in batch order (replica_site.cuh).
 #include "replica_site.cuh"
 
 constexpr u32 THREADS = 128;

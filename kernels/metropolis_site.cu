@@ -1,25 +1,50 @@
-// Site-packed Metropolis: 128 sites of one colour along x a group; replicas and samples in y and z. One launch a colour, or
-// where all blocks are resident many half-sweeps a launch.
+// Site-packed Metropolis: 128 sites of one colour along x a group; replicas and samples in y and z. Many half-sweeps a
+// launch: blocks that share a lattice are resident and wait for each other after each.
 // state[((sample * replicas + replica) * 2 + colour) * rows * width + row * width + q] is a uint4 of 128 lanes.
-#include "grid_barrier.cuh"
 #include "group.cuh"
+#include "lattice_barrier.cuh"
 #include "slab.cuh"
 #include "staged.cuh"
 
 constexpr u32 THREADS = 128;
 
-template <bool VALUE>
-struct Constant { static constexpr bool value = VALUE; };
-
-template <bool FIRST, typename A, typename B>
-struct Either { using type = A; };
-template <typename A, typename B>
-struct Either<false, A, B> { using type = B; };
+template <int NUMBER>
+struct Layer { static constexpr int value = NUMBER; };
 
 // Tables of every replica: planes[replica][plane][class] and always[replica][class] are 0 or all ones.
 struct UniformTables {
     const u32 *always, *planes;
     const u64* thresholds;  // [replica][class]
+};
+
+// The rows of one replica in shared memory; those of planes as sums where classes have two bits.
+template <typename R, bool SUMS = R::BITS == 2>
+struct UniformRules {
+    uint4 sums[PLANES];
+    u32 always_rows[4];
+
+    __device__ __forceinline__ void load(const UniformTables& tables, u32 replica) {
+        constexpr bool CLASS_0 = !R::PLAIN || R::SLOTS != 4;
+        const u32 i = threadIdx.x;
+        if (i < PLANES) sums[i] = UniformSums::factors(tables.planes + 4 * (replica * PLANES + i), CLASS_0);
+        if (i < 4) always_rows[i] = tables.always[4 * replica + i];
+    }
+    __device__ __forceinline__ UniformRows always() const { return {(u32)__cvta_generic_to_shared(always_rows)}; }
+    __device__ __forceinline__ UniformSums planes() const { return {(u32)__cvta_generic_to_shared(sums)}; }
+};
+
+template <typename R>
+struct UniformRules<R, false> {
+    static constexpr u32 CLASSES = 1 << R::BITS;
+    u32 rows[(1 + PLANES) * CLASSES];
+
+    __device__ __forceinline__ void load(const UniformTables& tables, u32 replica) {
+        for (u32 i = threadIdx.x; i < CLASSES; i += THREADS) rows[i] = tables.always[replica * CLASSES + i];
+        for (u32 i = threadIdx.x; i < PLANES * CLASSES; i += THREADS)
+            rows[CLASSES + i] = tables.planes[replica * PLANES * CLASSES + i];
+    }
+    __device__ __forceinline__ UniformRows always() const { return {(u32)__cvta_generic_to_shared(rows)}; }
+    __device__ __forceinline__ UniformRows planes() const { return always().from(CLASSES); }
 };
 
 // Division by a number known to the host: `inverse` is floor(2^32 / number) + 1, which may give one too many.
@@ -32,176 +57,179 @@ struct Divisor {
     }
 };
 
-// How warps share a lattice: a tile has `columns` neighbouring groups (a power of two that divides a row, at most 32) in
-// 32 / columns pairs of rows. Warps take tiles in turn, so that what is read at one time lies together and all end at one
-// time, though some multiprocessors are slower. Where all warps are resident and `split` is 1, tiles of even and odd number
-// take one row of each pair.
+// How warps share a lattice, cut into layers: rows, or planes in three dimensions. A tile has `columns` neighbouring groups
+// (a power of two that divides a layer, at most 32) of 32 / columns pairs of layers, or of as many single layers where that
+// gives each warp one tile. Else warps take tiles in turn, so that what is read at one time lies together and all end at one
+// time, though some multiprocessors are slower.
 struct Share {
-    u32 columns, tiles, split;
-    Divisor across, half;  // tiles side by side in a row, pairs of rows in a plane
+    u32 columns, tiles;
+    Divisor across, width;  // tiles side by side in a layer, groups in a row
 };
 
-// A thread's pair of rows, 2 p and 2 p + 1 of a plane, in one column of groups.
-struct Pair {
-    u32 q, z, even, odd;  // rows whose sites have even x and odd x
+// One thread's place in a tile: a group of the layer `first`, and the same one of the next layer where layers come in pairs.
+template <int DIMENSION, int LAYERS>
+struct Place {
+    u32 first, in_layer, q, y;
     bool there;
 
-    __device__ __forceinline__ Pair(const Slab& slab, const Share& share, u32 tile, u32 first_parity) {
-        const u32 lane = threadIdx.x & 31, chunk = share.across.quotient(tile), pairs = share.half.number * slab.depth;
-        const u32 pair = chunk * (32 / share.columns) + lane / share.columns;
-        q = (tile - chunk * share.across.number) * share.columns + lane % share.columns;
-        there = pair < pairs;
-        const u32 here = there ? pair : 0;
-        z = share.half.quotient(here);
-        const u32 first = 2 * (here - z * share.half.number), swapped = (z + first_parity) & 1;
-        even = first + swapped, odd = first + 1 - swapped;
+    __device__ __forceinline__ Place(const Slab& slab, const Share& share, u32 tile) {
+        const u32 lane = threadIdx.x & 31, chunk = share.across.quotient(tile);
+        const u32 layer = (chunk * (32 / share.columns) + lane / share.columns) * LAYERS;
+        there = layer < slab.layers(DIMENSION);
+        first = there ? layer : 0;
+        in_layer = (tile - chunk * share.across.number) * share.columns + lane % share.columns;
+        y = DIMENSION == 3 ? share.width.quotient(in_layer) : 0;
+        q = in_layer - y * slab.width;
     }
-    template <bool ODD>
-    __device__ __forceinline__ u32 row() const { return ODD ? odd : even; }
 };
 
-template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, bool RESIDENT, int ROUNDS>
+template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, int LAYERS, int ROUNDS>
 struct Site {
     using R = Rule<2 * DIMENSION, 3, FIELD, PLAIN, ROUNDS>;
-    static constexpr int SPIN = R::SLOTS, SIGN = SPIN + 1, WORDS = SIGN + (SIGNED ? R::SLOTS : 0);
-    using Words = Staged<WORDS, THREADS, RESIDENT>;  // slot 3 gets the group whose edge is shifted in
+    using At = Place<DIMENSION, LAYERS>;
+    // Staged words: three layers in turn, the group whose edge is shifted in, two rows of the same plane, spins, signs.
+    static constexpr int BESIDE = 3, ROWS = 4, SPIN = R::SLOTS, SIGN = SPIN + 1, WORDS = SIGN + (SIGNED ? R::SLOTS : 0);
+    using Words = Staged<THREADS>;
     uint4* mine;
     const uint4* other;
     const uint4 *before, *after;
     const uint4* negative;
     Slab slab;
+    u32 first_parity;
 
-    template <bool ODD>
-    __device__ __forceinline__ u32 group(const Pair& at) const {
-        return (at.z * slab.height + at.row<ODD>()) * slab.width + at.q;
+    template <int K>
+    __device__ __forceinline__ u32 group(const At& at) const {
+        return (at.first + K) * slab.layer(DIMENSION) + at.in_layer;
     }
+    // Whether the sites of a group have odd x.
+    template <int K>
+    __device__ __forceinline__ bool odd(const At& at) const { return (at.first + K + at.y + first_parity) & 1; }
 
-    // Starts copying what a group needs.
-    template <bool ODD>
-    __device__ __forceinline__ void stage(const Words& words, const Pair& at) const {
-        const u32 y = at.row<ODD>(), z = at.z, q = at.q, width = slab.width, plane = slab.height * width;
-        const u32 in_plane = y * width + q, g = group<ODD>(at);
-        const bool bottom = y == 0, top = y + 1 == slab.height;
-        const u32 beside = ODD ? (q + 1 < width ? 1 : 1 - width) : (q > 0 ? 0 : width) - 1;
-        if constexpr (DIMENSION == 2) {
-            words.copy(0, bottom ? before + q : other + (g - width));
-            words.copy(1, top ? after + q : other + (g + width));
-        } else {
-            words.copy(0, other + (bottom ? g + plane - width : g - width));
-            words.copy(1, other + (top ? g + width - plane : g + width));
-            words.copy(4, z == 0 ? before + in_plane : other + (g - plane));
-            words.copy(5, z + 1 == slab.depth ? after + in_plane : other + (g + plane));
-        }
-        words.copy(2, other + g);
-        words.copy(3, other + (g + beside));
+    // Starts copying a group's spins and signs.
+    template <int K>
+    __device__ __forceinline__ void stage_own(const Words& words, const At& at) const {
+        const u32 g = group<K>(at);
         words.copy(SPIN, mine + g);
         if constexpr (SIGNED) {
-            const size_t slot = (size_t)plane * slab.depth;
+            const size_t slot = (size_t)slab.layer(DIMENSION) * slab.layers(DIMENSION);
 #pragma unroll
-            for (int k = 0; k < R::SLOTS; ++k) words.copy(SIGN + k, negative + k * slot + g);
+            for (int k = 0; k < R::SLOTS; ++k) words.copy_once(SIGN + k, negative + k * slot + g);
         }
     }
 
-    template <bool ODD>
-    __device__ __forceinline__ Chances<R> weigh(const Words& words, uint4* kept, const UniformRows& always, bool there) const {
+    // Starts copying its neighbours; for the second layer of a pair, what the first has not brought.
+    template <int K>
+    __device__ __forceinline__ void stage_near(const Words& words, const At& at) const {
+        const u32 layer = slab.layer(DIMENSION), width = slab.width, g = group<K>(at);
+        if constexpr (K == 0) {
+            words.copy(0, at.first == 0 ? before + at.in_layer : other + (g - layer));
+            words.copy(1, other + g);
+        }
+        const bool last = K + 1 == LAYERS && at.first + LAYERS == slab.layers(DIMENSION);
+        words.copy((K + 2) % 3, last ? after + at.in_layer : other + (g + layer));
+        const u32 up = at.q + 1 < width ? g + 1 : g + 1 - width, down = at.q > 0 ? g - 1 : g - 1 + width;
+        words.copy(BESIDE, other + (odd<K>(at) ? up : down));
+        if constexpr (DIMENSION == 3) {
+            words.copy(ROWS, other + (at.y == 0 ? g + layer - width : g - width));
+            words.copy(ROWS + 1, other + (at.y + 1 == slab.height ? g + width - layer : g + width));
+        }
+    }
+
+    template <int K>
+    __device__ __forceinline__ void stage(const Words& words, const At& at) const {
+        stage_near<K>(words, at);
+        stage_own<K>(words, at);
+    }
+
+    template <int K>
+    __device__ __forceinline__ Chances<R> weigh(const Words& words, uint4* kept, const UniformRows& always, const At& at) const {
         words.wait();
         uint4 near[R::SLOTS];
-#pragma unroll
-        for (int k = 0; k < R::SLOTS; ++k)
-            if (k != 3) near[k] = words.load(k);
-        near[3] = shifted<ODD>(near[2], words.load_word(3, ODD ? 0 : 3));
+        near[R::SLOTS == 4 ? 0 : 4] = words.load(K);
+        near[R::SLOTS == 4 ? 1 : 5] = words.load((K + 2) % 3);
+        near[2] = words.load(K + 1);
+        near[3] = beside(near[2], words.load(BESIDE), odd<K>(at));
+        if constexpr (DIMENSION == 3) near[0] = words.load(ROWS), near[1] = words.load(ROWS + 1);
         if constexpr (SIGNED) {
 #pragma unroll
             for (int k = 0; k < R::SLOTS; ++k) near[k] = differing(near[k], words.load(SIGN + k));
         }
-        return weigh_bonds<R>(near, words.load(SPIN), kept, always, make_uint4(~0u, ~0u, ~0u, ~0u), there);
+        return weigh_bonds<R>(near, words.load(SPIN), kept, always, make_uint4(~0u, ~0u, ~0u, ~0u), at.there);
     }
 };
 
-// The next tile of each (sample, replica); `before` is what the counters hold at the start of the launch.
+// How many tiles of each (sample, replica) were taken after the warps' first; `before`: at the start of the launch.
 struct Tickets {
     u32* next;
     u32 before;
 };
 
-template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, bool RESIDENT, int ROUNDS>
+template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, int LAYERS, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab, Halo halo, Signs signs, UniformTables tables,
                                                          Share share, u32 first_sample, u32 first_replica, u64 half_sweep,
-                                                         u32 half_sweeps, Tickets tickets, GridBarrier barrier, Key key) {
-    using S = Site<DIMENSION, SIGNED, FIELD, PLAIN, RESIDENT, ROUNDS>;
+                                                         u32 half_sweeps, Tickets tickets, LatticeBarrier barriers, Key key) {
+    using S = Site<DIMENSION, SIGNED, FIELD, PLAIN, LAYERS, ROUNDS>;
     using R = typename S::R;
     extern __shared__ uint4 staged[];  // S::WORDS * THREADS
     __shared__ TailEntries<R::BITS> entries[THREADS / 32];
     __shared__ uint4 kept[THREADS];
-    __shared__ uint4 plane_rows[R::BITS == 2 ? PLANES : PLANES << R::BITS >> 2];
-    __shared__ u32 always_rows[1 << R::BITS];
+    __shared__ UniformRules<R> rules;
     const u32 replica = blockIdx.y, sample = blockIdx.z;
     const size_t part = (size_t)sample * gridDim.y + replica, groups = (size_t)slab.width * slab.height * slab.depth;
     const u32 block = counter_block(first_sample + sample, first_replica + replica), first_group = slab.first_row * slab.width;
     const u64* const thresholds = tables.thresholds + (replica << R::BITS);
-    const u32* const plane_table = tables.planes + (replica * PLANES << R::BITS);
-    if constexpr (R::BITS == 2) {
-        if (threadIdx.x < PLANES) plane_rows[threadIdx.x] = UniformSums::factors(plane_table + 4 * threadIdx.x, !(R::PLAIN && R::SLOTS == 4));
-    } else {
-        for (u32 i = threadIdx.x; i < PLANES << R::BITS; i += THREADS) ((u32*)plane_rows)[i] = plane_table[i];
-    }
-    for (u32 i = threadIdx.x; i < 1 << R::BITS; i += THREADS) always_rows[i] = tables.always[(replica << R::BITS) + i];
+    const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, warps = gridDim.x * (THREADS / 32);
+    rules.load(tables, replica);
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     __syncthreads();
-    using Planes = typename Either<R::BITS == 2, UniformSums, UniformRows>::type;
-    const UniformRows always = {(u32)__cvta_generic_to_shared(always_rows)};
-    const Planes planes = {(u32)__cvta_generic_to_shared(plane_rows)};
     const typename S::Words words(staged);
-    const u32 blocks = gridDim.x * gridDim.y * gridDim.z, end = RESIDENT ? half_sweeps : 1;
-    const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
-    const auto ticket = [&] { return (threadIdx.x & 31) ? 0 : atomicAdd(tickets.next + part, 1u) - tickets.before; };
-
-    for (u32 done = 0; done < end; ++done, ++half_sweep) {
-        const u32 colour = half_sweep & 1;
+    const LatticeBarrier barrier = barriers.of(part);
+    const auto site_of = [&](u32 colour) {
         uint4* const lattice = state + 2 * part * groups;
-        const S site = {lattice + colour * groups, lattice + (1 - colour) * groups,
-                        (colour ? halo.before[0] : halo.before[1]) + part * halo.stride,
-                        (colour ? halo.after[0] : halo.after[1]) + part * halo.stride,
-                        signs.negative + sample * signs.stride + colour * R::SLOTS * groups, slab};
+        return S{lattice + colour * groups, lattice + (1 - colour) * groups,
+                 (colour ? halo.before[0] : halo.before[1]) + part * halo.stride,
+                 (colour ? halo.after[0] : halo.after[1]) + part * halo.stride,
+                 signs.negative + sample * signs.stride + colour * R::SLOTS * groups, slab, colour + slab.parity};
+    };
+    const auto place = [&](u32 tile) { return typename S::At(slab, share, min(tile, share.tiles - 1)); };
+    const typename S::At home = place(warp);
+    S site = site_of(half_sweep & 1);
+    site.template stage_own<0>(words, home);
+
+    for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep) {
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
-        const auto pop = [&] { tail.template pop<true, ROUNDS>((u32*)site.mine, first_group, thresholds, block, time, key); };
-        const auto update = [&](auto is_odd, const Pair& at, auto meanwhile) {
-            constexpr bool ODD = decltype(is_odd)::value;
-            const u32 g = site.template group<ODD>(at);
+        const auto pop = [&] { tail.template pop<true, ROUNDS>((u32*)site.mine, thresholds, block, time, key); };
+        const auto update = [&](auto layer, const typename S::At& at, auto stage_next) {
+            constexpr int K = decltype(layer)::value;
+            const u32 g = site.template group<K>(at);
             const bool there = at.there;
-            const Chances<R> c = site.template weigh<ODD>(words, kept + threadIdx.x, always, there);
-            leave_to_chance(c, kept + threadIdx.x, site.mine + g, there, first_group + g, g, planes, block, time, key, tail,
-                            meanwhile);
+            const Chances<R> c = site.template weigh<K>(words, kept + threadIdx.x, rules.always(), at);
+            if constexpr (SIGNED) stage_next();  // at once, as signs come from far
+            leave_to_chance(c, kept + threadIdx.x, site.mine + g, there, first_group + g, g, rules.planes(), block, time, key,
+                            tail, [&] { if constexpr (!SIGNED) stage_next(); });
             if (tail.full()) pop();
         };
-        if (RESIDENT && done > 0) barrier.wait(blocks, done);
-        const auto pair = [&](u32 tile) {
-            const u32 inside = min(tile, share.tiles - 1);
-            return Pair(slab, share, RESIDENT && share.split ? inside >> 1 : inside, colour + slab.parity);
-        };
-        u32 tile = RESIDENT ? warp : __shfl_sync(~0u, ticket(), 0);
-        Pair at = pair(tile);
-        if (RESIDENT && share.split) {
-            if (warp < share.tiles && (warp & 1)) {
-                site.template stage<true>(words, at);
-                update(Constant<true>{}, at, [] {});
-            } else if (warp < share.tiles) {
-                site.template stage<false>(words, at);
-                update(Constant<false>{}, at, [] {});
-            }
+        if (done > 0) barrier.wait(done);
+        site.template stage_near<0>(words, home);
+        if constexpr (LAYERS == 1) {
+            if (warp < share.tiles) update(Layer<0>{}, home, [] {});
         } else {
-            site.template stage<false>(words, at);
-            while (tile < share.tiles) {
-                const u32 drawn = RESIDENT ? share.tiles : ticket();
-                update(Constant<false>{}, at, [&] { site.template stage<true>(words, at); });
-                tile = __shfl_sync(~0u, drawn, 0);
-                const Pair next = pair(tile);
-                update(Constant<true>{}, at, [&] { site.template stage<false>(words, next); });
+            const u32 drawn_before = tickets.before + done * share.tiles;
+            typename S::At at = home;
+            for (u32 tile = warp; tile < share.tiles;) {
+                const u32 drawn = (threadIdx.x & 31) ? 0 : atomicAdd(tickets.next + part, 1u);
+                update(Layer<0>{}, at, [&] { site.template stage<1>(words, at); });
+                tile = warps + __shfl_sync(~0u, drawn, 0) - drawn_before;
+                const typename S::At next = place(tile);
+                update(Layer<1>{}, at, [&] { site.template stage<0>(words, next); });
                 at = next;
             }
         }
         words.wait();
         while (!tail.empty()) pop();
-        if (RESIDENT) barrier.arrive();
+        if (done + 1 == half_sweeps) break;
+        barrier.arrive();
+        site = site_of((half_sweep + 1) & 1);
+        site.template stage_own<0>(words, home);  // what the last half-sweep did not change
     }
 }

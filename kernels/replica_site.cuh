@@ -1,4 +1,5 @@
 // One site of a replica-packed lattice: 128 replicas updated at once, as in spinsim/engine/cpu/packed.py.
+// A lattice's words lie in batch order, so that sites updated together stand side by side.
 #pragma once
 #include "group.cuh"
 
@@ -6,12 +7,12 @@
 struct Batch { u32 first, size, slots, base, parity, offset; };
 
 struct Model {
-    const u32* order;          // sites, batch by batch
-    const u32* neighbour;      // [batch.offset + slot * batch.size + q]
-    const u8* signs;           // the same places: 1 where equal spins leave the bond unsatisfied
+    const u32* order;          // [place]: its site
+    const u32* neighbour;      // [batch.offset + slot * batch.size + q]: places
+    const u8* signs;           // likewise: 1 where equal spins leave the bond unsatisfied
     size_t sign_stride;        // from sample to sample, 0 where all share them
-    const uint4* near;         // up to 7 slots: [2 * (batch.first + q)], eight words, 16 times the site and its neighbours
-    const uint2* negative;     // the same sites: bytes 0xff where `signs` is 1
+    const uint4* near;         // up to 7 slots: [2 * place], eight words, the site and 16 times its neighbours' places
+    const uint2* negative;     // [place]: bytes 0xff where `signs` is 1
     size_t negative_stride;
 };
 
@@ -22,22 +23,23 @@ struct Tables {
     const uint4* lanes;        // [block]: lanes in use
 };
 
-// A site's place, its neighbours' and the signs of its bonds; fetched one site ahead, so that nothing waits for it.
+// A site's number, its neighbours' places and the signs of its bonds; fetched one site ahead, so that nothing waits for it.
 struct Record {
     uint4 head, rest;
     uint2 negative;
 
     // Volatile, so that it stays where it is written: earlier it would take registers, later the warp would wait.
-    __device__ __forceinline__ void fetch(const Model& model, u32 sample, u32 i) {
-        const uint4* near = model.near + 2 * i;
-        const uint2* signs = model.negative + sample * model.negative_stride + i;
+    __device__ __forceinline__ void fetch(const Model& model, u32 sample, u32 place) {
+        const uint4* near = model.near + 2 * place;
+        const uint2* signs = model.negative + sample * model.negative_stride + place;
         asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(head.x), "=r"(head.y), "=r"(head.z), "=r"(head.w) : "l"(near));
         asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(rest.x), "=r"(rest.y), "=r"(rest.z), "=r"(rest.w) : "l"(near + 1));
         asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(negative.x), "=r"(negative.y) : "l"(signs));
     }
-    __device__ __forceinline__ u32 offset(int k) const { return k < 4 ? word_of(head, k) : word_of(rest, k - 4); }
+    __device__ __forceinline__ u32 site() const { return head.x; }
+    __device__ __forceinline__ u32 offset(int k) const { return k < 3 ? word_of(head, 1 + k) : word_of(rest, k - 3); }
     // The sign's byte, 0 or 0xff, in all bytes of a word.
     __device__ __forceinline__ u32 sign(int k) const {
         return __byte_perm(k < 4 ? negative.x : negative.y, 0, 0x1111 * (k & 3));
@@ -70,7 +72,7 @@ __device__ __forceinline__ void count_slots(u32 (&count)[COUNT_BITS][4], const u
     }
 }
 
-// A thread's sites, one after another: `ahead` names the next one's place in the order of all sites, `weigh` takes it.
+// A thread's sites, one after another: `ahead` names the next one's place, `weigh` takes it.
 template <typename R>
 struct Sites {
     const Batch& batch;
@@ -78,28 +80,34 @@ struct Sites {
     u32 sample;
     uint4* shelf;  // where the words wait while the planes are compared; none: in their place
     Record record = {};
-    u32 index = 0, site = 0;
+    u32 place = 0;
 
-    __device__ __forceinline__ uint4* kept(uint4* place) const { return shelf ? shelf : place; }
+    __device__ __forceinline__ uint4* kept(uint4* own) const { return shelf ? shelf : own; }
 
-    __device__ __forceinline__ void ahead(u32 i) {
-        index = i;
-        if constexpr (R::SLOTS > 0) record.fetch(model, sample, i);
+    __device__ __forceinline__ void ahead(u32 next) {
+        place = next;
+        if constexpr (R::SLOTS > 0) record.fetch(model, sample, next);
+    }
+
+    __device__ __forceinline__ u32 site() const {
+        if constexpr (R::SLOTS > 0) {
+            return record.site();
+        } else {
+            return model.order[place];
+        }
     }
 
     template <typename Always>
     __device__ __forceinline__ Chances<R> weigh(uint4* lattice, const Always& always, const uint4& used, bool there) {
+        uint4* const own = lattice + place;
         if constexpr (R::SLOTS > 0) {
-            site = record.offset(0) / sizeof(uint4);
-            uint4* const place = &at_offset(lattice, record.offset(0));
             uint4 wanted[R::SLOTS];
 #pragma unroll
-            for (int k = 0; k < R::SLOTS; ++k) wanted[k] = differing(at_offset(lattice, record.offset(1 + k)), record.sign(k));
-            return weigh_bonds<R>(wanted, *place, kept(place), always, used, there);
+            for (int k = 0; k < R::SLOTS; ++k) wanted[k] = differing(at_offset(lattice, record.offset(k)), record.sign(k));
+            return weigh_bonds<R>(wanted, *own, kept(own), always, used, there);
         } else {
-            site = model.order[index];
-            const uint4 spin = lattice[site];
-            const u32 q = index - batch.first;
+            const uint4 spin = *own;
+            const u32 q = place - batch.first;
             Chances<R> c;
             u32 count[R::COUNT_BITS][4], certain[4];
             count_slots<R::COUNT_BITS>(count, spin, lattice, model.neighbour + batch.offset + q,
@@ -112,15 +120,14 @@ struct Sites {
                 c.set(of_word, word_of(spin, w), w, certain);
             }
             c.add_certain(always, certain);
-            flip_certain(c, kept(lattice + site), spin, certain, used, there);
+            flip_certain(c, kept(own), spin, certain, used, there);
             return c;
         }
     }
 };
 
-// The calling warp's sites: i = first, first + stride, ... below end, places in the order of all sites, i + k for its k-th
-// thread. `lattice` and the rows of `always` and `planes`, those of the batch's parity, may lie in shared memory, where
-// `lanes` lies.
+// The calling warp's places: i = first, first + stride, ... below end, i + k for its k-th thread. `lattice` and the rows of
+// `always` and `planes`, those of the batch's parity, may lie in shared memory, where `lanes` lies.
 template <typename R, typename Always, typename Rows>
 __device__ __forceinline__ void update_sites(Sites<R> sites, uint4* lattice, u32 first, u32 stride, u32 end,
                                              const Always& always, const Rows& planes, const u64* thresholds,
@@ -129,13 +136,13 @@ __device__ __forceinline__ void update_sites(Sites<R> sites, uint4* lattice, u32
     const u32 mine = threadIdx.x & 31;
     sites.ahead(min(first + mine, end - 1));
     for (; first < end; first += stride) {
-        const bool there = first + mine < end;
+        const u32 place = first + mine;
+        const bool there = place < end;
         const Chances<R> c = sites.weigh(lattice, always, lanes.load(0), there);
-        const u32 site = sites.site;
-        uint4* const place = lattice + site;
-        leave_to_chance(c, sites.kept(place), place, there, site, site, planes, block, time, key, tail,
-                        [&] { sites.ahead(min(first + stride + mine, end - 1)); });
-        if (tail.full()) tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
+        uint4* const own = lattice + place;
+        leave_to_chance(c, sites.kept(own), own, there, sites.site(), place, planes, block, time, key, tail,
+                        [&] { sites.ahead(min(place + stride, end - 1)); });
+        if (tail.full()) tail.template pop<false, R::ROUNDS>((u32*)lattice, thresholds, block, time, key);
     }
-    while (!tail.empty()) tail.template pop<false, R::ROUNDS>((u32*)lattice, 0, thresholds, block, time, key);
+    while (!tail.empty()) tail.template pop<false, R::ROUNDS>((u32*)lattice, thresholds, block, time, key);
 }

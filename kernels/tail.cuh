@@ -10,7 +10,8 @@ template <int BITS>
 struct TailEntries {
     static constexpr u32 ROOM = 64;
     uint4 undecided[ROOM], deep[ROOM], cls[BITS][ROOM];
-    u32 group[ROOM], slot[ROOM];
+    uint2 group[ROOM];  // as the counter names it, and where its words lie
+    u32 slot[ROOM];
 };
 
 template <int BITS>
@@ -33,12 +34,13 @@ public:
     __device__ __forceinline__ bool empty() const { return count == 0; }
 
     // Queues what a group left undecided; the whole warp must call it.
-    __device__ __forceinline__ void add(u32 group, const u32 (&lanes)[4], const u32 (&deep)[4], const u32 (&bits)[BITS][4]) {
+    __device__ __forceinline__ void add(u32 counter_group, u32 group, const u32 (&lanes)[4], const u32 (&deep)[4],
+                                        const u32 (&bits)[BITS][4]) {
         const bool some = lanes[0] | lanes[1] | lanes[2] | lanes[3];
         const u32 all = __ballot_sync(~0u, some);
         if (some) {
             const u32 s = e.slot[count + __popc(all & before_me())];
-            e.group[s] = group;
+            e.group[s] = make_uint2(counter_group, group);
             e.undecided[s] = make_uint4(lanes[0], lanes[1], lanes[2], lanes[3]);
             e.deep[s] = make_uint4(deep[0], deep[1], deep[2], deep[3]);
 #pragma unroll
@@ -51,8 +53,7 @@ public:
     // Decides one lane of each of up to 32 groups, the last ones; those with more lanes stay. `words` is the lattice, in
     // which `group` has four words; thresholds[class << 7 | lane], or thresholds[class] where UNIFORM.
     template <bool UNIFORM, int ROUNDS>
-    __device__ __forceinline__ void pop(u32* words, u32 first_group, const u64* thresholds, u32 block, HalfSweep time,
-                                        const Key& key) {
+    __device__ __forceinline__ void pop(u32* words, const u64* thresholds, u32 block, HalfSweep time, const Key& key) {
         const u32 base = count > 32 ? count - 32 : 0, i = base + (threadIdx.x & 31);
         const bool here = i < count;
         bool again = false;
@@ -62,14 +63,15 @@ public:
             const uint4 lanes = e.undecided[s];
             const u32 w = lanes.x ? 0 : lanes.y ? 1 : lanes.z ? 2 : 3, at = 4 * s + w;
             const u32 word = lanes.x ? lanes.x : lanes.y ? lanes.y : lanes.z ? lanes.z : lanes.w;
-            const u32 rest = word & (word - 1), mask = word ^ rest, lane = 32 * w + 31 - __clz(mask), group = e.group[s];
+            const u32 rest = word & (word - 1), mask = word ^ rest, lane = 32 * w + 31 - __clz(mask);
+            const uint2 group = e.group[s];
             u32 index = 0;
 #pragma unroll
             for (int b = 0; b < BITS; ++b) index |= ((const u32*)e.cls[b])[at] & mask ? 1u << b : 0u;
             const u64 threshold = __ldg(thresholds + (UNIFORM ? index : index << 7 | lane));
-            const uint4 own = philox<ROUNDS>(first_group + group, block, time.word2, time.word3 + TAIL_PLANE + lane, key);
+            const uint4 own = philox<ROUNDS>(group.x, block, time.word2, time.word3 + TAIL_PLANE + lane, key);
             const u64 open = threshold << (((const u32*)e.deep)[at] & mask ? PLANES : OWN_PLANES);
-            if (((u64)own.x << 32 | own.y) < open) atomicXor(words + ((size_t)group * 4 + w), mask);
+            if (((u64)own.x << 32 | own.y) < open) atomicXor(words + ((size_t)group.y * 4 + w), mask);
             ((u32*)e.undecided)[at] = rest;
             again = rest | (w < 1 ? lanes.y : 0) | (w < 2 ? lanes.z : 0) | (w < 3 ? lanes.w : 0);
         }

@@ -8,10 +8,12 @@ import numpy as np
 import oracle
 import pytest
 
-from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
+from spinsim.engine import Dynamics, Engine, check_run, choose_packing, create_engine
 from spinsim.engine.cpu import packed_engine, site_engine
 from spinsim.engine.cpu.packed_engine import PackedEngine
 from spinsim.engine.cpu.site_engine import SiteEngine
+from spinsim.engine.cuda.records import PLACE, places, site_records
+from spinsim.engine.plans import PackedPlan
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
@@ -79,6 +81,18 @@ GENERAL = {
 }
 
 
+def configurations(engine: Engine) -> np.ndarray:
+    """All spins, (samples, sites, replicas)."""
+    samples, replicas = range(engine.model.samples), range(engine.replicas)
+    return np.stack([np.stack([engine.spins(k, r) for r in replicas], axis=-1) for k in samples])
+
+
+def check_counts(engine: Engine) -> None:
+    spins, counts = configurations(engine), engine.counts()
+    np.testing.assert_array_equal(counts.energy * engine.model.quantum, engine.model.energy(spins))
+    np.testing.assert_array_equal(counts.magnetization, spins.sum(axis=1, dtype=np.int64))
+
+
 def run_both(
     device: str, model: Ising, replicas: int, beta: float | np.ndarray, sweeps: tuple[int, ...], **options: object
 ) -> None:
@@ -99,11 +113,8 @@ def run_both(
             model, expected, beta, dynamics.seed, count, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
         )
         done += count
-        got = np.stack([np.stack([engine.spins(k, r) for r in range(replicas)], axis=-1) for k in range(model.samples)])
-        np.testing.assert_array_equal(got, expected)
-        counts = engine.counts()
-        np.testing.assert_array_equal(counts.energy * model.quantum, model.energy(expected))
-        np.testing.assert_array_equal(counts.magnetization, expected.sum(axis=1, dtype=np.int64))
+        np.testing.assert_array_equal(configurations(engine), expected)
+        check_counts(engine)
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -164,6 +175,26 @@ def test_site_packed_replicas_fit_their_counter() -> None:
         check_run(Ising(square(256, 2)), 2**14 + 1, 1, 2)
 
 
+@pytest.mark.parametrize("name", [name for name in PACKED if not name.startswith("random")])  # at most seven slots
+def test_gpu_records_hold_sites_and_places_of_their_neighbours(name: str) -> None:
+    model = PACKED[name]()
+    batches = PackedPlan(model, 1, Dynamics(), 2**62).batches
+    near, negative = site_records(batches)
+    np.testing.assert_array_equal(near[:, 0], batches.order)
+    np.testing.assert_array_equal(batches.order[places(batches)], np.arange(model.sites))
+    slots = np.repeat(batches.slots, np.diff(batches.first))
+    for sample, bonds in enumerate(model.negative_bonds().tolist()):
+        expected: list[list[tuple[int, int]]] = [[] for _ in range(model.sites)]
+        for (a, b), sign in zip(model.graph.edges.tolist(), bonds, strict=True):
+            expected[a].append((b, 255 * sign))
+            expected[b].append((a, 255 * sign))
+        for place, site in enumerate(batches.order):
+            neighbours = batches.order[near[place, 1 : 1 + slots[place]] // PLACE].tolist()
+            signs = negative[sample, place, : slots[place]].tolist()
+            found = [bond for bond in zip(neighbours, signs, strict=True) if bond[0] != site]  # not phantoms
+            assert sorted(found) == sorted(expected[site])
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_kernels_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,6 +228,60 @@ def test_general_kernel_equals_the_oracle(device: str, name: str) -> None:
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
 def test_any_number_of_replicas(device: str, replicas: int, couplings: str) -> None:
     run_both(device, EdwardsAnderson(square(4), couplings=couplings, seed=1), replicas, 0.8, (5,))
+
+
+COUNTED = {
+    "packed-odd": (lambda: EdwardsAnderson(cubic(13), samples=2, seed=1), 300),  # a block's share leaves a remainder
+    "packed-graph": (lambda: random_signs(random_graph(4000, 9000, 3), 3), 130),
+    "packed-few-bonds": (lambda: Ising(Graph(7001, np.array([[0, 1], [5, 7000]], np.int32))), 3),
+    "site-square": (lambda: EdwardsAnderson(square(256, 530), seed=1), 2),
+    "site-cubic": (lambda: EdwardsAnderson(cubic(256, 24, 22), samples=2, seed=1), 1),
+    "general-two-blocks-of-columns": (lambda: EdwardsAnderson(square(37, 9), couplings="gaussian", field=0.3), 528),
+    "general-many-sites": (lambda: EdwardsAnderson(square(97), couplings="gaussian", samples=2), 128),
+    "general-four-replicas-a-thread": (lambda: EdwardsAnderson(cubic(7), couplings="gaussian"), 140),
+    "general-wide-integers": (lambda: Ising(square(5), np.linspace(1, 1e9, 50)), 64),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts(device: str, name: str) -> None:
+    make, replicas = COUNTED[name]
+    check_counts(create_engine(make(), replicas, Dynamics(), device))
+    check_counts(create_engine(make(), replicas, Dynamics(start="up"), device))  # the largest count of up spins
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_by_the_fewest_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.cuda import general_engine as cuda_general
+    from spinsim.engine.cuda import site_engine as cuda_site
+
+    monkeypatch.setattr(cuda_general, "MEASURE_BLOCKS", 0)
+    monkeypatch.setattr(cuda_site, "COUNT_BLOCKS", 0)
+    make, replicas = COUNTED[name]
+    check_counts(create_engine(make(), replicas, Dynamics(), "cuda"))
+
+
+@pytest.mark.parametrize("name", ["packed-odd", "site-square", "general-many-sites"])
+def test_counts_may_be_fetched_late_in_any_order_or_never(device: str, name: str) -> None:
+    make, replicas = COUNTED[name]
+    engine, reference = (create_engine(make(), replicas, Dynamics(), device) for _ in range(2))
+    expected, fetched = {}, {}
+    for each in (engine, reference):
+        each.set_beta(0.4 / each.model.energy_scale)
+    for first in (0, 6):  # the second time with what the first has left
+        pending = {}
+        for k in range(first, first + 6):
+            engine.sweep(1)
+            engine.begin_counts()  # never fetched
+            pending[k] = engine.begin_counts()
+            reference.sweep(1)
+            expected[k] = reference.counts()
+        for k in (3, 0, 5, 5, 2, 4, 1):
+            fetched[first + k] = pending[first + k]()
+    for k, counts in expected.items():
+        np.testing.assert_array_equal(fetched[k], counts)
+    assert len({counts.energy.tobytes() for counts in expected.values()}) == 12
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])

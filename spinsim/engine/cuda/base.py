@@ -8,15 +8,17 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.device import names
+from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import round_keys
+from spinsim.engine.cuda.totals import TotalsInTurn
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
+START_THREADS: Final = 128
 
 
 class CudaEngine(ABC):
@@ -39,6 +41,7 @@ class CudaEngine(ABC):
         self._round_keys = round_keys(dynamics.seed)
         with cupy.cuda.Device(device):
             self.stream = cupy.cuda.Stream(non_blocking=True)
+            self._totals = TotalsInTurn(self.stream)
 
     @contextmanager
     def _here(self) -> Iterator[None]:
@@ -47,6 +50,17 @@ class CudaEngine(ABC):
 
         with cupy.cuda.Device(self.device), self.stream:
             yield
+
+    def _random_start(self, state: Any, lanes: Any, order: Any = None, sample: int = 0) -> None:
+        """Fill ``state`` (samples, blocks, sites, 2), its first sample number ``sample``, with random spins.
+
+        ``order`` holds the site at each place, None where a site is its own; ``lanes`` (blocks, 2) are those in use.
+        """
+        samples, blocks, sites, _ = state.shape
+        Launch(self.device, "start.cu", f"random_start<{self.dynamics.rng_rounds}>", {
+            "state": state, "lanes": lanes, "order": np.uint64(0) if order is None else order,
+            "sites": np.uint32(sites), "sample": np.uint32(sample), "block": np.uint32(0), "key": self._round_keys,
+        })(self.stream, (-(-sites // START_THREADS), blocks, samples), START_THREADS)  # fmt: skip
 
     @abstractmethod
     def sweep(self, count: int) -> None:
@@ -71,22 +85,6 @@ class CudaEngine(ABC):
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         return self.begin_counts()()
-
-    def _fetch(self, array: Any) -> Callable[[], npt.NDArray[Any]]:
-        """Start copying an array to pinned memory, behind what is queued; the function returned waits for the copy."""
-        import cupy
-
-        with self._here():
-            memory = cupy.cuda.alloc_pinned_memory(array.nbytes)
-            array.data.copy_to_host_async(memory.ptr, array.nbytes, self.stream)
-            ready = cupy.cuda.Event(disable_timing=True)
-            ready.record(self.stream)
-
-        def wait() -> npt.NDArray[Any]:
-            ready.synchronize()
-            return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
-
-        return wait
 
     def wait(self) -> None:
         """Return when the device is done."""

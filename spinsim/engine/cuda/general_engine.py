@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -12,8 +13,7 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
-from spinsim.engine.cuda.compile import kernel
-from spinsim.engine.cuda.device import require_memory
+from spinsim.engine.cuda.device import multiprocessors, require_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.plans import WORDS, GeneralPlan
@@ -21,7 +21,9 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 THREADS: Final = 256
-MEASURE_ROWS: Final = 512  # blocks over the sites in an energy measurement
+MEASURE_BLOCKS: Final = 2  # of an energy measurement on one multiprocessor
+MEASURE_SITES: Final = 255  # at most, that a thread counts spins of
+MEASURE_COLUMNS: Final = 32  # threads side by side in a block, at most
 
 
 class CudaGeneralEngine(CudaEngine):
@@ -47,25 +49,22 @@ class CudaGeneralEngine(CudaEngine):
             self._spins = cupy.ones((model.samples, model.sites, self._calls * WORDS), cupy.int8)
             if dynamics.start == "random":
                 for sample in range(model.samples):
-                    self._spins[sample] = self._random_start(sample)
+                    self._spins[sample] = self._unpacked_start(sample)
         self._launch: Launch | None = None
-        self._count: Launch | None = None
 
     @property
     def tasks(self) -> int:
         """Samples; replicas run side by side within each."""
         return self.model.samples
 
-    def _random_start(self, sample: int) -> Any:
+    def _unpacked_start(self, sample: int) -> Any:
         """The packed start of one sample, unpacked on the device."""
         import cupy
 
         blocks, sites = packing.block_count(self.replicas), self.model.sites
         words = cupy.empty((1, blocks, sites, 2), cupy.uint64)
         lanes = cupy.full((blocks, 2), np.uint64(2**64 - 1))
-        start = kernel(self.device, "start.cu", f"random_start<{self.dynamics.rng_rounds}>")
-        grid = (-(-sites // THREADS), blocks, 1)
-        start(grid, (THREADS,), (words, lanes, np.uint32(sites), np.uint32(sample), np.uint32(0), self._round_keys))
+        self._random_start(words, lanes, sample=sample)
         bits = cupy.unpackbits(words[0].transpose(1, 0, 2).reshape(-1).view(cupy.uint8), bitorder="little")
         return 2 * bits.reshape(sites, -1)[:, : self._calls * WORDS].astype(cupy.int8) - 1
 
@@ -112,29 +111,36 @@ class CudaGeneralEngine(CudaEngine):
                     )  # fmt: skip
                     self.half_sweep += 1
 
+    @cached_property
+    def _measure(self) -> tuple[Launch, tuple[int, int, int], int]:
+        """The measuring kernel, its grid and the threads of a block."""
+        samples, sites, parts = self.model.samples, self.model.sites, self._calls // self._calls_a_thread
+        across = -(-parts // MEASURE_COLUMNS)
+        columns = -(-parts // across)
+        rows = THREADS // columns
+        couplings, fields = self._strides()
+        expression = instance("total_energy", self._integer, self._calls_a_thread)
+        launch = Launch(self.device, "measure.cu", expression, {
+            "spins": self._spins, "sites": np.uint32(sites), "parts": np.uint32(parts), "columns": np.uint32(columns),
+            "start": self._start, "near": self._near, "couplings": self._couplings, "coupling_stride": couplings,
+            "fields": self._fields, "field_stride": fields, "energies": np.uint64(0), "down": np.uint64(0),
+        })  # fmt: skip
+        fill = MEASURE_BLOCKS * multiprocessors(self.device) // (across * samples)
+        least, most = -(-sites // (rows * MEASURE_SITES)), -(-sites // rows)
+        return launch, (max(least, min(fill, most)), across, samples), columns * rows
+
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
-        import cupy
-
-        width = self._calls * WORDS
-        couplings, fields = self._strides()
         with self._here():
-            sums = cupy.zeros((3, self.model.samples, width), cupy.int64)
-            if self._count is None:
-                self._count = Launch(self.device, "measure.cu", instance("total_energy", self._integer), {
-                    "spins": self._spins, "sites": np.uint32(self.model.sites), "width": np.uint32(width),
-                    "start": self._start, "near": self._near, "couplings": self._couplings,
-                    "coupling_stride": couplings, "fields": self._fields, "field_stride": fields,
-                    "bonds": np.uint64(0), "single": np.uint64(0), "magnetization": np.uint64(0),
-                })  # fmt: skip
-            grid = (-(-width // (THREADS * WORDS)), min(MEASURE_ROWS, self.model.sites), self.model.samples)
-            bonds, single, magnetization = (part.data.ptr for part in sums)
-            self._count(self.stream, grid, THREADS, bonds=bonds, single=single, magnetization=magnetization)
-        fetched = self._fetch(sums)
+            totals = self._totals.take((2, self.model.samples, self._calls * WORDS))
+            launch, grid, threads = self._measure
+            energies, down = totals.parts
+            launch(self.stream, grid, threads, energies=energies, down=down)
+            fetched = self._totals.fetch(totals)
 
         def counts() -> Counts:
-            bonds, single, magnetization = fetched()[..., : self.replicas]
-            return Counts(bonds // 2 + single, magnetization)
+            energies, down = fetched()[..., : self.replicas]
+            return Counts(energies, self.model.sites - 2 * down)
 
         return counts
 

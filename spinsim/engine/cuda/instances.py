@@ -40,10 +40,10 @@ def instantiations() -> list[tuple[str, str]]:
             for form, rule, r in product(("replica", "shared"), RULES, rounds)
         ),
         *(
-            ("metropolis_site.cu", instance("sweep_site", dimension, signed, *rule, resident, r))
-            for dimension, signed, rule, resident, r in product((2, 3), FLAGS, SITE_RULES, FLAGS, rounds)
+            ("metropolis_site.cu", instance("sweep_site", dimension, signed, *rule, layers, r))
+            for dimension, signed, rule, layers, r in product((2, 3), FLAGS, SITE_RULES, (1, 2), rounds)
         ),
         ("measure.cu", "count_replica"),
-        *(("measure.cu", instance("total_energy", i)) for i in INTEGERS),
+        *(("measure.cu", instance("total_energy", i, calls)) for i, calls in product(INTEGERS, (1, 4))),
         *(("measure_site.cu", instance("count_site", d, signed)) for d, signed in product((2, 3), FLAGS)),
     ]

@@ -46,6 +46,12 @@ class Launch:
         self._values = {name: in_memory(argument) for name, argument in arguments.items()}
         self._pointers = np.array([value.ctypes.data for value in self._values.values()], np.uintp)
 
+    def blocks_at_once(self, threads: int) -> int:
+        """Blocks of so many threads that one multiprocessor holds."""
+        from cupy.cuda import driver
+
+        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(self._function, threads, self._shared))
+
     def __call__(self, stream: Any, grid: tuple[int, int, int], threads: int, **changed: Any) -> None:
         """Launch, after giving some arguments new values."""
         from cupy.cuda import driver

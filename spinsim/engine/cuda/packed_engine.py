@@ -1,8 +1,9 @@
-"""Replica-packed spins on a GPU: the state has the CPU engine's layout, read as 128-bit words."""
+"""Replica-packed spins on a GPU: ``state[sample, block, place, half]``, place i holding site ``batches.order[i]``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.records import site_records, struct, tail_bytes
+from spinsim.engine.cuda.records import places, site_records, struct, tail_bytes
 from spinsim.engine.plans import PackedPlan, is_plain
 from spinsim.engine.tables import PLANES
 from spinsim.errors import InputError
@@ -27,7 +28,7 @@ RESIDENT_THREADS: Final = 512  # of the global form on one multiprocessor
 SITES_A_THREAD: Final = 8  # at most; more give no better use of the queues
 SWEEPS_A_LAUNCH: Final = 256  # so that a launch stays well below a second
 COUNT_THREADS: Final = 256
-ITEMS_A_THREAD: Final = 63  # bonds that a thread counts
+ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
 UNBOUNDED: Final = 2**62
 
 
@@ -54,19 +55,20 @@ class CudaPackedEngine(CudaEngine):
         super().__init__(model, replicas, dynamics, device)
         self._plan = plan = PackedPlan(model, replicas, dynamics, UNBOUNDED)
         self.colours = plan.colours
-        samples, blocks, sites, _ = plan.shape
-        check_grid(samples, blocks)
+        check_grid(*plan.shape[:2])
         self._in_shared = shared_bytes(plan) <= shared_memory(device)
         mixed = len(set(plan.batches.slots.tolist())) > 1
         self._fixed = plan.classes.count_bits == 3 and not (mixed and self._in_shared)  # one number of slots a kernel
+        self._slots = [slots if self._fixed else 0 for slots in plan.batches.slots.tolist()]  # of each batch's kernel
         self._resident = multiprocessors(device) * RESIDENT_THREADS
+        order, place = plan.batches.order, places(plan.batches)
         if self._fixed:
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
         else:
-            lists = plan.batches.order, plan.batches.neighbour, plan.batches.signs
+            lists = order, place[plan.batches.neighbour], plan.batches.signs
         negative = plan.negative.astype(np.uint8)
-        arrays = (*lists, plan.lanes, negative, model.graph.edges)
-        needed = sum(a.nbytes for a in arrays) + 8 * int(np.prod(plan.shape))
+        arrays = (*lists, plan.lanes, negative, place[model.graph.edges].view(np.int32))
+        needed = sum(a.nbytes for a in (*arrays, order)) + 8 * int(np.prod(plan.shape))
         require_memory(device, needed, f"the state of {model.name}")
         with self._here():
             *self._lists, self._lanes, self._negative, self._edges = (cupy.asarray(array) for array in arrays)
@@ -81,23 +83,13 @@ class CudaPackedEngine(CudaEngine):
             if dynamics.start == "up":
                 self.state[:] = self._lanes[None, :, None, :]
             else:
-                self._run("start.cu", f"random_start<{dynamics.rng_rounds}>", sites, {
-                    "state": self.state, "lanes": self._lanes, "sites": np.uint32(sites), "sample": np.uint32(0),
-                    "block": np.uint32(0), "key": self._round_keys,
-                })  # fmt: skip
+                self._random_start(self.state, self._lanes, cupy.asarray(order))
         self._launches: dict[int, Launch] = {}
-        self._count: Launch | None = None
-        self._tables: list[Any] = []
 
     @property
     def tasks(self) -> int:
         """Blocks of 128 replicas over all samples."""
         return self._plan.shape[0] * self._plan.shape[1]
-
-    def _run(self, file: str, expression: str, items: int, arguments: dict[str, Any]) -> None:
-        """Run a kernel over ``items`` (x), blocks of replicas (y) and samples (z)."""
-        samples, blocks = self._plan.shape[:2]
-        Launch(self.device, file, expression, arguments)(self.stream, (-(-items // THREADS), blocks, samples), THREADS)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
@@ -106,12 +98,13 @@ class CudaPackedEngine(CudaEngine):
         tables = self._plan.tables(beta)
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
-        self._plain = self._fixed and is_plain(self._plan, tables)
-        self._launches.clear()
+        plain = self._fixed and is_plain(self._plan, tables)
+        launch = self._shared_launch if self._in_shared else self._global_launch
+        self._launches = {slots: launch(slots, plain) for slots in set(self._slots)}
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
-        if not self._tables:
+        if not self._launches:
             raise InputError("no temperature is set: call set_beta before sweep")
         with self._here():
             if self._in_shared:
@@ -121,33 +114,33 @@ class CudaPackedEngine(CudaEngine):
                 for _ in range(count):
                     self._sweep_from_global()
 
-    def _launch(self, function: str, slots: int, shared: int = 0) -> Launch:
-        """The launch for sites of ``slots`` bonds, or of any number where no number is fixed."""
-        slots = slots if self._fixed else 0
-        if slots not in self._launches:
-            plan, plain = self._plan, self._plain and slots > 0
-            own = {
-                "sweep_shared": {"colour_start": self._colour_start, "colours": np.int32(self.colours)},
-                "sweep_replica": {"batch": np.uint32(0), "sites_a_thread": np.uint32(0)},
-            }
-            arguments = {
-                "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches, **own[function],
-                "model": self._model, "tables": struct(*self._tables, self._lanes), "sample": np.uint32(0),
-                "block": np.uint32(0), "half_sweep": np.uint64(0),
-            }  # fmt: skip
-            if function == "sweep_shared":
-                arguments["sweeps"] = np.uint32(0)
-            arguments["key"] = self._round_keys
-            file = function.replace("sweep", "metropolis") + ".cu"
-            rounds = self.dynamics.rng_rounds
-            expression = instance(function, slots, plan.classes.count_bits, plan.has_field, plain, rounds)
-            self._launches[slots] = Launch(self.device, file, expression, arguments, shared)
-        return self._launches[slots]
+    def _instance(self, function: str, slots: int, plain: bool) -> str:
+        """The kernel for sites of ``slots`` bonds, 0 for any number."""
+        plan = self._plan
+        return instance(function, slots, plan.classes.count_bits, plan.has_field, plain, self.dynamics.rng_rounds)
+
+    def _shared_launch(self, slots: int, plain: bool) -> Launch:
+        """Many sweeps of lattices in shared memory."""
+        return Launch(self.device, "metropolis_shared.cu", self._instance("sweep_shared", slots, plain), {
+            "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
+            "colour_start": self._colour_start, "colours": np.int32(self.colours), "model": self._model,
+            "tables": struct(*self._tables, self._lanes), "sample": np.uint32(0), "block": np.uint32(0),
+            "half_sweep": np.uint64(0), "sweeps": np.uint32(0), "key": self._round_keys,
+        }, shared_bytes(self._plan))  # fmt: skip
+
+    def _global_launch(self, slots: int, plain: bool) -> Launch:
+        """One batch of lattices in global memory."""
+        return Launch(self.device, "metropolis_replica.cu", self._instance("sweep_replica", slots, plain), {
+            "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
+            "batch": np.uint32(0), "sites_a_thread": np.uint32(0), "model": self._model,
+            "tables": struct(*self._tables, self._lanes), "sample": np.uint32(0), "block": np.uint32(0),
+            "half_sweep": np.uint64(0), "key": self._round_keys,
+        })  # fmt: skip
 
     def _sweep_in_shared(self, sweeps: int) -> None:
         """Many sweeps in one launch, a thread block for each lattice."""
         samples, blocks = self._plan.shape[:2]
-        launch = self._launch("sweep_shared", int(self._plan.batches.slots.max()), shared_bytes(self._plan))
+        launch = self._launches[self._slots[0]]  # the same for all batches
         launch(self.stream, (1, blocks, samples), SHARED_THREADS, half_sweep=self.half_sweep, sweeps=sweeps)
         self.half_sweep += sweeps * self.colours
 
@@ -159,30 +152,31 @@ class CudaPackedEngine(CudaEngine):
             for batch in range(batches.colour_start[colour], batches.colour_start[colour + 1]):
                 size = int(batches.first[batch + 1] - batches.first[batch])
                 each = min(SITES_A_THREAD, max(1, size * samples * blocks // self._resident))
-                self._launch("sweep_replica", int(batches.slots[batch]))(
+                self._launches[self._slots[batch]](
                     self.stream, (-(-size // (THREADS * each)), blocks, samples), THREADS,
                     batch=batch, sites_a_thread=each, half_sweep=self.half_sweep,
                 )  # fmt: skip
             self.half_sweep += 1
 
+    @cached_property
+    def _count(self) -> Launch:
+        """The counting kernel."""
+        bonds = self.model.bonds
+        return Launch(self.device, "measure.cu", "count_replica", {
+            "state": self.state, "sites": np.uint32(self.model.sites), "edges": self._edges,
+            "negative": self._negative, "stride": np.uint64(bonds if len(self._negative) > 1 else 0),
+            "bonds": np.uint32(bonds), "up": np.uint64(0), "unsatisfied": np.uint64(0),
+        })  # fmt: skip
+
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
-        import cupy
-
         samples, blocks, sites, _ = self._plan.shape
-        bonds = self.model.bonds
+        grid = -(-max(self.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
         with self._here():
-            totals = cupy.zeros((2, samples, blocks, packing.LANES), cupy.int64)
-            if self._count is None:
-                self._count = Launch(self.device, "measure.cu", "count_replica", {
-                    "state": self.state, "sites": np.uint32(sites), "edges": self._edges, "negative": self._negative,
-                    "stride": np.uint64(bonds if len(self._negative) > 1 else 0), "bonds": np.uint64(bonds),
-                    "up": np.uint64(0), "unsatisfied": np.uint64(0),
-                })  # fmt: skip
-            grid = -(-bonds // (COUNT_THREADS * ITEMS_A_THREAD)) or 1, blocks, samples
-            up, unsatisfied = totals.data.ptr, totals[1].data.ptr
+            totals = self._totals.take((2, samples, blocks, packing.LANES))
+            up, unsatisfied = totals.parts
             self._count(self.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied)
-        fetched = self._fetch(totals)
+            fetched = self._totals.fetch(totals)
         return lambda: self._plan.counts(*fetched())
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
@@ -190,4 +184,6 @@ class CudaPackedEngine(CudaEngine):
         block, lane = divmod(replica, packing.LANES)
         with self._here():
             words = self.state[sample, block, :, lane // 64].get()
-        return packing.unpack_lane(words, lane % 64)
+        spins = np.empty(self.model.sites, np.int8)
+        spins[self._plan.batches.order] = packing.unpack_lane(words, lane % 64)
+        return spins

@@ -1,4 +1,4 @@
-"""What kernels take by value or read as records: structs, round keys, a site with its neighbours."""
+"""What kernels take by value or read as records: structs, round keys, places in memory, a site with its neighbours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.engine.batches import Batches
 
-PLACE: Final = 16  # bytes of one site
+PLACE: Final = 16  # bytes of one place
 TAIL_ROOM: Final = 64  # as in tail.cuh
 SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
 
@@ -34,21 +34,29 @@ def round_keys(seed: int) -> npt.NDArray[np.void]:
     return np.array(keys, [("low", np.uint32, rng.ROUNDS), ("high", np.uint32, rng.ROUNDS)])
 
 
+def places(batches: Batches) -> npt.NDArray[np.uint32]:
+    """The place of every site in ``batches.order``, in which the device holds a lattice."""
+    place = np.empty_like(batches.order)
+    place[batches.order] = np.arange(place.size, dtype=place.dtype)
+    return place
+
+
 def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-    """Places in bytes of sites, in batch order, and of their neighbours, (sites, 8), and signs as bytes 0 or 255.
+    """For each place its site and the places of its neighbours in bytes, (sites, 8), and signs as bytes 0 or 255.
 
     Signs have the shape (1 or samples, sites, 8).
 
     Only for batches of at most seven slots.
     """
+    place = places(batches)
     near = np.zeros((batches.order.size, 1 + SLOTS), np.uint32)
     negative = np.zeros((len(batches.signs), batches.order.size, 1 + SLOTS), np.uint8)
-    near[:, 0] = batches.order * PLACE
+    near[:, 0] = batches.order
     for b, slots in enumerate(batches.slots):
         sites = slice(batches.first[b], batches.first[b + 1])
         size = sites.stop - sites.start
         flat = slice(batches.offset[b], batches.offset[b] + slots * size)
-        near[sites, 1 : 1 + slots] = batches.neighbour[flat].reshape(slots, size).T * PLACE
+        near[sites, 1 : 1 + slots] = PLACE * place[batches.neighbour[flat]].reshape(slots, size).T
         signs = batches.signs[:, flat].reshape(-1, slots, size)
         negative[:, sites, :slots] = 255 * signs.transpose(0, 2, 1)
     return near, negative
@@ -56,4 +64,4 @@ def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[
 
 def tail_bytes(class_bits: int) -> int:
     """Size of ``TailEntries`` in tail.cuh."""
-    return 4 * TAIL_ROOM * (10 + 4 * class_bits)
+    return 4 * TAIL_ROOM * (11 + 4 * class_bits)

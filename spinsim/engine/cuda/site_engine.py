@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,11 +22,12 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 THREADS: Final = 128  # as in metropolis_site.cu
-RESIDENT_BLOCKS: Final = 4  # on one multiprocessor
+BLOCKS: Final = 4  # on one multiprocessor, where its shared memory allows it
 WARP: Final = 32
-HALF_SWEEPS_A_LAUNCH: Final = 2000  # where all blocks are resident
-COUNT_THREADS: Final = 256
-COUNT_GROUPS: Final = 8  # of a thread of the counting kernel
+UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
+HALF_SWEEPS_A_LAUNCH: Final = 2000
+COUNT_THREADS: Final = 256  # as in measure_site.cu
+COUNT_BLOCKS: Final = 4  # on one multiprocessor
 
 
 class Share(NamedTuple):
@@ -34,14 +36,14 @@ class Share(NamedTuple):
     Attributes:
         record: ``Share`` of metropolis_site.cu.
         tiles: Tiles of the lattice.
+        layers: Layers of a tile that a thread takes: 1 where each warp has one tile, else 2.
         blocks: Thread blocks that take them.
-        resident: Whether the blocks stay for many half-sweeps.
     """
 
     record: npt.NDArray[np.void]
     tiles: int
+    layers: int
     blocks: int
-    resident: bool
 
 
 def divisor(number: int) -> tuple[int, int]:
@@ -81,13 +83,8 @@ class CudaSiteEngine(CudaEngine):
                 self.state[:] = np.uint64(2**64 - 1)
             else:
                 lanes = cupy.full((replicas, 2), np.uint64(2**64 - 1))
-                groups = 2 * plan.groups
-                Launch(device, "start.cu", f"random_start<{dynamics.rng_rounds}>", {
-                    "state": self.state, "lanes": lanes, "sites": np.uint32(groups), "sample": np.uint32(0),
-                    "block": np.uint32(0), "key": self._round_keys,
-                })(self.stream, (-(-groups // THREADS), replicas, model.samples), THREADS)  # fmt: skip
+                self._random_start(self.state.reshape(model.samples, replicas, 2 * plan.groups, 2), lanes)
         self._launch: Launch | None = None
-        self._count: Launch | None = None
 
     @property
     def tasks(self) -> int:
@@ -110,18 +107,20 @@ class CudaSiteEngine(CudaEngine):
         """``Signs``."""
         return struct(self._signs, 4 * self._dimension * self._plan.groups if len(self._signs) > 1 else 0)
 
-    def _share(self) -> Share:
-        """Tiles for all warps, and how many blocks take them."""
-        columns = WARP
-        while self._width % columns:
-            columns //= 2
-        at_once, half, warps = WARP // columns, self._height // 2, THREADS // WARP
-        across, rows = self._width // columns, -(-half * self._depth // at_once)
-        blocks = max(1, RESIDENT_BLOCKS * multiprocessors(self.device) // self.tasks)
-        resident = 2 * across * rows <= blocks * warps  # a group for each thread
-        tiles = across * rows * (2 if resident else 1)
-        record = words(columns, tiles, resident, *divisor(across), *divisor(half))
-        return Share(record, tiles, min(blocks, -(-tiles // warps)), resident)
+    def _share(self, blocks: int) -> Share:
+        """Tiles for all warps, where ``blocks`` blocks can be resident on a multiprocessor."""
+        in_three = self._dimension == 3
+        layer, layers = (self._width * self._height, self._depth) if in_three else (self._width, self._height)
+        columns = math.gcd(layer, WARP)
+        across, warps = layer // columns, THREADS // WARP
+        most = max(1, blocks * multiprocessors(self.device) // self.tasks)
+
+        def tiles(layers_a_thread: int) -> int:
+            return across * -(-layers * columns // (layers_a_thread * WARP))
+
+        each = 1 if tiles(1) <= most * warps else 2
+        record = words(columns, tiles(each), *divisor(across), *divisor(self._width))
+        return Share(record, tiles(each), each, min(most, -(-tiles(each) // warps)))
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
@@ -129,64 +128,70 @@ class CudaSiteEngine(CudaEngine):
 
         plan, d = self._plan, self.dynamics
         tables = plan.tables(beta)
-        plain, signed = is_plain(plan, tables), plan.signs is not None
-        share = self._share()
-        self._grid = share.blocks, self.replicas, self.model.samples
-        slots = 2 * self._dimension
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
-            self._arrived = cupy.zeros(1, cupy.uint32)
-            self._next = cupy.zeros(self.tasks, cupy.uint32)
-        self._tickets_a_launch = 0 if share.resident else share.tiles + share.blocks * THREADS // WARP
-        self._half_sweeps_a_launch = HALF_SWEEPS_A_LAUNCH if share.resident else 1
-        self._launch = Launch(
-            self.device, "metropolis_site.cu",
-            instance("sweep_site", self._dimension, signed, plan.has_field, plain, share.resident, d.rng_rounds), {
+            self._arrived, self._next = (cupy.zeros(self.tasks, cupy.uint32) for _ in range(2))
+        self._arrivals = self._drawn = 0
+        signed, plain, slots = plan.signs is not None, is_plain(plan, tables), 2 * self._dimension
+        blocks = BLOCKS
+        while True:
+            share = self._share(blocks)
+            expression = instance(
+                "sweep_site", self._dimension, signed, plan.has_field, plain, share.layers, d.rng_rounds
+            )
+            self._launch = Launch(self.device, "metropolis_site.cu", expression, {
                 "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
                 "tables": struct(*self._tables), "share": share.record, "sample": np.uint32(0),
-                "replica": np.uint32(0),
-                "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
-                "tickets": struct(self._next, 0), "barrier": struct(self._arrived, 0),
-                "key": self._round_keys,
-            }, 16 * THREADS * (slots + 1 + signed * slots), share.resident,
-        )  # fmt: skip
-        self._arrivals = self._drawn = 0
+                "replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
+                "tickets": struct(self._next, 0), "barriers": struct(self._arrived, 0), "key": self._round_keys,
+            }, 16 * THREADS * (slots + 1 + signed * slots), cooperative=share.blocks > 1)  # fmt: skip
+            room = self._launch.blocks_at_once(THREADS)
+            if room >= blocks:
+                break
+            blocks = room
+        self._share_now = share
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
         if self._launch is None:
             raise InputError("no temperature is set: call set_beta before sweep")
-        left = count * self.colours
+        share, left = self._share_now, count * self.colours
+        most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.groups * self.tasks)
         with self._here():
             while left:
-                several = min(left, self._half_sweeps_a_launch)
+                several = min(left, max(1, min(most, HALF_SWEEPS_A_LAUNCH)))
                 self._launch(
-                    self.stream, self._grid, THREADS,
-                    half_sweep=self.half_sweep, half_sweeps=several, barrier=(self._arrived.data.ptr, self._arrivals),
-                    tickets=(self._next.data.ptr, self._drawn),
+                    self.stream, (share.blocks, self.replicas, self.model.samples), THREADS,
+                    half_sweep=self.half_sweep, half_sweeps=several, tickets=(self._next.data.ptr, self._drawn),
+                    barriers=(self._arrived.data.ptr, self._arrivals),
                 )  # fmt: skip
                 self.half_sweep += several
-                self._drawn = (self._drawn + self._tickets_a_launch) % 2**32
-                self._arrivals = (self._arrivals + several * math.prod(self._grid)) % 2**32
+                if share.layers > 1:
+                    self._drawn = (self._drawn + several * share.tiles) % 2**32
+                self._arrivals = (self._arrivals + (several - 1) * share.blocks) % 2**32
                 left -= several
+
+    @cached_property
+    def _count(self) -> tuple[Launch, int]:
+        """The counting kernel and how many of its blocks share a lattice."""
+        launch = Launch(
+            self.device, "measure_site.cu", instance("count_site", self._dimension, self._plan.signs is not None), {
+                "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
+                "up": np.uint64(0), "unsatisfied": np.uint64(0),
+            },
+        )  # fmt: skip
+        most = max(1, COUNT_BLOCKS * multiprocessors(self.device) // self.tasks)
+        return launch, min(most, -(-self._plan.groups // COUNT_THREADS))
 
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
-        import cupy
-
         samples, replicas = self._plan.shape[:2]
         with self._here():
-            totals = cupy.zeros((2, samples, replicas), cupy.int64)
-            if self._count is None:
-                expression = instance("count_site", self._dimension, self._plan.signs is not None)
-                self._count = Launch(self.device, "measure_site.cu", expression, {
-                    "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
-                    "up": np.uint64(0), "unsatisfied": np.uint64(0),
-                })  # fmt: skip
-            grid = -(-self._plan.groups // (COUNT_THREADS * COUNT_GROUPS)), replicas, samples
-            up, unsatisfied = totals.data.ptr, totals[1].data.ptr
-            self._count(self.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied)
-        fetched = self._fetch(totals)
+            totals = self._totals.take((2, samples, replicas))
+            launch, blocks = self._count
+            up, unsatisfied = totals.parts
+            launch(self.stream, (blocks, replicas, samples), COUNT_THREADS, up=up, unsatisfied=unsatisfied)
+            fetched = self._totals.fetch(totals)
         return lambda: self._plan.counts(*fetched())
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:

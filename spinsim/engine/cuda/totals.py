@@ -1,0 +1,85 @@
+"""Totals that kernels add up on the device and the host reads while later sweeps run."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Totals:
+    """Sums on the device and the pinned memory that they are copied to.
+
+    Attributes:
+        sums: int64 on the device; 0 when a kernel begins to add to them.
+        parts: Addresses of ``sums[0]``, ``sums[1]`` and so on.
+        memory: Pinned memory of the same size.
+        added: The event behind the kernel.
+        copied: The event behind the copy.
+        cleared: The event behind the zeros for the next kernel.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        import cupy
+
+        self.sums: Any = cupy.zeros(shape, cupy.int64)
+        self.parts = tuple(part.data.ptr for part in self.sums)
+        self.memory: Any = cupy.cuda.alloc_pinned_memory(self.sums.nbytes)
+        self.added, self.copied, self.cleared = (cupy.cuda.Event(disable_timing=True) for _ in range(3))
+
+    def read(self) -> npt.NDArray[np.int64]:
+        """Wait for the copy."""
+        self.copied.synchronize()
+        return np.frombuffer(self.memory, np.int64, self.sums.size).reshape(self.sums.shape).copy()
+
+
+class TotalsInTurn:
+    """An engine's totals, used again and again.
+
+    A stream of copies fetches and clears them, so that sweeps wait for neither. Totals go from one measurement to the
+    next when the function that reads them is gone: it may be called late, several times or never.
+
+    Args:
+        sweeps: The stream of the kernels.
+    """
+
+    def __init__(self, sweeps: Any) -> None:
+        import cupy
+
+        self._sweeps = sweeps
+        self._copies = cupy.cuda.Stream(non_blocking=True)
+        self._idle: list[Totals] = []
+
+    def take(self, shape: tuple[int, ...]) -> Totals:
+        """Totals, 0 for the kernel that is launched next; ``shape`` is always the same."""
+        if self._idle:
+            totals = self._idle.pop()
+        else:
+            with self._copies:  # whose memory pool they belong to: it frees them behind the copies
+                totals = Totals(shape)
+                totals.cleared.record(self._copies)
+        self._sweeps.wait_event(totals.cleared)
+        return totals
+
+    def fetch(self, totals: Totals) -> Callable[[], npt.NDArray[np.int64]]:
+        """Start copying totals behind the kernel just launched; the function returned waits for them."""
+        size = totals.sums.nbytes
+        totals.added.record(self._sweeps)
+        self._copies.wait_event(totals.added)
+        totals.sums.data.copy_to_host_async(totals.memory.ptr, size, self._copies)
+        totals.copied.record(self._copies)
+        totals.sums.data.memset_async(0, size, self._copies)
+        totals.cleared.record(self._copies)
+
+        def fetched() -> npt.NDArray[np.int64]:
+            return totals.read()
+
+        weakref.finalize(fetched, self._give_back, totals)
+        return fetched
+
+    def _give_back(self, totals: Totals) -> None:
+        totals.copied.synchronize()  # pinned memory is not given to others while a copy is under way
+        self._idle.append(totals)
