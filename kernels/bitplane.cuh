@@ -65,8 +65,8 @@ __device__ __forceinline__ u32 fold(const u32 (&word)[4], const u32 (&occupant)[
     return mux(occupant[0], mux(occupant[1], mux(occupant[2], word[3], word[2]), word[1]), word[0]);
 }
 
-// Flip classes of W words of lanes as bit planes. PLAIN, a number of slots, says that lanes of class 3 are not asked for,
-// except with 7 slots; with 4 slots neither is class 0. PLAIN = 0 takes any class.
+// Flip classes of W words of lanes as bit planes. PLAIN, a number of slots, says that class 3 are flips that cost nothing,
+// under the default rule, except with 7 slots; with 4 slots no lane has class 0. PLAIN = 0 takes any class.
 template <int PLAIN, int BITS, int W>
 struct Classes {
     static_assert(PLAIN == 0 || (BITS == 2 && (PLAIN == 4 || PLAIN == 6 || PLAIN == 7)), "plain classes have two bits");
@@ -121,6 +121,14 @@ struct Classes {
         }
     }
 
+    // The same for own planes where the temperature is so low that class 2 alone has bits there, besides class 3's of 63/64.
+    template <typename Rows>
+    __device__ __forceinline__ void pick_cold(const Rows& planes, int plane, u32 (&out)[W]) const {
+        const auto two = planes.load(plane << BITS | 2);
+#pragma unroll
+        for (int w = 0; w < W; ++w) out[w] = lop3<A & (B | C)>(bit[1][w], bit[0][w], word_of(two, w));
+    }
+
     __device__ __forceinline__ Classes<PLAIN, BITS, 1> folded(const u32 (&occupant)[4]) const {
         Classes<PLAIN, BITS, 1> column;
 #pragma unroll
@@ -135,32 +143,37 @@ __device__ __forceinline__ void compare(u32 threshold, u32 random, u32& accepted
     undecided = lop3<~(A ^ B) & C & 0xff>(threshold, random, undecided);
 }
 
-// Decides lanes of a group, those in `open`. ZERO: of these, class 3 are flips that cost nothing, under the default rule.
+// Decides lanes of a group, those in `open`. ZERO: of these, class 3 are flips that cost nothing, under the default rule, and
+// `planes` has no rows of theirs; COLD: thresholds of classes 0 and 1 are below 2^-OWN_PLANES.
 // On return `accepted` holds for lanes in `open`; `undecided` are lanes left to a call of their own, of them those in `deep`
 // after PLANES bits, the others after OWN_PLANES. Row `plane << BITS | class` of `planes` holds the threshold bits of a
 // plane. `meanwhile` is called halfway, to start loads that are needed later.
-template <bool ZERO, int ROUNDS, int PLAIN, int BITS, typename Rows, typename Meanwhile>
+template <bool ZERO, bool COLD, int ROUNDS, int PLAIN, int BITS, typename Rows, typename Meanwhile>
 __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& classes, const u32 (&open)[4],
                                              u32 (&undecided)[4], u32 (&accepted)[4], u32 (&deep)[4],
                                              const Rows& planes, u32 group, u32 block, HalfSweep time, const Key& key,
                                              Meanwhile meanwhile) {
+    constexpr bool APART = ZERO && !COLD;  // flips that cost nothing are compared apart
     const Prefix prefix = philox_prefix(group, block, time.word2, key);
     u32 ones[4];
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
         accepted[w] = 0, ones[w] = ~0u;
         undecided[w] = open[w];
-        if constexpr (ZERO) undecided[w] = lop3<A & ~(B & C) & 0xff>(open[w], classes.bit[0][w], classes.bit[1][w]);
+        if constexpr (APART) undecided[w] = lop3<A & ~(B & C) & 0xff>(open[w], classes.bit[0][w], classes.bit[1][w]);
     }
 #pragma unroll
     for (int plane = OWN_PLANES - 1; plane >= 0; --plane) {
         const uint4 random = philox_finish<ROUNDS>(prefix, time.word3 + plane, key);
         u32 threshold[4];
-        classes.pick_plane(planes, plane, threshold);
+        if constexpr (COLD)
+            classes.pick_cold(planes, plane, threshold);
+        else
+            classes.pick_plane(planes, plane, threshold);
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
             compare(threshold[w], word_of(random, w), accepted[w], undecided[w]);
-            if constexpr (ZERO) ones[w] &= word_of(random, w);
+            if constexpr (APART) ones[w] &= word_of(random, w);
         }
     }
     u32 zero[4];
@@ -168,8 +181,10 @@ __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& clas
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
             zero[w] = lop3<A & B & C>(open[w], classes.bit[0][w], classes.bit[1][w]);
-            accepted[w] = mux(zero[w], accepted[w], ~ones[w]);
-            undecided[w] = mux(zero[w], undecided[w], ones[w]);
+            if constexpr (APART) {
+                accepted[w] = mux(zero[w], accepted[w], ~ones[w]);
+                undecided[w] = mux(zero[w], undecided[w], ones[w]);
+            }
         }
     }
     meanwhile();

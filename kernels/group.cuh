@@ -4,13 +4,17 @@
 #include "tail.cuh"
 
 // How sites are updated. SLOTS: bonds of every site, 4, 6 or 7, or 0 for any number; COUNT_BITS of their count; FIELD: the
-// spin belongs to the class; PLAIN: the default zero-cost rule, no field and no certain acceptance but for gains.
-template <int SLOTS_, int COUNT_BITS_, bool FIELD_, bool PLAIN_, int ROUNDS_>
+// spin belongs to the class; KIND: any, plain (the default zero-cost rule, no field, no certain acceptance but for gains), or
+// plain and so cold that only the smallest cost is accepted with a probability of 2^-OWN_PLANES or more.
+enum Kind { ANY, PLAIN_KIND, COLD_KIND };
+
+template <int SLOTS_, int COUNT_BITS_, bool FIELD_, int KIND, int ROUNDS_>
 struct Rule {
     static constexpr int SLOTS = SLOTS_, COUNT_BITS = COUNT_BITS_, ROUNDS = ROUNDS_;
-    static constexpr bool FIELD = FIELD_, PLAIN = PLAIN_;
+    static constexpr bool FIELD = FIELD_, PLAIN = KIND != ANY, COLD = KIND == COLD_KIND;
     static constexpr int BITS = FIELD ? COUNT_BITS + 1 : COUNT_BITS - 1;
     static_assert(SLOTS == 0 || COUNT_BITS == 3, "fixed numbers of slots have three bits of count");
+    static_assert(!COLD || SLOTS == 4 || SLOTS == 6, "costs of odd degrees have other classes");
     static_assert(!PLAIN || (SLOTS > 0 && !FIELD), "plain rules are for fixed numbers of slots without a field");
     using Group = Classes<PLAIN ? SLOTS : 0, BITS, 4>;
 };
@@ -81,8 +85,9 @@ __device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4
                                                 u32 counter_group, u32 group, const Rows& planes, u32 block, HalfSweep time,
                                                 const Key& key, Tail<R::BITS>& tail, Meanwhile meanwhile) {
     u32 undecided[4], accepted[4], deep[4];
-    decide_lanes<R::PLAIN && R::SLOTS != 7 && !Rows::UNIFORM, R::ROUNDS>(c.classes, c.open, undecided, accepted, deep, planes, counter_group,
-                                                       block, time, key, meanwhile);
+    constexpr bool ZERO = R::PLAIN && R::SLOTS != 7 && !Rows::UNIFORM;
+    decide_lanes<ZERO, R::COLD, R::ROUNDS>(c.classes, c.open, undecided, accepted, deep, planes, counter_group, block, time,
+                                           key, meanwhile);
     if (there) {
         const uint4 spin = *kept;
         u32 after[4];

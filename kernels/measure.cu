@@ -95,7 +95,7 @@ __global__ __launch_bounds__(256, 2) void total_energy(const Spins<CALLS>* spins
                                                        size_t coupling_stride, const Integer* fields, size_t field_stride,
                                                        u64* energies, u64* down) {
     constexpr int REPLICAS = 4 * CALLS;
-    constexpr int AHEAD = sizeof(Integer) == 4 ? 3 : 1;  // neighbours asked for at once, as registers allow
+    constexpr int AHEAD = sizeof(Integer) == 4 ? 6 : 1;  // neighbours asked for at once, as registers allow
     __shared__ long long sums[256 * REPLICAS];
     const Place place = {columns, threadIdx.x % columns, threadIdx.x / columns, blockDim.x / columns};
     const u32 first = blockIdx.y * columns, in_use = min(columns, parts - first), sample = blockIdx.z;

@@ -1,41 +1,66 @@
-// Replica-packed Metropolis from global memory: one launch a batch, blocks of replicas and samples in y and z.
+// Replica-packed Metropolis from global memory: blocks of replicas and samples in y and z, many half-sweeps a launch. Thread
+// blocks that share a lattice are resident and wait for each other after each half-sweep.
 // state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; places are in batch order (replica_site.cuh).
+#include "lattice_barrier.cuh"
 #include "replica_site.cuh"
+#include "tickets.cuh"
 
 constexpr u32 THREADS = 128;
 
-template <int SLOTS, int COUNT_BITS, bool FIELD, bool PLAIN, int ROUNDS>
-__global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 sites, const Batch* batches, u32 batch_index,
-                                                        u32 sites_a_thread, Model model, Tables tables, u32 first_sample,
-                                                        u32 first_block, u64 half_sweep, Key key) {
-    using R = Rule<SLOTS, COUNT_BITS, FIELD, PLAIN, ROUNDS>;
+// The places of one batch in turn, by ticket.
+struct InTurn {
+    Tickets tickets;
+    u32 first;  // of the batch
+    __device__ __forceinline__ u32 draw(u32) const { return tickets.draw(); }
+    __device__ __forceinline__ u32 take(u32 drawn) const { return first + 32 * tickets.take(drawn); }
+};
+
+// Updates batches of SLOTS slots; SLOTS = 0 takes all.
+template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>
+__global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 sites, const Batch* batches,
+                                                            const int* colour_start, u32 colours, Model model, Tables tables,
+                                                            u32 first_sample, u32 first_block, u64 half_sweep,
+                                                            u32 half_sweeps, Tickets all_tickets, LatticeBarrier barriers,
+                                                            Key key) {
+    using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
+    constexpr u32 CLASSES = 1 << R::BITS, ROWS = PLANES * CLASSES;
     __shared__ TailEntries<R::BITS> entries[THREADS / 32];
-    __shared__ uint4 rows[1 + (R::BITS == 2 ? PLANES << 2 : 0)];  // lanes in use, then rows of `planes`
-    const Batch batch = batches[batch_index];
+    __shared__ uint4 rows[1 + (R::BITS == 2 ? 2 * ROWS : 0)];  // lanes in use, then rows of `planes` of both parities
+    __shared__ uint4 kept[THREADS];
     const u32 block = blockIdx.y, sample = blockIdx.z;
-    uint4* lattice = state + ((size_t)sample * gridDim.y + block) * sites;
-    const size_t table = (size_t)block * 2 + batch.parity;
-    const GlobalRows always = {tables.always + (table << R::BITS)};
-    const uint4* planes = tables.planes + ((table * PLANES) << R::BITS);
-    const u64* thresholds = tables.thresholds + ((table << R::BITS) << 7);
-    const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+    const size_t part = (size_t)sample * gridDim.y + block;
+    uint4* const lattice = state + part * sites;
+    const uint4* const planes = tables.planes + (size_t)block * 2 * ROWS;
     const u32 counter = counter_block(first_sample + sample, first_block + block);
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     if (threadIdx.x == 0) rows[0] = tables.lanes[block];
     if constexpr (R::BITS == 2)
-        for (u32 i = threadIdx.x; i < PLANES << 2; i += blockDim.x) rows[1 + i] = planes[i];
+        for (u32 i = threadIdx.x; i < 2 * ROWS; i += THREADS) rows[1 + i] = planes[i];
     __syncthreads();
     const SharedRows lanes = {(u32)__cvta_generic_to_shared(rows)};
-    const u32 chunk = THREADS * sites_a_thread, last = batch.first + batch.size;
-    const u32 first = batch.first + blockIdx.x * chunk, end = min(first + chunk, last);
-    __shared__ uint4 kept[THREADS];
-    const auto update = [&](const auto& rows_of_planes) {
-        update_sites<R>({batch, model, sample, kept + threadIdx.x}, lattice, first + (threadIdx.x & ~31u), THREADS, end, always,
-                        rows_of_planes, thresholds, lanes, counter, time, key, tail);
-    };
-    if constexpr (R::BITS == 2) {
-        update(lanes.from(1));
-    } else {
-        update(GlobalRows{planes});
+    const LatticeBarrier barrier = barriers.of(part);
+    const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+    Tickets tickets = all_tickets.of(part);
+    for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep) {
+        if (done > 0) barrier.wait(done);
+        const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+        const u32 colour = half_sweep % colours;
+        for (int b = colour_start[colour]; b < colour_start[colour + 1]; ++b) {
+            const Batch batch = batches[b];
+            if (SLOTS > 0 && batch.slots != SLOTS) continue;
+            const size_t table = ((size_t)block * 2 + batch.parity) * CLASSES;
+            const auto update = [&](const auto& rows_of_planes) {
+                update_sites<R>({batch, model, sample, kept + threadIdx.x}, lattice, batch.first + 32 * warp,
+                                batch.first + batch.size, InTurn{tickets, batch.first}, GlobalRows{tables.always + table},
+                                rows_of_planes, tables.thresholds + table * 128, lanes, counter, time, key, tail);
+            };
+            if constexpr (R::BITS == 2) {
+                update(lanes.from(1 + batch.parity * ROWS));
+            } else {
+                update(GlobalRows{planes + batch.parity * ROWS});
+            }
+            tickets.pass((batch.size + 31) / 32);
+        }
+        if (done + 1 < half_sweeps) barrier.arrive();
     }
 }

@@ -2,12 +2,12 @@
 #include "replica_site.cuh"
 
 // Shared memory: the lattice, lanes in use, rows of `always` and `planes` for both parities, a tail for each warp.
-template <int SLOTS, int COUNT_BITS, bool FIELD, bool PLAIN, int ROUNDS>
-__global__ __launch_bounds__(256, 2) void sweep_shared(uint4* state, u32 sites, const Batch* batches,
+template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>
+__global__ __launch_bounds__(512, 1) void sweep_shared(uint4* state, u32 sites, const Batch* batches,
                                                        const int* colour_start, int colours, Model model, Tables tables,
                                                        u32 first_sample, u32 first_block, u64 half_sweep, u32 sweeps,
                                                        Key key) {
-    using R = Rule<SLOTS, COUNT_BITS, FIELD, PLAIN, ROUNDS>;
+    using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
     constexpr u32 ALWAYS_ROWS = 2 << R::BITS, PLANE_ROWS = 2 * PLANES << R::BITS;
     extern __shared__ uint4 lattice[];
     Tail<R::BITS> tail(((TailEntries<R::BITS>*)(lattice + sites + 1 + ALWAYS_ROWS + PLANE_ROWS))[threadIdx.x / 32]);
@@ -30,8 +30,8 @@ __global__ __launch_bounds__(256, 2) void sweep_shared(uint4* state, u32 sites, 
                 const SharedRows always = lanes.from(1 + (batch.parity << R::BITS));
                 const SharedRows planes = lanes.from(1 + ALWAYS_ROWS + (batch.parity * PLANES << R::BITS));
                 const u64* thresholds = tables.thresholds + (((size_t)block * 2 + batch.parity) << R::BITS << 7);
-                update_sites<R>({batch, model, sample, nullptr}, lattice, batch.first + (threadIdx.x & ~31u), blockDim.x,
-                                batch.first + batch.size, always, planes, thresholds, lanes, counter, time, key, tail);
+                update_sites<R>({batch, model, sample, nullptr}, lattice, batch.first + (threadIdx.x & ~31u),
+                                batch.first + batch.size, Stride{blockDim.x}, always, planes, thresholds, lanes, counter, time, key, tail);
             }
         }
     __syncthreads();

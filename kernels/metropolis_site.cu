@@ -5,6 +5,7 @@
 #include "lattice_barrier.cuh"
 #include "slab.cuh"
 #include "staged.cuh"
+#include "tickets.cuh"
 
 constexpr u32 THREADS = 128;
 
@@ -83,9 +84,9 @@ struct Place {
     }
 };
 
-template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, int LAYERS, int ROUNDS>
+template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int LAYERS, int ROUNDS>
 struct Site {
-    using R = Rule<2 * DIMENSION, 3, FIELD, PLAIN, ROUNDS>;
+    using R = Rule<2 * DIMENSION, 3, FIELD, KIND, ROUNDS>;
     using At = Place<DIMENSION, LAYERS>;
     // Staged words: three layers in turn, the group whose edge is shifted in, two rows of the same plane, spins, signs.
     static constexpr int BESIDE = 3, ROWS = 4, SPIN = R::SLOTS, SIGN = SPIN + 1, WORDS = SIGN + (SIGNED ? R::SLOTS : 0);
@@ -158,17 +159,11 @@ struct Site {
     }
 };
 
-// How many tiles of each (sample, replica) were taken after the warps' first; `before`: at the start of the launch.
-struct Tickets {
-    u32* next;
-    u32 before;
-};
-
-template <int DIMENSION, bool SIGNED, bool FIELD, bool PLAIN, int LAYERS, int ROUNDS>
+template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int LAYERS, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab, Halo halo, Signs signs, UniformTables tables,
                                                          Share share, u32 first_sample, u32 first_replica, u64 half_sweep,
-                                                         u32 half_sweeps, Tickets tickets, LatticeBarrier barriers, Key key) {
-    using S = Site<DIMENSION, SIGNED, FIELD, PLAIN, LAYERS, ROUNDS>;
+                                                         u32 half_sweeps, Tickets all_tickets, LatticeBarrier barriers, Key key) {
+    using S = Site<DIMENSION, SIGNED, FIELD, KIND, LAYERS, ROUNDS>;
     using R = typename S::R;
     extern __shared__ uint4 staged[];  // S::WORDS * THREADS
     __shared__ TailEntries<R::BITS> entries[THREADS / 32];
@@ -178,12 +173,13 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
     const size_t part = (size_t)sample * gridDim.y + replica, groups = (size_t)slab.width * slab.height * slab.depth;
     const u32 block = counter_block(first_sample + sample, first_replica + replica), first_group = slab.first_row * slab.width;
     const u64* const thresholds = tables.thresholds + (replica << R::BITS);
-    const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, warps = gridDim.x * (THREADS / 32);
+    const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
     rules.load(tables, replica);
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     __syncthreads();
     const typename S::Words words(staged);
     const LatticeBarrier barrier = barriers.of(part);
+    Tickets tickets = all_tickets.of(part);
     const auto site_of = [&](u32 colour) {
         uint4* const lattice = state + 2 * part * groups;
         return S{lattice + colour * groups, lattice + (1 - colour) * groups,
@@ -214,16 +210,16 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
         if constexpr (LAYERS == 1) {
             if (warp < share.tiles) update(Layer<0>{}, home, [] {});
         } else {
-            const u32 drawn_before = tickets.before + done * share.tiles;
             typename S::At at = home;
             for (u32 tile = warp; tile < share.tiles;) {
-                const u32 drawn = (threadIdx.x & 31) ? 0 : atomicAdd(tickets.next + part, 1u);
+                const u32 drawn = tickets.draw();
                 update(Layer<0>{}, at, [&] { site.template stage<1>(words, at); });
-                tile = warps + __shfl_sync(~0u, drawn, 0) - drawn_before;
+                tile = tickets.take(drawn);
                 const typename S::At next = place(tile);
                 update(Layer<1>{}, at, [&] { site.template stage<0>(words, next); });
                 at = next;
             }
+            tickets.pass(share.tiles);
         }
         words.wait();
         while (!tail.empty()) pop();

@@ -126,22 +126,31 @@ struct Sites {
     }
 };
 
-// The calling warp's places: i = first, first + stride, ... below end, i + k for its k-th thread. `lattice` and the rows of
-// `always` and `planes`, those of the batch's parity, may lie in shared memory, where `lanes` lies.
-template <typename R, typename Always, typename Rows>
-__device__ __forceinline__ void update_sites(Sites<R> sites, uint4* lattice, u32 first, u32 stride, u32 end,
+// Which 32 places a warp takes after those from `first` on. Drawn early and taken late, as a ticket comes from far.
+struct Stride {
+    u32 places;
+    __device__ __forceinline__ u32 draw(u32 first) const { return first + places; }
+    __device__ __forceinline__ u32 take(u32 drawn) const { return drawn; }
+};
+
+// The calling warp's places: i = first, then what `order` says, below end; i + k for its k-th thread. `lattice` and the rows
+// of `always` and `planes`, those of the batch's parity, may lie in shared memory, where `lanes` lies.
+template <typename R, typename Order, typename Always, typename Rows>
+__device__ __forceinline__ void update_sites(Sites<R> sites, uint4* lattice, u32 first, u32 end, const Order& order,
                                              const Always& always, const Rows& planes, const u64* thresholds,
                                              const SharedRows& lanes, u32 block, HalfSweep time, const Key& key,
                                              Tail<R::BITS>& tail) {
     const u32 mine = threadIdx.x & 31;
     sites.ahead(min(first + mine, end - 1));
-    for (; first < end; first += stride) {
-        const u32 place = first + mine;
+    while (first < end) {
+        const u32 drawn = order.draw(first), place = first + mine;
         const bool there = place < end;
         const Chances<R> c = sites.weigh(lattice, always, lanes.load(0), there);
         uint4* const own = lattice + place;
-        leave_to_chance(c, sites.kept(own), own, there, sites.site(), place, planes, block, time, key, tail,
-                        [&] { sites.ahead(min(place + stride, end - 1)); });
+        leave_to_chance(c, sites.kept(own), own, there, sites.site(), place, planes, block, time, key, tail, [&] {
+            first = order.take(drawn);
+            sites.ahead(min(first + mine, end - 1));
+        });
         if (tail.full()) tail.template pop<false, R::ROUNDS>((u32*)lattice, thresholds, block, time, key);
     }
     while (!tail.empty()) tail.template pop<false, R::ROUNDS>((u32*)lattice, thresholds, block, time, key);

@@ -290,6 +290,20 @@ def test_a_temperature_for_each_replica(device: str, couplings: str) -> None:
     run_both(device, EdwardsAnderson(cubic(4), couplings=couplings, seed=1), 150, beta, (1, 20))
 
 
+@pytest.mark.parametrize(
+    "hottest", [2.4, 2.25]
+)  # in units of |J|: from 2.31 downwards only the smallest cost has own bits
+@pytest.mark.parametrize(
+    "lattice",
+    [cubic(4), square(6), square(5, 3, periodic=False), pytest.param(cubic(26), marks=pytest.mark.gpu)],
+    ids=str,
+)
+def test_kinds_of_rules(device: str, lattice: Lattice, hottest: float) -> None:
+    model = EdwardsAnderson(lattice, seed=1)
+    beta = 1 / np.linspace(0.3, hottest, 130)
+    run_both(device, model, 130 if lattice.sites < 100 else 3, beta[-3:] if lattice.sites > 100 else beta, (1, 5))
+
+
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
 @pytest.mark.parametrize("options", [{"rng_rounds": 7}, {"zero_acceptance": 1.0}, {"zero_acceptance": 0.7}])
 def test_options(device: str, couplings: str, options: dict[str, object]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,7 +12,7 @@ from spinsim.acceptance import ZERO_ACCEPTANCE, check_beta
 from spinsim.engine.base import Counts, Dynamics, is_site_packed
 from spinsim.engine.batches import build_batches
 from spinsim.engine.site_signs import build_signs
-from spinsim.engine.tables import Classes, SiteTables, Tables, build_site_tables, build_tables
+from spinsim.engine.tables import OWN_PLANES, Classes, SiteTables, Tables, build_site_tables, build_tables
 from spinsim.errors import InputError
 from spinsim.model.colouring import adjacency, colouring
 from spinsim.model.ising import Ising
@@ -121,10 +123,24 @@ class SitePlan:
         return _observables(self.model, up, unsatisfied)
 
 
-def is_plain(plan: PackedPlan | SitePlan, tables: Tables | SiteTables) -> bool:
-    """Whether only gains flip for certain and the zero-cost rule is the default: such runs have own kernels."""
-    default = plan.dynamics.zero_acceptance == ZERO_ACCEPTANCE and not plan.has_field
-    return bool(default and not tables.always.any())
+class Kind(IntEnum):
+    """Special cases of the packed update with kernels of their own, ``Kind`` of group.cuh.
+
+    ANY: none. PLAIN: only gains flip for certain, no field, the default zero-cost rule. COLD: besides, only the
+    smallest cost is accepted with a probability of 2^-OWN_PLANES or more.
+    """
+
+    ANY = 0
+    PLAIN = 1
+    COLD = 2
+
+
+def kind_of(plan: PackedPlan | SitePlan, tables: Tables | SiteTables) -> Kind:
+    """The special case of a run at given temperatures; its sites of odd degree are at most ``PLAIN``."""
+    if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or tables.always.any():
+        return Kind.ANY
+    even = tables.planes[:, 0] if isinstance(tables, Tables) else tables.planes
+    return Kind.PLAIN if even[:, :OWN_PLANES, :2].any() else Kind.COLD
 
 
 class GeneralPlan:

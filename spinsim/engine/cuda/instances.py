@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Final
 
+from spinsim.engine.plans import Kind
 from spinsim.engine.tables import MAX_DEGREE
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
@@ -12,13 +13,14 @@ PHILOX_ROUNDS: Final = (FEWER_ROUNDS, ROUNDS)
 INTEGERS: Final = ("int", "long long")
 FLAGS: Final = ("false", "true")
 
-# (slots, count bits, field, plain): a fixed number of slots, of three count bits, or 0 for any number; plain: no field
+# (slots, count bits, field, kind): a fixed number of slots, of three count bits, or 0 for any number
 RULES: Final = (
-    *product((0,), range(3, MAX_DEGREE.bit_length() + 1), FLAGS, ("false",)),
-    *((slots, 3, field, "false") for slots, field in product((4, 6, 7), FLAGS)),
-    *((slots, 3, "false", "true") for slots in (4, 6, 7)),
+    *product((0,), range(3, MAX_DEGREE.bit_length() + 1), FLAGS, (int(Kind.ANY),)),
+    *((slots, 3, field, int(Kind.ANY)) for slots, field in product((4, 6, 7), FLAGS)),
+    *((slots, 3, "false", int(Kind.PLAIN)) for slots in (4, 6, 7)),
+    *((slots, 3, "false", int(Kind.COLD)) for slots in (4, 6)),
 )
-SITE_RULES: Final = (("false", "false"), ("true", "false"), ("false", "true"))  # (field, plain)
+SITE_RULES: Final = (("false", int(Kind.ANY)), ("true", int(Kind.ANY)), ("false", int(Kind.PLAIN)))  # (field, kind)
 
 
 def instance(name: str, *parameters: object) -> str:

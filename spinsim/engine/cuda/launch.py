@@ -26,7 +26,6 @@ class Launch:
         expression: Template instance.
         arguments: By name, in order: NumPy scalars, structs, arrays on the device.
         shared: Dynamic shared memory in bytes.
-        cooperative: Whether its blocks wait for each other, so that all must be resident.
     """
 
     def __init__(
@@ -36,13 +35,12 @@ class Launch:
         expression: str,
         arguments: dict[str, Any],
         shared: int = 0,
-        cooperative: bool = False,
     ) -> None:
         function = kernel(device, file, expression)
         if shared:
             function.max_dynamic_shared_size_bytes = shared
         self._kept = arguments, function  # device arrays live as long as the launch
-        self._function, self._shared, self._cooperative = function.kernel.ptr, shared, cooperative
+        self._function, self._shared = function.kernel.ptr, shared
         self._values = {name: in_memory(argument) for name, argument in arguments.items()}
         self._pointers = np.array([value.ctypes.data for value in self._values.values()], np.uintp)
 
@@ -52,14 +50,16 @@ class Launch:
 
         return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(self._function, threads, self._shared))
 
-    def __call__(self, stream: Any, grid: tuple[int, int, int], threads: int, **changed: Any) -> None:
-        """Launch, after giving some arguments new values."""
+    def __call__(
+        self, stream: Any, grid: tuple[int, int, int], threads: int, wait: bool = False, **changed: Any
+    ) -> None:
+        """Launch, after giving some arguments new values; ``wait`` says that blocks wait for each other."""
         from cupy.cuda import driver
 
         for name, value in changed.items():
             self._values[name][0] = value
         where = self._shared, stream.ptr, self._pointers.ctypes.data
-        if self._cooperative:  # the driver refuses a grid that cannot be resident at once
+        if wait:  # the driver refuses a grid that cannot be resident at once
             driver.launchCooperativeKernel(self._function, *grid, threads, 1, 1, *where)
         else:
             driver.launchKernel(self._function, *grid, threads, 1, 1, *where, 0)

@@ -17,16 +17,17 @@ from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_m
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import places, site_records, struct, tail_bytes
-from spinsim.engine.plans import PackedPlan, is_plain
+from spinsim.engine.plans import Kind, PackedPlan, kind_of
 from spinsim.engine.tables import PLANES
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 THREADS: Final = 128  # as in metropolis_replica.cu
-SHARED_THREADS: Final = 256
-RESIDENT_THREADS: Final = 512  # of the global form on one multiprocessor
-SITES_A_THREAD: Final = 8  # at most; more give no better use of the queues
-SWEEPS_A_LAUNCH: Final = 256  # so that a launch stays well below a second
+WARP: Final = 32
+SHARED_THREADS: Final = (32, 512)  # of a lattice in shared memory, at least and at most
+SITES_A_THREAD: Final = 8  # of one colour, of a lattice in shared memory: fewer leave queues half empty
+UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
+SWEEPS_A_LAUNCH: Final = 1000
 COUNT_THREADS: Final = 256
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
 UNBOUNDED: Final = 2**62
@@ -38,10 +39,21 @@ def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:
     return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.uint32))
 
 
-def shared_bytes(plan: PackedPlan) -> int:
+def shared_bytes(plan: PackedPlan, threads: int) -> int:
     """Shared memory that holds one lattice, its tables and the queues of its warps."""
     rows = 1 + (2 * (1 + PLANES) << plan.classes.bits)
-    return 16 * (plan.model.sites + rows) + SHARED_THREADS // 32 * tail_bytes(plan.classes.bits)
+    return 16 * (plan.model.sites + rows) + threads // 32 * tail_bytes(plan.classes.bits)
+
+
+def shared_threads(plan: PackedPlan, room: int, processors: int) -> int:
+    """Threads of a lattice in ``room`` bytes of shared memory: enough to fill the device; 0 where it does not fit."""
+    least, most = SHARED_THREADS
+    lattices = plan.shape[0] * plan.shape[1]
+    wanted = max(most * processors // lattices, plan.model.sites // (plan.colours * SITES_A_THREAD))
+    threads = least
+    while 2 * threads <= min(wanted, most) and shared_bytes(plan, 2 * threads) <= room:
+        threads *= 2
+    return threads if shared_bytes(plan, threads) <= room else 0
 
 
 class CudaPackedEngine(CudaEngine):
@@ -56,11 +68,10 @@ class CudaPackedEngine(CudaEngine):
         self._plan = plan = PackedPlan(model, replicas, dynamics, UNBOUNDED)
         self.colours = plan.colours
         check_grid(*plan.shape[:2])
-        self._in_shared = shared_bytes(plan) <= shared_memory(device)
-        mixed = len(set(plan.batches.slots.tolist())) > 1
-        self._fixed = plan.classes.count_bits == 3 and not (mixed and self._in_shared)  # one number of slots a kernel
-        self._slots = [slots if self._fixed else 0 for slots in plan.batches.slots.tolist()]  # of each batch's kernel
-        self._resident = multiprocessors(device) * RESIDENT_THREADS
+        self._shared_threads = shared_threads(plan, shared_memory(device), multiprocessors(device))
+        slots = set(plan.batches.slots.tolist())
+        self._fixed = plan.classes.count_bits == 3 and not (len(slots) > 1 and self._shared_threads)
+        self._slots = slots if self._fixed else {0}  # each has a kernel; 0: any number
         order, place = plan.batches.order, places(plan.batches)
         if self._fixed:
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
@@ -98,65 +109,90 @@ class CudaPackedEngine(CudaEngine):
         tables = self._plan.tables(beta)
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
-        plain = self._fixed and is_plain(self._plan, tables)
-        launch = self._shared_launch if self._in_shared else self._global_launch
-        self._launches = {slots: launch(slots, plain) for slots in set(self._slots)}
+            self._arrived, self._next = (cupy.zeros(self.tasks, cupy.uint32) for _ in range(2))
+        self._arrivals = self._drawn = 0
+        kind = kind_of(self._plan, tables) if self._fixed else Kind.ANY
+        odd = min(kind, Kind.PLAIN)  # for sites of odd degree
+        launch = self._shared_launch if self._shared_threads else self._global_launch
+        self._launches = {slots: launch(slots, odd if slots % 2 else kind) for slots in self._slots}
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
         if not self._launches:
             raise InputError("no temperature is set: call set_beta before sweep")
+        most = UPDATES_A_LAUNCH // (packing.LANES * self.model.sites * self.tasks)
+        most = max(1, min(most, SWEEPS_A_LAUNCH))
         with self._here():
-            if self._in_shared:
-                for done in range(0, count, SWEEPS_A_LAUNCH):
-                    self._sweep_in_shared(min(SWEEPS_A_LAUNCH, count - done))
-            else:
-                for _ in range(count):
-                    self._sweep_from_global()
+            for done in range(0, count, most):
+                sweeps = min(most, count - done)
+                if self._shared_threads:
+                    self._sweep_in_shared(sweeps)
+                elif len(self._launches) == 1:
+                    self._sweep_from_global(sweeps * self.colours)
+                else:
+                    for _ in range(sweeps * self.colours):
+                        self._sweep_from_global(1)
 
-    def _instance(self, function: str, slots: int, plain: bool) -> str:
+    def _instance(self, function: str, slots: int, kind: Kind) -> str:
         """The kernel for sites of ``slots`` bonds, 0 for any number."""
         plan = self._plan
-        return instance(function, slots, plan.classes.count_bits, plan.has_field, plain, self.dynamics.rng_rounds)
+        return instance(function, slots, plan.classes.count_bits, plan.has_field, int(kind), self.dynamics.rng_rounds)
 
-    def _shared_launch(self, slots: int, plain: bool) -> Launch:
+    def _shared_launch(self, slots: int, kind: Kind) -> Launch:
         """Many sweeps of lattices in shared memory."""
-        return Launch(self.device, "metropolis_shared.cu", self._instance("sweep_shared", slots, plain), {
+        return Launch(self.device, "metropolis_shared.cu", self._instance("sweep_shared", slots, kind), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.int32(self.colours), "model": self._model,
             "tables": struct(*self._tables, self._lanes), "sample": np.uint32(0), "block": np.uint32(0),
             "half_sweep": np.uint64(0), "sweeps": np.uint32(0), "key": self._round_keys,
-        }, shared_bytes(self._plan))  # fmt: skip
+        }, shared_bytes(self._plan, self._shared_threads))  # fmt: skip
 
-    def _global_launch(self, slots: int, plain: bool) -> Launch:
-        """One batch of lattices in global memory."""
-        return Launch(self.device, "metropolis_replica.cu", self._instance("sweep_replica", slots, plain), {
+    def _global_launch(self, slots: int, kind: Kind) -> Launch:
+        """Half-sweeps of lattices in global memory."""
+        return Launch(self.device, "metropolis_replica.cu", self._instance("sweep_replica", slots, kind), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
-            "batch": np.uint32(0), "sites_a_thread": np.uint32(0), "model": self._model,
+            "colour_start": self._colour_start, "colours": np.uint32(self.colours), "model": self._model,
             "tables": struct(*self._tables, self._lanes), "sample": np.uint32(0), "block": np.uint32(0),
-            "half_sweep": np.uint64(0), "key": self._round_keys,
+            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "tickets": struct(self._next, 0),
+            "barriers": struct(self._arrived, 0), "key": self._round_keys,
         })  # fmt: skip
 
     def _sweep_in_shared(self, sweeps: int) -> None:
         """Many sweeps in one launch, a thread block for each lattice."""
         samples, blocks = self._plan.shape[:2]
-        launch = self._launches[self._slots[0]]  # the same for all batches
-        launch(self.stream, (1, blocks, samples), SHARED_THREADS, half_sweep=self.half_sweep, sweeps=sweeps)
+        (launch,) = self._launches.values()
+        launch(self.stream, (1, blocks, samples), self._shared_threads, half_sweep=self.half_sweep, sweeps=sweeps)
         self.half_sweep += sweeps * self.colours
 
-    def _sweep_from_global(self) -> None:
-        """One sweep, a launch for each batch."""
-        batches = self._plan.batches
+    def _sweep_from_global(self, half_sweeps: int) -> None:
+        """Half-sweeps in one launch for each number of slots; ``half_sweeps`` is 1 where there are several."""
         samples, blocks = self._plan.shape[:2]
-        for colour in range(self.colours):
-            for batch in range(batches.colour_start[colour], batches.colour_start[colour + 1]):
-                size = int(batches.first[batch + 1] - batches.first[batch])
-                each = min(SITES_A_THREAD, max(1, size * samples * blocks // self._resident))
-                self._launches[self._slots[batch]](
-                    self.stream, (-(-size // (THREADS * each)), blocks, samples), THREADS,
-                    batch=batch, sites_a_thread=each, half_sweep=self.half_sweep,
-                )  # fmt: skip
-            self.half_sweep += 1
+        whole, rest = divmod(half_sweeps, self.colours)
+        colours = (self.half_sweep + np.arange(rest)) % self.colours
+        for slots, launch in self._launches.items():
+            tiles = self._tiles[slots]
+            share = max(1, launch.blocks_at_once(THREADS) * multiprocessors(self.device) // self.tasks)
+            share = min(share, -(-int(tiles.max()) // (THREADS // WARP)))
+            launch(
+                self.stream, (share, blocks, samples), THREADS, share > 1,
+                half_sweep=self.half_sweep, half_sweeps=half_sweeps, tickets=(self._next.data.ptr, self._drawn),
+                barriers=(self._arrived.data.ptr, self._arrivals),
+            )  # fmt: skip
+            drawn = whole * int(tiles.sum()) + int(tiles[colours].sum())
+            self._drawn = (self._drawn + drawn) % 2**32
+            self._arrivals = (self._arrivals + (half_sweeps - 1) * share) % 2**32
+        self.half_sweep += half_sweeps
+
+    @cached_property
+    def _tiles(self) -> dict[int, npt.NDArray[np.int64]]:
+        """Tiles of 32 sites of each colour, for each number of slots that has a kernel."""
+        batches = self._plan.batches
+        size = -(-np.diff(batches.first) // WARP)
+        tiles = {}
+        for slots in self._slots:
+            mine = np.where(batches.slots == slots, size, 0) if slots else size
+            tiles[slots] = np.add.reduceat(mine, batches.colour_start[:-1])
+        return tiles
 
     @cached_property
     def _count(self) -> Launch:

@@ -17,7 +17,7 @@ from spinsim.engine.cuda.device import multiprocessors, require_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import struct
-from spinsim.engine.plans import SitePlan, is_plain
+from spinsim.engine.plans import Kind, SitePlan, kind_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -132,19 +132,19 @@ class CudaSiteEngine(CudaEngine):
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
             self._arrived, self._next = (cupy.zeros(self.tasks, cupy.uint32) for _ in range(2))
         self._arrivals = self._drawn = 0
-        signed, plain, slots = plan.signs is not None, is_plain(plan, tables), 2 * self._dimension
+        signed, kind, slots = plan.signs is not None, min(kind_of(plan, tables), Kind.PLAIN), 2 * self._dimension
         blocks = BLOCKS
         while True:
             share = self._share(blocks)
             expression = instance(
-                "sweep_site", self._dimension, signed, plan.has_field, plain, share.layers, d.rng_rounds
+                "sweep_site", self._dimension, signed, plan.has_field, int(kind), share.layers, d.rng_rounds
             )
             self._launch = Launch(self.device, "metropolis_site.cu", expression, {
                 "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
                 "tables": struct(*self._tables), "share": share.record, "sample": np.uint32(0),
                 "replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
                 "tickets": struct(self._next, 0), "barriers": struct(self._arrived, 0), "key": self._round_keys,
-            }, 16 * THREADS * (slots + 1 + signed * slots), cooperative=share.blocks > 1)  # fmt: skip
+            }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
             room = self._launch.blocks_at_once(THREADS)
             if room >= blocks:
                 break
@@ -161,7 +161,7 @@ class CudaSiteEngine(CudaEngine):
             while left:
                 several = min(left, max(1, min(most, HALF_SWEEPS_A_LAUNCH)))
                 self._launch(
-                    self.stream, (share.blocks, self.replicas, self.model.samples), THREADS,
+                    self.stream, (share.blocks, self.replicas, self.model.samples), THREADS, share.blocks > 1,
                     half_sweep=self.half_sweep, half_sweeps=several, tickets=(self._next.data.ptr, self._drawn),
                     barriers=(self._arrived.data.ptr, self._arrivals),
                 )  # fmt: skip

@@ -1,0 +1,18 @@
+// Warps take the tiles of a lattice in turn: its own number first, then by ticket.
+#pragma once
+
+typedef unsigned int u32;
+
+struct Tickets {
+    u32* next;   // of each lattice: tickets drawn, over all launches; each tile that a warp takes draws one
+    u32 before;  // what it holds before this round of tiles
+
+    __device__ __forceinline__ Tickets of(size_t lattice) const { return {next + lattice, before}; }
+    __device__ __forceinline__ void pass(u32 tiles) { before += tiles; }
+
+    // The whole warp must call both; the number drawn takes long to come.
+    __device__ __forceinline__ u32 draw() const { return threadIdx.x & 31 ? 0 : atomicAdd(next, 1u); }
+    __device__ __forceinline__ u32 take(u32 drawn) const {
+        return __shfl_sync(~0u, drawn, 0) - before + gridDim.x * (blockDim.x / 32);
+    }
+};
