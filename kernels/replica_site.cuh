@@ -104,7 +104,9 @@ struct Sites {
             uint4 wanted[R::SLOTS];
 #pragma unroll
             for (int k = 0; k < R::SLOTS; ++k) wanted[k] = differing(at_offset(lattice, record.offset(k)), record.sign(k));
-            return weigh_bonds<R>(wanted, *own, kept(own), always, used, there);
+            const uint4 spin = *own;
+            __syncwarp();  // threads past the end read the last site, which its own thread writes next
+            return weigh_bonds<R>(wanted, spin, kept(own), always, used, there);
         } else {
             const uint4 spin = *own;
             const u32 q = place - batch.first;
@@ -120,6 +122,7 @@ struct Sites {
                 c.set(of_word, word_of(spin, w), w, certain);
             }
             c.add_certain(always, certain);
+            __syncwarp();  // as above
             flip_certain(c, kept(own), spin, certain, used, there);
             return c;
         }
