@@ -59,6 +59,7 @@ class Stream(IntEnum):
     UPDATE = 1  # Metropolis acceptance
     START = 2  # initial spins
     COUPLINGS = 3  # disorder, keyed by the disorder seed
+    SWAP = 4  # exchanges of temperatures
 
 
 @_inlined

@@ -99,9 +99,9 @@ def test_tables_hold_the_acceptance_of_every_class(degree: int, field: int, beta
     costs = classes.costs()
     for parity, c in ((0, 0), (1, costs.shape[1] - 1), (0, costs.shape[1] // 2)):
         always, threshold = acceptance(costs[parity, c], beta[-1], 63 / 64)
-        assert (int(tables.always[block, parity, c, half]) >> bit & 1) == int(always)
-        top = sum((int(tables.planes[block, parity, p, c, half]) >> bit & 1) << (63 - p) for p in range(PLANES))
-        assert int(tables.thresholds[block, parity, c, lane]) == int(threshold)
+        assert (int(tables.always[0, block, parity, c, half]) >> bit & 1) == int(always)
+        top = sum((int(tables.planes[0, block, parity, p, c, half]) >> bit & 1) << (63 - p) for p in range(PLANES))
+        assert int(tables.thresholds[0, block, parity, c, lane]) == int(threshold)
         assert top == int(threshold) >> (64 - PLANES) << (64 - PLANES)
 
 
@@ -112,10 +112,10 @@ def test_tables_hold_the_acceptance_of_every_class(degree: int, field: int, beta
 )
 def test_site_tables_hold_every_lane_of_the_others(degree: int, field: int, beta: np.ndarray) -> None:
     classes = Classes.of(degree, 3, field)
-    site, lanes = build_site_tables(classes, beta, 63 / 64), build_tables(classes, beta, 63 / 64)
+    site, lanes = build_site_tables(classes, beta[None], 63 / 64), build_tables(classes, beta, 63 / 64)
     for r in range(len(beta)):
         bit = np.uint64(1) << np.uint64(r)
-        np.testing.assert_array_equal(site.thresholds[r], lanes.thresholds[0, 0, :, r])
-        np.testing.assert_array_equal(site.always[r] != 0, lanes.always[0, 0, :, 0] & bit != 0)
-        np.testing.assert_array_equal(site.planes[r] != 0, lanes.planes[0, 0, :, :, 0] & bit != 0)
+        np.testing.assert_array_equal(site.thresholds[0, r], lanes.thresholds[0, 0, 0, :, r])
+        np.testing.assert_array_equal(site.always[0, r] != 0, lanes.always[0, 0, 0, :, 0] & bit != 0)
+        np.testing.assert_array_equal(site.planes[0, r] != 0, lanes.planes[0, 0, 0, :, :, 0] & bit != 0)
     assert {*np.unique(site.always), *np.unique(site.planes)} <= {0, 2**32 - 1}

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
+from spinsim.engine.exchange import Exchange
 from spinsim.engine.tables import MAX_DEGREE
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -83,6 +84,21 @@ class Engine(Protocol):
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
+
+    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/exchange.py says."""
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state of the exchange; the function returned waits for it."""
+
+    def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
+        """Ask for overlaps of copies at equal temperatures, sum of s_a s_b: (samples, pairs of copies, temperatures).
+
+        Pairs are those of ``copy_pairs``; the function returned waits for them.
+        """
 
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds it took by the device's own clock."""

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import ZERO_ACCEPTANCE, check_beta
+from spinsim.acceptance import ZERO_ACCEPTANCE, acceptance, check_beta
 from spinsim.engine.base import Counts, Dynamics, is_site_packed
 from spinsim.engine.batches import build_batches
+from spinsim.engine.exchange import Ladder
 from spinsim.engine.site_signs import build_signs
 from spinsim.engine.tables import OWN_PLANES, Classes, SiteTables, Tables, build_site_tables, build_tables
 from spinsim.errors import InputError
@@ -69,6 +70,11 @@ class PackedPlan:
         betas = check_beta(beta, self.replicas) * self.model.quantum
         return build_tables(self.classes, betas, self.dynamics.zero_acceptance)
 
+    def limits(self, ladder: Ladder) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        """Whether a flip needs no random number, and else its threshold, (parity, class, temperature)."""
+        beta = ladder.beta * self.model.quantum
+        return acceptance(self.classes.costs()[..., None], beta, self.dynamics.zero_acceptance)
+
     def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
         """Observables from each lane's number of spins +1 and of unsatisfied bonds, (samples, blocks, 128)."""
         up, unsatisfied = (x.reshape(len(x), -1)[:, : self.replicas] for x in (up, unsatisfied))
@@ -115,8 +121,14 @@ class SitePlan:
 
     def tables(self, beta: npt.ArrayLike) -> SiteTables:
         """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""
-        betas = check_beta(beta, self.replicas) * self.model.quantum
-        return build_site_tables(self.classes, betas, self.dynamics.zero_acceptance)
+        return self._tables(check_beta(beta, self.replicas)[None])
+
+    def tables_at(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> SiteTables:
+        """The tables of samples whose replicas are at temperatures ``place`` (samples, replicas) of a ladder."""
+        return self._tables(ladder.beta[place])
+
+    def _tables(self, beta: npt.NDArray[np.float64]) -> SiteTables:
+        return build_site_tables(self.classes, beta * self.model.quantum, self.dynamics.zero_acceptance)
 
     def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
         """Observables from each replica's number of spins +1 and of unsatisfied bonds, (samples, replicas)."""
@@ -139,8 +151,8 @@ def kind_of(plan: PackedPlan | SitePlan, tables: Tables | SiteTables) -> Kind:
     """The special case of a run at given temperatures; its sites of odd degree are at most ``PLAIN``."""
     if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or tables.always.any():
         return Kind.ANY
-    even = tables.planes[:, 0] if isinstance(tables, Tables) else tables.planes
-    return Kind.PLAIN if even[:, :OWN_PLANES, :2].any() else Kind.COLD
+    even = tables.planes[:, :, 0] if isinstance(tables, Tables) else tables.planes
+    return Kind.PLAIN if even[:, :, :OWN_PLANES, :2].any() else Kind.COLD
 
 
 class GeneralPlan:
@@ -169,7 +181,7 @@ class GeneralPlan:
         self.fields = np.stack([model.integer_fields(k).astype(width) for k in rows[1]])
 
     @staticmethod
-    def double_beta(model: Ising, beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
-        """Twice the inverse temperature times the quantum, of replicas padded to whole Philox calls."""
-        betas = check_beta(beta, replicas)
-        return np.asarray(2.0 * model.quantum * np.append(betas, np.repeat(betas[-1], -replicas % WORDS)))
+    def double_beta(model: Ising, beta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Twice ``beta`` (1 or samples, replicas) times the quantum, of replicas padded to whole Philox calls."""
+        padding = np.repeat(beta[:, -1:], -beta.shape[1] % WORDS, axis=1)
+        return np.asarray(2.0 * model.quantum * np.append(beta, padding, axis=1))

@@ -72,12 +72,12 @@ class Classes:
 
 @dataclass(frozen=True)
 class Tables:
-    """Thresholds of every lane.
+    """Thresholds of every lane, of each sample or, of length 1, of all.
 
     Attributes:
-        always: ``always[block, parity, class, half]``: a set bit is a lane whose flip needs no random number.
-        planes: ``planes[block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold.
-        thresholds: ``thresholds[block, parity, class, lane]``: the thresholds of acceptance.py.
+        always: ``always[sample, block, parity, class, half]``: a set bit is a lane whose flip needs no random number.
+        planes: ``planes[sample, block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold.
+        thresholds: ``thresholds[sample, block, parity, class, lane]``: the thresholds of acceptance.py.
     """
 
     always: npt.NDArray[np.uint64]
@@ -90,7 +90,7 @@ def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptanc
     blocks = block_count(len(beta))
     if blocks > 1 and np.all(beta == beta[0]):  # annealing: one block's tables serve all
         one = build_tables(classes, beta[:1], zero_acceptance)
-        return Tables(*(np.repeat(a, blocks, axis=0) for a in (one.always, one.planes, one.thresholds)))
+        return Tables(*(np.repeat(a, blocks, axis=1) for a in (one.always, one.planes, one.thresholds)))
     lanes = np.full(blocks * LANES, beta[-1])
     lanes[: len(beta)] = beta
     distinct, place = np.unique(lanes, return_inverse=True)
@@ -102,20 +102,31 @@ def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptanc
         pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_)) for plane in range(PLANES)
     ]
     return Tables(
-        always=pack_lanes(always),
-        planes=np.ascontiguousarray(np.stack(planes, axis=2)),
-        thresholds=np.ascontiguousarray(threshold),
+        always=pack_lanes(always)[None],
+        planes=np.ascontiguousarray(np.stack(planes, axis=2))[None],
+        thresholds=np.ascontiguousarray(threshold)[None],
+    )
+
+
+def empty_tables(classes: Classes, samples: int, replicas: int) -> Tables:
+    """Room for tables of each sample."""
+    blocks = block_count(replicas)
+    kinds = (samples, blocks, 2), 2**classes.bits
+    return Tables(
+        always=np.empty((*kinds[0], kinds[1], 2), np.uint64),
+        planes=np.empty((*kinds[0], PLANES, kinds[1], 2), np.uint64),
+        thresholds=np.zeros((*kinds[0], kinds[1], LANES), np.uint64),
     )
 
 
 @dataclass(frozen=True)
 class SiteTables:
-    """Thresholds of every replica, the same in all lanes; sites of even degree.
+    """Thresholds of every replica, the same in all lanes, of each sample or, of length 1, of all; sites of even degree.
 
     Attributes:
-        always: ``always[replica, class]``, uint32: all bits set where a flip needs no random number, else none.
-        planes: ``planes[replica, plane, class]``, uint32: bit ``63 - plane`` of the threshold in every bit.
-        thresholds: ``thresholds[replica, class]``, uint64: the thresholds of acceptance.py.
+        always: ``always[sample, replica, class]``, uint32: all bits set where a flip needs no random number, else none.
+        planes: ``planes[sample, replica, plane, class]``, uint32: bit ``63 - plane`` of the threshold in every bit.
+        thresholds: ``thresholds[sample, replica, class]``, uint64: the thresholds of acceptance.py.
     """
 
     always: npt.NDArray[np.uint32]
@@ -124,9 +135,9 @@ class SiteTables:
 
 
 def build_site_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> SiteTables:
-    """The tables for ``beta`` (replicas,): inverse temperature times the quantum of each replica."""
-    always, threshold = acceptance(classes.costs()[0], beta[:, None], zero_acceptance)
+    """The tables for ``beta`` (1 or samples, replicas): inverse temperature times the quantum of each replica."""
+    always, threshold = acceptance(classes.costs()[0], beta[..., None], zero_acceptance)
     shift = np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None]
-    bits = (threshold[:, None] >> shift & np.uint64(1)).astype(np.uint32)
+    bits = (threshold[..., None, :] >> shift & np.uint64(1)).astype(np.uint32)
     full = np.uint32(0xFFFFFFFF)
     return SiteTables(always.astype(np.uint32) * full, bits * full, threshold)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -13,9 +13,12 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.cpu.exchange import exchange
 from spinsim.engine.cpu.start import fill_start
 from spinsim.engine.cpu.threads import Threads
+from spinsim.engine.exchange import Exchange, Ladder, check_ladder, copy_pairs, holders
 from spinsim.errors import InputError
+from spinsim.model.ising import Ising
 
 AnyTables = TypeVar("AnyTables")
 
@@ -24,6 +27,55 @@ class CpuEngine(ABC):
     """The part of an ``Engine`` that follows from working synchronously."""
 
     device_name = "cpu"
+    model: Ising
+    replicas: int
+    dynamics: Dynamics
+    _exchange: Exchange
+    _ladder: Ladder
+    _round: int
+
+    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/exchange.py says."""
+        self._ladder = check_ladder(beta, copies, self.replicas)
+        self._exchange, self._round = self._ladder.begin(self.model.samples), 0
+        self._set_places(range(self.model.samples))
+
+    @abstractmethod
+    def _set_places(self, samples: Iterable[int]) -> None:
+        """Give the replicas of some samples the temperatures of ``_exchange.place``."""
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+        steps, key = self._ladder.steps(self.model), rng.split_seed(self.dynamics.seed)
+        samples = range(self.model.samples)
+        for _ in range(rounds):
+            self.sweep(sweeps)
+            energy = self.counts().energy
+            for k in samples:
+                rows = (array[k] for array in self._exchange)
+                exchange(energy[k], steps, self._ladder.copies, self._round, k, key, self.dynamics.rng_rounds, *rows)
+            self._set_places(samples)
+            self._round += 1
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """The present state of the exchange, taken at once."""
+        copy = self._exchange.copied()
+        return lambda: copy
+
+    def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
+        """The present overlaps of copies at equal temperatures, taken at once."""
+        holder, pairs = holders(self._exchange.place, self._ladder.copies), copy_pairs(self._ladder.copies)
+        found = np.empty((self.model.samples, len(pairs), self._ladder.temperatures), np.int64)
+        for k in range(self.model.samples):
+            one, other = holder[k, pairs[:, 0]], holder[k, pairs[:, 1]]
+            found[k] = self.model.sites - 2 * self._differing(k, one.ravel(), other.ravel()).reshape(one.shape)
+        return lambda: found
+
+    @abstractmethod
+    def _differing(
+        self, sample: int, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Sites at which replicas differ, for pairs ``one[p]``, ``other[p]`` of one sample."""
 
     @abstractmethod
     def sweep(self, count: int) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing, rng
+from spinsim.acceptance import check_beta
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cpu.base import CpuEngine
 from spinsim.engine.cpu.counters import total_energies
@@ -72,7 +73,10 @@ class GeneralEngine(CpuEngine):
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
-        self._double_beta = GeneralPlan.double_beta(self.model, beta, self.replicas)
+        self._double_beta = GeneralPlan.double_beta(self.model, check_beta(beta, self.replicas)[None])
+
+    def _set_places(self, samples: Iterable[int]) -> None:
+        self._double_beta = GeneralPlan.double_beta(self.model, self._ladder.beta[self._exchange.place])
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -84,6 +88,7 @@ class GeneralEngine(CpuEngine):
             raise InputError("no temperature is set: call set_beta before sweep")
         plan = self._plan
         block, lane = divmod(first, packing.LANES)
+        double_beta = self._double_beta[sample % len(self._double_beta), first : first + self._width(first)]
         sweep_general(
             self._chunks[sample][first // self._chunk],
             plan.order,
@@ -92,7 +97,7 @@ class GeneralEngine(CpuEngine):
             plan.neighbour,
             plan.couplings[sample % len(plan.couplings)],
             plan.fields[sample % len(plan.fields)],
-            np.ascontiguousarray(_by_word(self._double_beta[first : first + self._width(first)])),
+            np.ascontiguousarray(_by_word(double_beta)),
             self.dynamics.zero_acceptance,
             rng.counter_block(np.uint64(sample), np.uint64(block)),
             np.uint64(lane // WORDS),
@@ -118,6 +123,12 @@ class GeneralEngine(CpuEngine):
 
         self._each(count)
         return Counts(energy, magnetization)
+
+    def _differing(
+        self, sample: int, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        spins = np.stack([self.spins(sample, r) for r in range(self.replicas)])
+        return np.asarray([(spins[a] != spins[b]).sum() for a, b in zip(one, other, strict=True)], np.int64)
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

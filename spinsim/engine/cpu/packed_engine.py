@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -11,10 +12,12 @@ from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cpu.base import BlockEngine
 from spinsim.engine.cpu.counters import count_unsatisfied, count_up
+from spinsim.engine.cpu.exchange import lay_tables
+from spinsim.engine.cpu.overlaps import differing_replicas
 from spinsim.engine.cpu.packed import BATCH, sweep_packed
 from spinsim.engine.cpu.packed_wide import sweep_packed_wide
 from spinsim.engine.plans import PackedPlan
-from spinsim.engine.tables import Tables
+from spinsim.engine.tables import Tables, empty_tables
 from spinsim.model.ising import Ising
 
 SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a half-sweep of one block
@@ -40,6 +43,16 @@ class PackedEngine(BlockEngine[Tables]):
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         self._tables = self._plan.tables(beta)
 
+    def _set_places(self, samples: Iterable[int]) -> None:
+        if self._round == 0:
+            self._limits = self._plan.limits(self._ladder)
+            self._tables = empty_tables(self._plan.classes, self.model.samples, self.replicas)
+        tables = self._tables
+        assert tables is not None  # noqa: S101
+        for k in samples:
+            place = self._exchange.place[k]
+            lay_tables(place, *self._limits, tables.always[k], tables.planes[k], tables.thresholds[k])
+
     def _sweep_part(
         self,
         tables: Tables,
@@ -55,9 +68,9 @@ class PackedEngine(BlockEngine[Tables]):
             self.state[sample, block],
             plan.batches,
             plan.batches.signs[sample % len(plan.negative)],
-            tables.always[block],
-            tables.planes[block],
-            tables.thresholds[block],
+            tables.always[sample % len(tables.always), block],
+            tables.planes[sample % len(tables.planes), block],
+            tables.thresholds[sample % len(tables.thresholds), block],
             self._lanes[block],
             rng.counter_block(np.uint64(sample), np.uint64(block)),
             rng.split_seed(self.dynamics.seed),
@@ -85,6 +98,13 @@ class PackedEngine(BlockEngine[Tables]):
 
         self._each(count)
         return self._plan.counts(up, unsatisfied)
+
+    def _differing(
+        self, sample: int, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        count = np.zeros(one.size, np.int64)
+        differing_replicas(self.state[sample], one, other, count)
+        return count
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

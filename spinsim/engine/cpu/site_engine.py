@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cpu.base import BlockEngine
+from spinsim.engine.cpu.overlaps import differing_lattices
 from spinsim.engine.cpu.site import count_site, sweep_site
 from spinsim.engine.plans import SitePlan
 from spinsim.engine.tables import SiteTables
@@ -45,6 +47,9 @@ class SiteEngine(BlockEngine[SiteTables]):
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         self._tables = self._plan.tables(beta)
 
+    def _set_places(self, samples: Iterable[int]) -> None:
+        self._tables = self._plan.tables_at(self._ladder, self._exchange.place)
+
     def _sweep_part(
         self,
         tables: SiteTables,
@@ -59,9 +64,9 @@ class SiteEngine(BlockEngine[SiteTables]):
             self._words[sample, block],
             self._sides,
             self._signs[sample % len(self._signs)],
-            tables.always[block],
-            tables.planes[block],
-            tables.thresholds[block],
+            tables.always[sample % len(tables.always), block],
+            tables.planes[sample % len(tables.planes), block],
+            tables.thresholds[sample % len(tables.thresholds), block],
             rng.counter_block(np.uint64(sample), np.uint64(block)),
             rng.split_seed(self.dynamics.seed),
             self.dynamics.rng_rounds,
@@ -82,6 +87,13 @@ class SiteEngine(BlockEngine[SiteTables]):
 
         self._each(count, self._parts)
         return self._plan.counts(*totals.sum(axis=1))
+
+    def _differing(
+        self, sample: int, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        count = np.zeros(one.size, np.int64)
+        differing_lattices(self.state[sample].reshape(self.replicas, -1), one, other, count)
+        return count
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
+from spinsim.acceptance import check_beta
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.device import multiprocessors, require_memory
@@ -73,7 +74,7 @@ class CudaGeneralEngine(CudaEngine):
         import cupy
 
         with self._here():
-            double_beta = cupy.asarray(GeneralPlan.double_beta(self.model, beta, self.replicas))
+            double_beta = cupy.asarray(GeneralPlan.double_beta(self.model, check_beta(beta, self.replicas)[None]))
             single_beta = double_beta.astype(cupy.float32)
         couplings, fields = self._strides()
         expression = instance("sweep_general", self._integer, self._calls_a_thread, self.dynamics.rng_rounds)
