@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from spinsim.model.lattice import cubic as cubic
     from spinsim.model.lattice import square as square
     from spinsim.result import AnnealResult as AnnealResult
+    from spinsim.result import TemperResult as TemperResult
     from spinsim.result import load as load
     from spinsim.run import anneal as anneal
+    from spinsim.run import temper as temper
 
 __version__ = version("spinsim")
 
@@ -41,6 +43,7 @@ _HOME = {
     "InputError": "spinsim.errors",
     "Ising": "spinsim.model.ising",
     "Lattice": "spinsim.model.lattice",
+    "TemperResult": "spinsim.result",
     "anneal": "spinsim.run",
     "chain": "spinsim.model.lattice",
     "create_engine": "spinsim.engine",
@@ -50,6 +53,7 @@ _HOME = {
     "read_instance": "spinsim.model.instances",
     "sampling": "spinsim.sampling",
     "square": "spinsim.model.lattice",
+    "temper": "spinsim.run",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -1,8 +1,8 @@
 """Configurations: frozen, validated, unknown keys refused; TOML in, JSON out.
 
-A configuration file has the tables ``[model]``, ``[anneal]`` and ``[run]``, whose keys are the command line's flags
-with underscores. The identity of a run is the SHA-256 of its canonical JSON, physics only: where and how it ran, and
-under which path an instance lay, do not count.
+A configuration file has the tables ``[model]``, ``[run]`` and that of its job, ``[anneal]`` or ``[temper]``, whose keys
+are the command line's flags with underscores. The identity of a run is the SHA-256 of its canonical JSON, physics only:
+where and how it ran, and under which path an instance lay, do not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, ClassVar, Final, TypeVar, get_args, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures, check_zero_acceptance
@@ -25,7 +28,8 @@ from spinsim.errors import InputError
 from spinsim.model.disorder import KINDS, RANDOM_KINDS
 from spinsim.model.lattice import NAMES
 from spinsim.packing import LANES
-from spinsim.sampling.annealing import SCHEDULES, Schedule
+from spinsim.sampling.annealing import SCHEDULES, Schedule, temperature_schedule
+from spinsim.sampling.tempering import Times
 
 BOUNDARIES: Final = ("periodic", "open")
 DIMENSIONS: Final = {name: dimension for dimension, name in NAMES.items()}
@@ -126,22 +130,62 @@ class RunConfig:
 
 
 @dataclass(frozen=True)
+class TemperConfig:
+    """The ladder of temperatures and the length of the run; it goes by default from 0.3 to 0.8 times the local field.
+
+    Attributes:
+        temperatures: ``from:to:count``, geometric, or a list with commas; from the lowest to the highest.
+    """
+
+    start: Start = "random"
+    temperatures: str | None = None
+    thermalize: int = 2000
+    sweeps: int = 10_000
+    measure_every: int = 10
+    swap_every: int = 1
+    zero_acceptance: float = ZERO_ACCEPTANCE
+
+    def __post_init__(self) -> None:
+        _one_of("start", self.start, STARTS)
+        check_zero_acceptance(self.zero_acceptance)
+        _in_range("sweeps", self.sweeps, 1, 10**12)
+        self.times()
+        if self.temperatures is not None:
+            self.ladder()
+
+    def times(self) -> Times:
+        """How long and how often."""
+        return Times(self.thermalize, self.sweeps, self.measure_every, self.swap_every)
+
+    def ladder(self) -> npt.NDArray[np.float64]:
+        """Temperatures from the lowest to the highest, in units of |J|."""
+        text = self.temperatures or ""
+        form = "give from:to:count such as 0.7:2.0:32, or numbers with commas between them"
+        try:
+            if ":" in text:
+                low, high, count = text.split(":")
+                ladder = temperature_schedule(float(low), float(high), int(count), "geometric")
+            else:
+                ladder = check_temperatures([float(part) for part in text.split(",")])
+        except ValueError as error:
+            raise InputError(f"temperatures {text!r} cannot be read: {form}") from error
+        if ladder.size < 2 or not (np.diff(ladder) > 0).all():
+            raise InputError(f"temperatures {text!r} do not rise from the lowest to the highest: {form}")
+        return ladder
+
+
+@dataclass(frozen=True)
 class Config:
-    """One run of ``spinsim anneal``."""
+    """One run; each job has a subclass with a table of its own.
+
+    Attributes:
+        job: The command that runs it, and the name of its table.
+    """
+
+    job: ClassVar[str]
 
     model: ModelConfig = field(default_factory=ModelConfig)
-    anneal: AnnealConfig = field(default_factory=AnnealConfig)
     run: RunConfig = field(default_factory=RunConfig)
-
-    def with_temperatures(self, energy_scale: float) -> Config:
-        """The configuration with its temperature ends filled in."""
-        scale = energy_scale or 1.0
-        anneal = replace(
-            self.anneal,
-            t_start=1.5 * scale if self.anneal.t_start is None else self.anneal.t_start,
-            t_stop=0.05 * scale if self.anneal.t_stop is None else self.anneal.t_stop,
-        )
-        return replace(self, anneal=anneal)
 
     def json(self) -> str:
         """Everything, as canonical JSON."""
@@ -155,11 +199,47 @@ class Config:
         tables["model"]["size"] = list(self.model.shape())
         if model_sha256 is not None:
             tables["model"] = {"model_sha256": model_sha256}
-        return {"job": "anneal", **tables}
+        return {"job": self.job, **tables}
 
     def sha256(self, model_sha256: str | None) -> str:
         """Identity of the run; an instance counts with its content, ``model_sha256``."""
         return sha256(canonical_json(self.physics(model_sha256)))
+
+
+@dataclass(frozen=True)
+class Anneal(Config):
+    """One run of ``spinsim anneal``."""
+
+    job = "anneal"
+
+    anneal: AnnealConfig = field(default_factory=AnnealConfig)
+
+    def with_temperatures(self, energy_scale: float) -> Anneal:
+        """The configuration with its temperature ends filled in."""
+        scale = energy_scale or 1.0
+        anneal = replace(
+            self.anneal,
+            t_start=1.5 * scale if self.anneal.t_start is None else self.anneal.t_start,
+            t_stop=0.05 * scale if self.anneal.t_stop is None else self.anneal.t_stop,
+        )
+        return replace(self, anneal=anneal)
+
+
+@dataclass(frozen=True)
+class Temper(Config):
+    """One run of ``spinsim temper``; ``run.replicas`` are copies of the ladder."""
+
+    job = "temper"
+
+    run: RunConfig = field(default_factory=lambda: RunConfig(replicas=2))
+    temper: TemperConfig = field(default_factory=TemperConfig)
+
+    def with_temperatures(self, energy_scale: float) -> Temper:
+        """The configuration with its ladder filled in."""
+        if self.temper.temperatures is not None:
+            return self
+        scale = energy_scale or 1.0
+        return replace(self, temper=replace(self.temper, temperatures=f"{0.3 * scale!r}:{0.8 * scale!r}:16"))
 
 
 def canonical_json(tables: dict[str, Any]) -> str:
@@ -172,15 +252,22 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-TABLES: Final = {"model": ModelConfig, "anneal": AnnealConfig, "run": RunConfig}
+AnyConfig = TypeVar("AnyConfig", bound=Config)
+JOBS: Final[tuple[type[Config], ...]] = (Anneal, Temper)
 
 
-def read_toml(path: str | Path) -> dict[str, dict[str, Any]]:
-    """The tables of a configuration file, their names and keys checked.
+def tables_of(job: type[Config]) -> dict[str, type]:
+    """The dataclass of each of a job's tables."""
+    return {name: kind for name, kind in get_type_hints(job).items() if name != "job"}
+
+
+def read_toml(path: str | Path, job: type[Config]) -> dict[str, dict[str, Any]]:
+    """The tables of a job's configuration file, their names and keys checked.
 
     Raises:
         InputError: for a missing or malformed file and for unknown tables and keys, with the nearest valid name.
     """
+    valid_tables = tables_of(job)
     try:
         with Path(path).open("rb") as file:
             tables = tomllib.load(file)
@@ -189,24 +276,24 @@ def read_toml(path: str | Path) -> dict[str, dict[str, Any]]:
     except (ValueError, RecursionError) as error:  # also integers of thousands of digits
         raise InputError(f"configuration {path} is not valid TOML ({error}): correct it there") from error
     for name, table in tables.items():
-        if name not in TABLES:
-            raise InputError(f"configuration {path}: unknown table [{name}], {_nearest(name, list(TABLES))}")
+        if name not in valid_tables:
+            raise InputError(f"configuration {path}: unknown table [{name}], {_nearest(name, list(valid_tables))}")
         if not isinstance(table, dict):
             raise InputError(f"configuration {path}: {name} must be a table: write [{name}] on a line of its own")
-        valid = [f.name for f in fields(TABLES[name])]
+        valid = [f.name for f in fields(valid_tables[name])]
         for key in table:
             if key not in valid:
                 raise InputError(f"configuration {path}: unknown key {key!r} in [{name}], {_nearest(key, valid)}")
     return tables
 
 
-def build_config(*layers: dict[str, dict[str, Any]]) -> Config:
-    """A configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
+def build_config(job: type[AnyConfig], *layers: dict[str, dict[str, Any]]) -> AnyConfig:
+    """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
 
     Raises:
         InputError: for values of the wrong type or out of range, and for an instance together with lattice settings.
     """
-    merged: dict[str, dict[str, Any]] = {name: {} for name in TABLES}
+    merged: dict[str, dict[str, Any]] = {name: {} for name in tables_of(job)}
     for layer in layers:
         for name, table in layer.items():
             merged[name].update({key: value for key, value in table.items() if value is not None})
@@ -217,8 +304,11 @@ def build_config(*layers: dict[str, dict[str, Any]]) -> Config:
             raise InputError(
                 f"{others[0]} {value!r} does not go with instance {instance!r}, which says everything: leave one out"
             )
-    typed = {name: kind(**_typed(kind, merged[name])) for name, kind in TABLES.items()}
-    return Config(**typed)
+    default = job()
+    typed = {
+        name: replace(getattr(default, name), **_typed(kind, merged[name])) for name, kind in tables_of(job).items()
+    }
+    return job(**typed)
 
 
 def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +14,31 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError
-from spinsim.measure import Measurement
+from spinsim.layout import anneal_layout, temper_layout
 from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:
     import xarray
 
 
+class Result:
+    """What results of all jobs have, read off the root attributes of their files."""
+
+    attributes: dict[str, str]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The run's parameters."""
+        return dict(json.loads(self.attributes.get("config", "{}")))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run went on to its end."""
+        return "finished" in self.attributes
+
+
 @dataclass(frozen=True)
-class AnnealResult:
+class AnnealResult(Result):
     """Measurements of an annealing run.
 
     Attributes:
@@ -41,16 +58,6 @@ class AnnealResult:
     best_energy: npt.NDArray[np.float64]
     best_spins: npt.NDArray[np.int8]
     attributes: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The run's parameters."""
-        return dict(json.loads(self.attributes.get("config", "{}")))
-
-    @property
-    def finished(self) -> bool:
-        """Whether the run went through all its temperatures."""
-        return "finished" in self.attributes
 
     @property
     def lowest_energy(self) -> npt.NDArray[np.float64]:
@@ -74,12 +81,8 @@ class AnnealResult:
         Raises:
             InputError: where xarray is not installed.
         """
-        try:
-            import xarray
-        except ImportError as error:
-            raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
         dimensions = ("step", "sample", "replica")
-        return xarray.Dataset(
+        dataset: xarray.Dataset = _xarray().Dataset(
             {
                 "energy": (dimensions, self.energy, {"units": "|J|", "long_name": "total energy"}),
                 "magnetization": (dimensions, self.magnetization, {"units": "1", "long_name": "sum of spins"}),
@@ -88,6 +91,7 @@ class AnnealResult:
             coords={name: np.arange(n) for name, n in zip(dimensions, self.energy.shape, strict=True)},
             attrs=dict(self.attributes),
         )
+        return dataset
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run to a new HDF5 file and return its path.
@@ -99,31 +103,168 @@ class AnnealResult:
         _, _, replicas = self.energy.shape
         kept = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
         planned = self.config.get("anneal", {}).get("steps", 0)
-        store.create(target, self.model, replicas, max(planned, len(self.temperature)), kept)
+        layout = anneal_layout(self.model.samples, replicas)
+        store.create(target, self.model, layout, max(planned, len(self.temperature)), kept, best_of=replicas)
         with store.open_to_append(target) as file:
             for step, temperature in enumerate(self.temperature):
-                file.write(step, float(temperature), Measurement(self.energy[step], self.magnetization[step]))
+                row = {"step": step, "temperature": float(temperature)}
+                file.write(row | {"energy": self.energy[step], "magnetization": self.magnetization[step]})
             file.write_best(self.best_energy, self.best_spins)
             if self.finished:
                 file.finish()
         return target
 
 
-def load(path: str | os.PathLike[str]) -> AnnealResult:
+@dataclass(frozen=True)
+class TemperResult(Result):
+    """Measurements of a tempering run, replicas sorted by copy and temperature.
+
+    Attributes:
+        model: What was simulated.
+        temperature: From the lowest to the highest, in units of |J|, shape (temperatures,).
+        sweep: Sweeps done before each measurement since thermalisation, (steps,).
+        energy: Totals, ``float64`` (steps, samples, copies, temperatures).
+        magnetization: Sums of spins, integers, likewise.
+        overlap: Sums over sites of two copies' spins' product, (steps, samples, pairs of copies, temperatures).
+        permutation: Replica at each temperature, (steps, samples, copies, temperatures).
+        attempts: Exchanges tried of each pair of neighbouring temperatures, (samples, temperatures - 1).
+        accepts: Of them accepted, likewise.
+        round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
+        attributes: Root attributes of its file: configuration, versions and so on.
+    """
+
+    model: Ising
+    temperature: npt.NDArray[np.float64]
+    sweep: npt.NDArray[np.int64]
+    energy: npt.NDArray[np.float64]
+    magnetization: npt.NDArray[np.int64]
+    overlap: npt.NDArray[np.int64]
+    permutation: npt.NDArray[np.int64]
+    attempts: npt.NDArray[np.int64]
+    accepts: npt.NDArray[np.int64]
+    round_trips: npt.NDArray[np.int64]
+    attributes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def swap_rate(self) -> npt.NDArray[np.float64]:
+        """Share of exchanges accepted for each pair of neighbouring temperatures, over all samples."""
+        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
+
+    def dataset(self) -> xarray.Dataset:
+        """The measurements as an xarray dataset with named axes.
+
+        Raises:
+            InputError: where xarray is not installed.
+        """
+        samples, copies, _ = self.energy.shape[1:]
+        layout = temper_layout(self.model.sites, samples, copies, self.temperature)
+        variables = {
+            series.name: (
+                ("step", *series.axes),
+                getattr(self, series.name),
+                {"long_name": series.long_name, "units": series.units},
+            )
+            for series in layout.series
+            if series.name != "step"
+        }
+        dataset: xarray.Dataset = _xarray().Dataset(
+            variables,
+            coords={"step": np.arange(len(self.sweep)), "temperature": self.temperature},
+            attrs=dict(self.attributes),
+        )
+        return dataset
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the run to a new HDF5 file and return its path.
+
+        Raises:
+            InputError: where the file exists or cannot be written.
+        """
+        target = Path(path)
+        _, samples, copies, _ = self.energy.shape
+        layout = temper_layout(self.model.sites, samples, copies, self.temperature)
+        kept = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
+        store.create(target, self.model, layout, len(self.sweep), kept)
+        names = {series.name for series in layout.series} - {"step"}
+        with store.open_to_append(target) as file:
+            for step in range(len(self.sweep)):
+                file.write({"step": step} | {name: getattr(self, name)[step] for name in names})
+            file.write_again({series.path: getattr(self, series.name) for series in layout.sums})
+            if self.finished:
+                file.finish()
+        return target
+
+
+def _xarray() -> ModuleType:
+    """The xarray module.
+
+    Raises:
+        InputError: where it is not installed.
+    """
+    try:
+        import xarray
+    except ImportError as error:
+        raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
+    return xarray
+
+
+def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult:
     """Read a run back from its file; of an unfinished one, the steps it has.
 
     Raises:
         InputError: for a missing file or one that spinsim did not write.
     """
     with store.open_to_read(Path(path)) as file:
+        attributes = {key: str(value) for key, value in store.attributes(file).items()}
+        rows = store.complete_rows(file)
         m = file["measurements"]
-        steps = min(len(m[name]) for name in ("temperature", "energy", "magnetization"))
+        if attributes.get("job") == "temper":
+            t = file["tempering"]
+            samples, copies, temperatures = m["energy"].shape[1:]
+            no_pairs = np.empty((rows, samples, 0, temperatures), np.int32)
+            return TemperResult(
+                model=store.read_model(file),
+                temperature=m["temperature"][...],
+                sweep=m["sweep"][:rows],
+                energy=m["energy"][:rows],
+                magnetization=m["magnetization"][:rows],
+                overlap=m["overlap"][:rows] if copies > 1 else no_pairs,
+                permutation=t["permutation"][:rows],
+                attempts=t["attempts"][...],
+                accepts=t["accepts"][...],
+                round_trips=t["round_trips"][...],
+                attributes=attributes,
+            )
         return AnnealResult(
             model=store.read_model(file),
-            temperature=m["temperature"][:steps],
-            energy=m["energy"][:steps],
-            magnetization=m["magnetization"][:steps],
+            temperature=m["temperature"][:rows],
+            energy=m["energy"][:rows],
+            magnetization=m["magnetization"][:rows],
             best_energy=file["best/energy"][...],
             best_spins=file["best/spins"][...],
-            attributes={key: str(value) for key, value in store.attributes(file).items()},
+            attributes=attributes,
         )
+
+
+def load_anneal(path: str | os.PathLike[str]) -> AnnealResult:
+    """Read an annealing run back.
+
+    Raises:
+        InputError: as ``load``, and for a file of another job.
+    """
+    result = load(path)
+    if not isinstance(result, AnnealResult):
+        raise InputError(f"{path} holds a {result.attributes['job']} run: give the file of an anneal run")
+    return result
+
+
+def load_temper(path: str | os.PathLike[str]) -> TemperResult:
+    """Read a tempering run back.
+
+    Raises:
+        InputError: as ``load``, and for a file of another job.
+    """
+    result = load(path)
+    if not isinstance(result, TemperResult):
+        raise InputError(f"{path} holds a {result.attributes['job']} run: give the file of a temper run")
+    return result

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.files import Disk, new_file, not_written
-from spinsim.measure import Measurement
+from spinsim.layout import Layout, Series
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
@@ -49,39 +49,37 @@ _FLUSH_SECONDS: Final = 0.5
 _PENDING_BYTES: Final = 2**24
 
 
-_SERIES: Final = ("step", "temperature", "energy", "magnetization")
-
-
 def stamp() -> str:
     """The time now, UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class AnnealFile:
-    """An anneal file open for appending.
+class RunFile:
+    """The file of a run open for appending.
 
     Args:
         file: As made by ``create``.
         disk: What it is written to.
         thread: Where everything is written.
+
+    Attributes:
+        rows: Complete rows when it was opened.
     """
 
     def __init__(self, file: h5py.File, disk: Disk, thread: Executor) -> None:
         self._file, self._disk, self._thread = file, disk, thread
-        self._pending: list[dict[str, Any]] = []
+        self._pending: list[Mapping[str, Any]] = []
         self._flushed = time.monotonic()
-        self.rows = min(len(file["measurements"][name]) for name in _SERIES)
+        self._series = _growing(file)
+        self.rows = complete_rows(file)
 
-    def write(self, step: int, temperature: float, measured: Measurement) -> None:
-        """Write the next row; a row already there (a run started again) is written again with the same numbers."""
-        row = {
-            "step": step,
-            "temperature": temperature,
-            "energy": measured.energy,
-            "magnetization": measured.magnetization,
-        }
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Write the row of number ``row["step"]``, a value for each series by name.
+
+        It is the next one, or one already there (a run started again): that is written again with the same numbers.
+        """
         self._pending.append(row)
-        large = len(self._pending) * 2 * measured.energy.nbytes > _PENDING_BYTES
+        large = len(self._pending) * sum(np.asarray(value).nbytes for value in row.values()) > _PENDING_BYTES
         if large or time.monotonic() - self._flushed > _FLUSH_SECONDS:
             self.flush()
 
@@ -94,22 +92,25 @@ class AnnealFile:
         rows, self._pending = self._pending, []
         if rows:
             first, end = rows[0]["step"], rows[-1]["step"] + 1
-            for name in _SERIES:
-                dataset = self._file["measurements"][name]
+            for dataset in self._series:
                 if len(dataset) < end:
                     dataset.resize(end, axis=0)
-                dataset[first:end] = [row[name] for row in rows]
+                dataset[first:end] = [row[dataset.name.rpartition("/")[2]] for row in rows]
         self._file.flush()
         self._disk.check()
 
-    def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
-        """Write the lowest states met so far."""
+    def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Write datasets of fixed size, by path."""
 
         def write() -> None:
-            self._file["best/energy"][...] = energy
-            self._file["best/spins"][...] = spins
+            for path, value in values.items():
+                self._file[path][...] = value
 
         self._thread.submit(write).result()
+
+    def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
+        """Write the lowest states met so far."""
+        self.write_again({"best/energy": energy, "best/spins": spins})
 
     def finish(self) -> None:
         """Mark the run complete."""
@@ -117,51 +118,57 @@ class AnnealFile:
         self._thread.submit(self._file.attrs.modify, "finished", np.bytes_(stamp())).result()
 
 
-def create(path: Path, model: Ising, replicas: int, steps: int, attributes: Mapping[str, str]) -> None:
+def create(
+    path: Path, model: Ising, layout: Layout, rows: int, attributes: Mapping[str, str], best_of: int = 0
+) -> None:
     """Make the file of a run that has not begun.
 
     Args:
         path: Where; its folder is made if missing.
         model: Stored in full: the file stands alone.
-        replicas: Replicas of each sample.
-        steps: Rows that there is room for.
+        layout: What is measured.
+        rows: Rows that there is room for.
         attributes: Root attributes beside the conventions: job, config, config_sha256, engine and so on.
+        best_of: Replicas of each sample whose lowest states are kept, 0 for none.
 
     Raises:
         InputError: where the path exists or cannot be written; nothing is left behind.
     """
     root = CONVENTIONS | {"schema": SCHEMA, "created": stamp()} | dict(attributes)
     with new_file(path) as disk, ThreadPoolExecutor(1) as thread:
-        thread.submit(_write_new, disk, model, replicas, max(1, steps), root).result()
+        thread.submit(_write_new, disk, model, layout, max(1, rows), root, best_of).result()
 
 
-def _write_new(disk: Disk, model: Ising, replicas: int, steps: int, root: Mapping[str, str]) -> None:
+def _write_new(disk: Disk, model: Ising, layout: Layout, rows: int, root: Mapping[str, str], best_of: int) -> None:
     with h5py.File(disk, "w", libver=_OLD_HEADER) as file:
         file.attrs.update(root)
         file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")  # empty until then
     disk.check()
     with h5py.File(disk, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING) as file:
         _write_model(file.create_group("model"), model)
-        scales = {"sample": np.arange(model.samples), "replica": np.arange(replicas)}
-        _make_measurements(file.create_group("measurements"), scales, steps)
-        _make_best(file.create_group("best"), scales, model.sites)
+        for name in layout.groups:
+            _make_series(file.create_group(name), layout, rows)
+        if best_of:
+            _make_best(file.create_group("best"), model.samples, best_of, model.sites)
 
 
-def _make_measurements(group: h5py.Group, scales: Mapping[str, npt.NDArray[np.int64]], steps: int) -> None:
-    for name, values in scales.items():
-        _scale(group, name, values)
-    shape = tuple(len(values) for values in scales.values())
-    _series(group, "step", steps, (), np.int64, {}, "temperature step")
-    _series(group, "temperature", steps, (), np.float64, {}, "temperature", "|J|/k_B")
-    _series(group, "energy", steps, shape, np.float64, scales, "total energy", "|J|")
-    _series(group, "magnetization", steps, shape, np.int64, scales, "sum of spins", "1")
+def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
+    name = group.name.strip("/")
+    for axis in layout.axes(name):
+        _scale(group, axis, layout.scales[axis], layout.units.get(axis, "1"))
+    for series in layout.series:
+        if series.group == name:
+            _series(group, series, layout.shape(series), rows)
+    for series in layout.sums:
+        if series.group == name:
+            dataset = group.create_dataset(series.name, layout.shape(series), series.dtype, dcpl=_set_aside())
+            _label(dataset, series.axes, series.long_name, series.units)
 
 
-def _make_best(group: h5py.Group, scales: Mapping[str, npt.NDArray[np.int64]], sites: int) -> None:
-    for name, values in scales.items():
-        _scale(group, name, values)
+def _make_best(group: h5py.Group, samples: int, replicas: int, sites: int) -> None:
+    _scale(group, "sample", np.arange(samples))
+    _scale(group, "replica", np.arange(replicas))
     _bare_dimension(group, "site", sites)
-    samples, replicas = (len(values) for values in scales.values())
     energy = group.create_dataset("energy", (samples, replicas), np.float64, fillvalue=np.nan, dcpl=_set_aside())
     # contiguous: compressed chunks would move when they are written again
     spins = group.create_dataset("spins", (samples, sites), np.int8, fillvalue=0, dcpl=_set_aside())
@@ -170,7 +177,7 @@ def _make_best(group: h5py.Group, scales: Mapping[str, npt.NDArray[np.int64]], s
 
 
 @contextlib.contextmanager
-def open_to_append(path: Path) -> Iterator[AnnealFile]:
+def open_to_append(path: Path) -> Iterator[RunFile]:
     """The file of a run, open for appending; write errors become one sentence.
 
     Raises:
@@ -180,7 +187,7 @@ def open_to_append(path: Path) -> Iterator[AnnealFile]:
         with Disk(path, "r+") as disk, ThreadPoolExecutor(1) as thread:
             disk.lock()
             file = thread.submit(h5py.File, disk, "r+").result()
-            appended = AnnealFile(file, disk, thread)
+            appended = RunFile(file, disk, thread)
             try:
                 yield appended
             finally:
@@ -239,38 +246,30 @@ def _set_aside() -> h5py.h5p.PropDCID:
     return properties
 
 
-def _series(
-    group: h5py.Group,
-    name: str,
-    steps: int,
-    shape: tuple[int, ...],
-    dtype: type,
-    scales: Mapping[str, object],
-    long_name: str,
-    units: str = "1",
-) -> None:
-    """A dataset that grows along its first axis up to ``steps`` rows, for which there is room already."""
-    largest = _LARGEST_CHUNK_BYTES // (8 * prod(shape[1:]))
+def _series(group: h5py.Group, series: Series, shape: tuple[int, ...], rows: int) -> None:
+    """A dataset that grows along its first axis up to ``rows`` rows, for which there is room already."""
+    size = np.dtype(series.dtype).itemsize
+    largest = _LARGEST_CHUNK_BYTES // (size * prod(shape[1:]))
     inner = (max(1, min(shape[0], largest)), *shape[1:]) if shape else ()
-    rows = max(1, min(1024, steps, _CHUNK_BYTES // (8 * prod(inner))))
+    deep = max(1, min(1024, rows, _CHUNK_BYTES // (size * prod(inner))))
     properties = _set_aside()
     properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
     dataset = group.create_dataset(
-        name, (1, *shape), dtype, maxshape=(max(2, steps), *shape), chunks=(rows, *inner), dcpl=properties
+        series.name, (1, *shape), series.dtype, maxshape=(max(2, rows), *shape), chunks=(deep, *inner), dcpl=properties
     )
     dataset.resize(0, axis=0)  # HDF5 sets no room aside for a dataset that begins empty, or that can have one row only
-    dataset.attrs.update({"long_name": long_name, "units": units})
-    if name == "step":
-        dataset.make_scale(name)
+    dataset.attrs.update({"long_name": series.long_name, "units": series.units})
+    if series.name == "step":
+        dataset.make_scale("step")
     else:
         dataset.dims[0].attach_scale(group["step"])
-    for axis, scale in enumerate(scales, 1):
+    for axis, scale in enumerate(series.axes, 1):
         dataset.dims[axis].attach_scale(group[scale])
 
 
-def _scale(group: h5py.Group, name: str, values: npt.NDArray[np.int64]) -> None:
+def _scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:
     dataset = group.create_dataset(name, data=values)
-    dataset.attrs.update({"long_name": name, "units": "1"})
+    dataset.attrs.update({"long_name": name.replace("_", " "), "units": units})
     dataset.make_scale(name)
 
 
@@ -284,6 +283,17 @@ def _label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units
     dataset.attrs.update({"long_name": long_name, "units": units})
     for axis, scale in enumerate(scales):
         dataset.dims[axis].attach_scale(dataset.parent[scale])
+
+
+def _growing(file: h5py.File) -> list[h5py.Dataset]:
+    """All series: what grows is chunked."""
+    groups = [group for group in file.values() if "step" in group]
+    return [dataset for group in groups for dataset in group.values() if dataset.chunks]
+
+
+def complete_rows(file: h5py.File) -> int:
+    """Rows that all series have."""
+    return min(len(dataset) for dataset in _growing(file))
 
 
 def attributes(file: h5py.File) -> dict[str, Any]:

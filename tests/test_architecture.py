@@ -20,6 +20,7 @@ LAYERS = [
     ["result"],
     ["sampling"],
     ["store"],
+    ["layout"],
     ["measure"],
     ["engine"],
     ["model"],

@@ -307,7 +307,7 @@ def test_a_machine_that_fails_elsewhere(
     def fail(*arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr("spinsim.run.create_engine", fail)
+    monkeypatch.setattr("spinsim.run.annealing.create_engine", fail)
     refuse(["anneal", "--size", "4", "--out", "new/a.h5"], *words)
 
 
@@ -357,8 +357,8 @@ def test_a_disk_that_fills_during_the_run(
     pytest.importorskip("resource")
     assert run(capsys, monkeypatch, *LONG, "--out", "whole.h5").status == 0
     whole = ss.load("whole.h5")
-    write = "store.AnnealFile.write"
-    code = f"{LIMIT}\n{write} = limited({write}, {size}, lambda self, step, *rest: step == 20)"
+    write = "store.RunFile.write"
+    code = f"{LIMIT}\n{write} = limited({write}, {size}, lambda self, row: row['step'] == 20)"
     outcome = finish(spinsim(folder, *LONG, "--out", "part.h5", code=code))
     one_sentence(outcome, "part.h5 cannot be written (File too large)", "make room")
     part = ss.load("part.h5")

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -18,7 +20,7 @@ from harness import contents, finish, run, spinsim, tree
 import spinsim as ss
 from spinsim import store
 from spinsim.files import Disk
-from spinsim.measure import Measurement
+from spinsim.layout import anneal_layout
 from spinsim.result import AnnealResult
 
 COMMAND = "anneal --lattice cubic --size 4 --couplings pm-j --samples 3 --steps 12 --sweeps 2 --replicas 70 --seed 5"
@@ -157,14 +159,14 @@ def test_rows_of_many_chunks(results, tmp_path, monkeypatch) -> None:
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     """Ctrl-C just before row ``at`` is written."""
-    write = store.AnnealFile.write
+    write = store.RunFile.write
 
-    def stop(self: store.AnnealFile, step: int, *row: object) -> None:
-        if step == at:
+    def stop(self: store.RunFile, row: Mapping[str, Any]) -> None:
+        if row["step"] == at:
             raise KeyboardInterrupt
-        write(self, step, *row)
+        write(self, row)
 
-    monkeypatch.setattr(store.AnnealFile, "write", stop)
+    monkeypatch.setattr(store.RunFile, "write", stop)
 
 
 @pytest.mark.parametrize("at", [0, 1, 7])
@@ -201,12 +203,13 @@ import sys, time
 from pathlib import Path
 import spinsim as ss
 from spinsim import store
+from spinsim.layout import anneal_layout
 model = ss.EdwardsAnderson(ss.cubic(6), samples=4)
 print("ready", flush=True)
 time.sleep(float(sys.stdin.readline()) - time.time())
 for k in range(30):
     try:
-        store.create(Path(f"deep/er/{k}.h5"), model, 10, 5, {"job": "anneal"})
+        store.create(Path(f"deep/er/{k}.h5"), model, anneal_layout(4, 10), 5, {"job": "anneal"}, 10)
         print(k)
     except ss.InputError as error:
         assert "never overwritten" in str(error)
@@ -269,9 +272,9 @@ def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model
     result = ss.anneal(MODELS[model](), np.linspace(3, 1, 16), sweeps=1, replicas=150)
     path = tmp_path / "a.h5"
     with monkeypatch.context() as patch:
-        patch.setattr(store.AnnealFile, "write", lambda self, *row: None)
-        patch.setattr(store.AnnealFile, "write_best", lambda self, *best: None)
-        patch.setattr(store.AnnealFile, "finish", lambda self: None)
+        patch.setattr(store.RunFile, "write", lambda self, *row: None)
+        patch.setattr(store.RunFile, "write_best", lambda self, *best: None)
+        patch.setattr(store.RunFile, "finish", lambda self: None)
         new = bytearray(result.save(path).read_bytes())
     with monkeypatch.context() as patch:
         patch.setattr(store, "create", lambda *arguments: None)
@@ -296,7 +299,9 @@ def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model
 def test_headers_lie_within_pages(tmp_path, monkeypatch, filler) -> None:
     """A process can be killed between two pages of one write: no header with a checksum may lie in both."""
     rows, path = 1000, tmp_path / "a.h5"
-    store.create(path, ss.Ising(ss.square(4)), 300, rows, {"job": "anneal", "config": "x" * filler})
+    store.create(
+        path, ss.Ising(ss.square(4)), 300, anneal_layout(1, 300), rows, {"job": "anneal", "config": "x" * filler}
+    )
     written: list[tuple[int, int]] = []
     write = Disk.write
 
@@ -306,7 +311,8 @@ def test_headers_lie_within_pages(tmp_path, monkeypatch, filler) -> None:
 
     monkeypatch.setattr(Disk, "write", record)
     with store.open_to_append(path) as file:
-        file.write(0, 1.0, Measurement(np.ones((1, 300)), np.ones((1, 300), np.int64)))
+        ones = np.ones((1, 300))
+        file.write({"step": 0, "temperature": 1.0, "energy": ones, "magnetization": ones})
     headers = [(at, length) for at, length in written if length < 1024]  # chunks of rows are longer
     assert len(headers) >= 4
     assert all(at // 4096 == (at + length - 1) // 4096 for at, length in headers)

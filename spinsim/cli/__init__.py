@@ -13,6 +13,7 @@ from spinsim.cli.bench import bench
 from spinsim.cli.devices import devices
 from spinsim.cli.plot import plot
 from spinsim.cli.show import show
+from spinsim.cli.temper import temper
 from spinsim.errors import InputError
 
 # click's ClickException, which newer versions of typer ship inside themselves
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (anneal, show, plot, devices):
+for command in (anneal, temper, show, plot, devices):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

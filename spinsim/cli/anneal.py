@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from spinsim.cli import flags
 from spinsim.cli.values import Real, Whole
 
 if TYPE_CHECKING:
@@ -17,76 +18,43 @@ if TYPE_CHECKING:
     from spinsim.model.ising import Ising
     from spinsim.run import AnnealPlan
 
-Flag = typer.Option
+KEYS = ("start", "t_start", "t_stop", "steps", "sweeps", "schedule", "zero_acceptance")
 
 
 def anneal(
-    instance: Annotated[
-        str | None, typer.Argument(help="Graph file: rudy / G-set / Biq Mac MaxCut, COO or qbsolv QUBO / Ising.")
-    ] = None,
-    lattice: Annotated[str | None, Flag(help="chain, square or cubic.  [square]")] = None,
-    size: Annotated[str | None, Flag(help="Side lengths: 16 or 32x32x8.  [32]")] = None,
-    boundary: Annotated[str | None, Flag(help="periodic or open.  [periodic]")] = None,
-    couplings: Annotated[
-        str | None, Flag(help="ferromagnet, antiferromagnet, pm-j or gaussian.  [ferromagnet]")
-    ] = None,
-    bond_fraction: Annotated[float | None, Real(help="Share of positive bonds of pm-j.  [0.5]")] = None,
-    field: Annotated[float | None, Real(help="Uniform field h.  [0]")] = None,
-    samples: Annotated[int | None, Whole(help="Disorder samples.  [1]")] = None,
-    disorder_seed: Annotated[int | None, Whole(help="Seed of the couplings.  [0]")] = None,
-    start: Annotated[str | None, Flag(help="Initial spins: random or up.  [random]")] = None,
+    instance: flags.Instance = None,
+    lattice: flags.Lattice = None,
+    size: flags.Size = None,
+    boundary: flags.Boundary = None,
+    couplings: flags.Couplings = None,
+    bond_fraction: flags.BondFraction = None,
+    field: flags.Field = None,
+    samples: flags.Samples = None,
+    disorder_seed: flags.DisorderSeed = None,
+    start: flags.Start = None,
     t_start: Annotated[float | None, Real(help="First temperature.  [1.5 x the root mean square local field]")] = None,
     t_stop: Annotated[float | None, Real(help="Last temperature.  [0.05 x the same]")] = None,
     steps: Annotated[int | None, Whole(help="Number of temperatures.  [100]")] = None,
     sweeps: Annotated[int | None, Whole(help="Sweeps at each temperature.  [100]")] = None,
-    schedule: Annotated[str | None, Flag(help="linear or geometric.  [geometric]")] = None,
-    zero_acceptance: Annotated[float | None, Real(help="Acceptance of flips that cost nothing.  [1 - 2^-6]")] = None,
+    schedule: Annotated[str | None, flags.Flag(help="linear or geometric.  [geometric]")] = None,
+    zero_acceptance: flags.ZeroAcceptance = None,
     replicas: Annotated[int | None, Whole(help="Replicas of each sample.  [128]")] = None,
-    seed: Annotated[int | None, Whole(help="Seed of the dynamics, 64 bits.  [1]")] = None,
-    rng_rounds: Annotated[int | None, Whole(help="Philox rounds, 10 or 7.  [10]")] = None,
-    device: Annotated[str | None, Flag(help="auto (a GPU where there is one), cpu or cuda.  [auto]")] = None,
-    threads: Annotated[int | None, Whole(help="CPU threads; no number changes the outcome.  [all]")] = None,
-    out: Annotated[str | None, Flag(help="Result file.  [runs/anneal-<model>-<hash>.h5]")] = None,
-    config: Annotated[Path | None, Flag(help="TOML file with tables [model], [anneal], [run]; flags win.")] = None,
-    quiet: Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")] = False,
-    as_json: Annotated[bool, Flag("--json", help="The summary as one JSON object.")] = False,
+    seed: flags.Seed = None,
+    rng_rounds: flags.RngRounds = None,
+    device: flags.Device = None,
+    threads: flags.Threads = None,
+    out: flags.Out = None,
+    config: flags.ConfigFile = None,
+    quiet: flags.Quiet = False,
+    as_json: flags.AsJson = False,
 ) -> None:
     """Cool replicas of an Ising model or spin glass through a temperature schedule."""
+    given = flags.tables(locals(), "anneal", KEYS)
     from spinsim.cli.progress import UpdateProgress
-    from spinsim.config import build_config, read_toml
+    from spinsim.config import Anneal, build_config, read_toml
     from spinsim.run import anneal_to_file, plan_anneal
 
-    flags: dict[str, dict[str, Any]] = {
-        "model": {
-            "instance": instance,
-            "lattice": lattice,
-            "size": size,
-            "boundary": boundary,
-            "couplings": couplings,
-            "bond_fraction": bond_fraction,
-            "field": field,
-            "samples": samples,
-            "disorder_seed": disorder_seed,
-        },
-        "anneal": {
-            "start": start,
-            "t_start": t_start,
-            "t_stop": t_stop,
-            "steps": steps,
-            "sweeps": sweeps,
-            "schedule": schedule,
-            "zero_acceptance": zero_acceptance,
-        },
-        "run": {
-            "replicas": replicas,
-            "seed": seed,
-            "rng_rounds": rng_rounds,
-            "device": device,
-            "threads": threads,
-            "out": out,
-        },
-    }
-    plan = plan_anneal(build_config(read_toml(config) if config else {}, flags))
+    plan = plan_anneal(build_config(Anneal, read_toml(config, Anneal) if config else {}, given))
 
     def say(line: object) -> None:
         if not (quiet or as_json):

@@ -19,7 +19,7 @@ def plot(
     """Draw the measurements of a run and its lowest state, for a paper."""
     from spinsim.analysis.figures import configuration_figure, has_configuration, save_figure, thermodynamics_figure
     from spinsim.errors import InputError
-    from spinsim.result import load
+    from spinsim.result import load_anneal
 
     if what not in ("all", "thermodynamics", "configuration"):
         raise InputError(f"figure {what!r} is unknown: choose all, thermodynamics or configuration")
@@ -29,7 +29,7 @@ def plot(
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")
     if out and os.path.realpath(out) == os.path.realpath(file):
         raise InputError(f"--out {out} is the result file itself: choose another name")
-    result = load(file)
+    result = load_anneal(file)
     figures = {}
     if what != "configuration":
         figures["thermodynamics"] = thermodynamics_figure(result)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from spinsim.result import AnnealResult, TemperResult
 
 
 def show(
@@ -14,37 +17,58 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="The same as one JSON object.")] = False,
 ) -> None:
     """Say what is in a file, how far it got and its main numbers."""
-    from spinsim.analysis.thermodynamics import thermodynamics
-    from spinsim.cli.anneal import report
-    from spinsim.result import load
+    from spinsim.result import AnnealResult, load
 
     result = load(file)
-    lowest = result.lowest_energy
-    planned = result.config.get("anneal", {}).get("steps", len(result.temperature))
+    rows = len(result.energy)
+    if isinstance(result, AnnealResult):
+        planned = result.config.get("anneal", {}).get("steps", rows)
+        numbers, lines = _of_annealing(result)
+    else:
+        run = result.config.get("temper", {})
+        planned = run["sweeps"] // run["measure_every"] if run else rows
+        numbers, lines = _of_tempering(result)
     if as_json:
-        facts = {"file": str(file), "steps": len(result.temperature), "planned_steps": planned}
         typer.echo(
-            json.dumps(result.attributes | facts | {"lowest_energy": float(lowest.min()) if lowest.size else None})
+            json.dumps(result.attributes | {"file": str(file), "steps": rows, "planned_steps": planned} | numbers)
         )
         return
     model, attributes = result.model, result.attributes
     typer.echo(f"{file}: {attributes['job']} of {model.name}")
     size = f"{model.sites} sites, {model.bonds} bonds, {model.samples} samples"
     typer.echo(f"Model      {size}, quantum {model.quantum:g} |J|")
-    version = attributes["spinsim_version"]
-    typer.echo(f"Run        {result.energy.shape[2]} replicas, {attributes['engine']}, spinsim {version}")
+    replicas = result.energy[0, 0].size if rows else "?"
+    typer.echo(f"Run        {replicas} replicas, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
     state = f"finished {attributes['finished']}" if result.finished else "NOT finished: the same command completes it"
-    typer.echo(f"Progress   {len(result.temperature)} of {planned} steps, begun {attributes['created']}, {state}")
+    typer.echo(f"Progress   {rows} of {planned} steps, begun {attributes['created']}, {state}")
     typer.echo(f"Command    {attributes['command']}")
     typer.echo(f"Identity   {attributes['config_sha256']}")
-    if not len(result.temperature):
-        return
-    for line in report(model, lowest):
+    for line in lines:
         typer.echo(line)
+
+
+def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
+    """Main numbers of an annealing run, for ``--json`` and as lines."""
+    from spinsim.analysis.thermodynamics import thermodynamics
+    from spinsim.cli.anneal import report
+
+    lowest = result.lowest_energy
+    if not len(result.temperature):
+        return {"lowest_energy": None}, []
     table = thermodynamics(result)
-    typer.echo("       T        E/N      error        C/N      error      <|m|>      error")
-    chosen = sorted({round(k * (len(table.temperature) - 1) / 9) for k in range(10)})
-    for k in chosen:
+    lines = report(result.model, lowest)
+    lines.append("       T        E/N      error        C/N      error      <|m|>      error")
+    for k in sorted({round(k * (len(table.temperature) - 1) / 9) for k in range(10)}):
         row = (table.temperature, table.energy, table.energy_error, table.specific_heat, table.specific_heat_error,
                table.magnetization, table.magnetization_error)  # fmt: skip
-        typer.echo(" ".join(f"{column[k]:10.6f}" for column in row).lstrip(" "))
+        lines.append(" ".join(f"{column[k]:10.6f}" for column in row).lstrip(" "))
+    return {"lowest_energy": float(lowest.min())}, lines
+
+
+def _of_tempering(result: TemperResult) -> tuple[dict[str, Any], list[str]]:
+    """The same of a tempering run."""
+    from spinsim.cli.temper import report
+
+    if not len(result.energy):
+        return {"round_trips": 0}, []
+    return {"round_trips": int(result.round_trips.sum())}, report(result)

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from spinsim.sampling.annealing import AnnealFrame, annealing, temperature_schedule
 from spinsim.sampling.best import Best
+from spinsim.sampling.tempering import TemperFrame, Times, tempering
 
-__all__ = ["AnnealFrame", "Best", "annealing", "temperature_schedule"]
+__all__ = ["AnnealFrame", "Best", "TemperFrame", "Times", "annealing", "temperature_schedule", "tempering"]

@@ -1,54 +1,30 @@
-"""Wiring: configuration -> model -> engine -> sampler -> file."""
+"""Wiring of an annealing run."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import prod
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-import spinsim
 from spinsim import store
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
-from spinsim.config import Config, ModelConfig, canonical_json, sha256
-from spinsim.engine import Dynamics, Engine, Start, check_memory, create_engine, resolve_device
-from spinsim.errors import InputError
-from spinsim.memory import readable, require
-from spinsim.model.disorder import RANDOM_KINDS, lattice_model
-from spinsim.model.instances import read_instance
+from spinsim.config import Anneal, canonical_json, sha256
+from spinsim.engine import Dynamics, Start, create_engine, resolve_device
+from spinsim.layout import anneal_layout
+from spinsim.memory import require
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import Lattice
-from spinsim.packing import Packing, rows_fill_groups
 from spinsim.result import AnnealResult
 from spinsim.rng import ROUNDS
+from spinsim.run.common import Plan, build_model, check_disk, engine_attributes, identify, is_finished, provenance
 from spinsim.sampling import Best, annealing, temperature_schedule
 
 OnUpdates = Callable[[int], None]
 
 
-@dataclass(frozen=True)
-class AnnealPlan:
-    """A run that is ready to begin.
-
-    Attributes:
-        config: With every default filled in.
-        model: What is simulated.
-        device: ``cpu`` or ``cuda``.
-        path: The run's file.
-        attributes: Root attributes of the file.
-    """
-
-    config: Config
-    model: Ising
-    device: str
-    path: Path
-    attributes: dict[str, str]
+class AnnealPlan(Plan[Anneal]):
+    """An annealing run that is ready to begin."""
 
     @property
     def temperatures(self) -> npt.NDArray[np.float64]:
@@ -64,27 +40,7 @@ class AnnealPlan:
         return self.model.sites * self.model.samples * self.config.run.replicas * a.steps * a.sweeps
 
 
-def build_model(config: ModelConfig, replicas: int) -> Ising:
-    """The model of a configuration, refused before it is built where it cannot fit in memory."""
-    if config.instance is not None:
-        return read_instance(config.instance)
-    shape = config.shape()
-    periodic = config.boundary == "periodic"
-    packing = Packing.SITE if rows_fill_groups(shape, periodic) else Packing.REPLICA
-    packing = Packing.UNPACKED if config.couplings == "gaussian" else packing
-    one_coupling = config.couplings not in RANDOM_KINDS
-    check_memory(prod(shape), len(shape) * prod(shape), config.samples, replicas, packing, one_coupling)
-    return lattice_model(
-        Lattice(shape, periodic),
-        config.couplings,
-        samples=config.samples,
-        seed=config.disorder_seed,
-        bond_fraction=config.bond_fraction,
-        field=config.field,
-    )
-
-
-def plan_anneal(config: Config) -> AnnealPlan:
+def plan_anneal(config: Anneal) -> AnnealPlan:
     """Build the model, fill in the temperatures and name the file.
 
     Raises:
@@ -95,10 +51,7 @@ def plan_anneal(config: Config) -> AnnealPlan:
     device = resolve_device(config.run.device)
     model = build_model(config.model, config.run.replicas)
     config = config.with_temperatures(model.energy_scale)
-    identity = config.sha256(model.content_sha256() if config.model.instance is not None else None)
-    path = Path(config.run.out or f"runs/anneal-{model.name}-{identity[:8]}.h5")
-    attributes = _provenance("anneal", config.json(), identity)
-    return AnnealPlan(config, model, device, path, attributes)
+    return AnnealPlan(config, model, device, *identify(config, model))
 
 
 def anneal_to_file(plan: AnnealPlan, on_updates: OnUpdates = lambda updates: None) -> bool:
@@ -110,22 +63,25 @@ def anneal_to_file(plan: AnnealPlan, on_updates: OnUpdates = lambda updates: Non
         InputError: where the file belongs to another run or cannot be written.
     """
     begun = os.path.lexists(plan.path)
-    if begun and _is_finished(plan):
+    if begun and is_finished(plan):
         return False
     run, a = plan.config.run, plan.config.anneal
     dynamics = Dynamics(run.seed, a.start, a.zero_acceptance, run.rng_rounds)
     engine = create_engine(plan.model, run.replicas, dynamics, plan.device, run.threads)
     frames = annealing(engine, plan.temperatures, a.sweeps, on_updates)
     if not begun:
-        _check_disk(plan)
-        store.create(plan.path, plan.model, run.replicas, a.steps, plan.attributes | _engine_attributes(engine))
+        layout = anneal_layout(plan.model.samples, run.replicas)
+        check_disk(plan.path, plan.model, run.replicas, layout, a.steps)
+        attributes = plan.attributes | engine_attributes(engine)
+        store.create(plan.path, plan.model, layout, a.steps, attributes, best_of=run.replicas)
     with store.open_to_append(plan.path) as file:
         best = Best(engine)
         earlier = file.rows
         try:
             for frame in frames:
                 best.update(engine, frame.measured)
-                file.write(frame.step, frame.temperature, frame.measured)
+                row = {"step": frame.step, "temperature": frame.temperature}
+                file.write(row | frame.measured._asdict())
                 earlier -= 1
         finally:
             if earlier <= 0 and np.isfinite(best.energy).all():
@@ -186,7 +142,7 @@ def anneal(
         "rng_rounds": int(rng_rounds),
     }
     text = canonical_json(physics)
-    attributes = _provenance("anneal", text, sha256(text)) | _engine_attributes(engine)
+    attributes = provenance("anneal", text, sha256(text)) | engine_attributes(engine)
     best = Best(engine)
     measured = []
     for frame in frames:
@@ -201,55 +157,3 @@ def anneal(
         best.spins,
         attributes | {"finished": store.stamp()},
     )
-
-
-def _provenance(job: str, config: str, identity: str) -> dict[str, str]:
-    """Root attributes that say what ran."""
-    return {
-        "job": job,
-        "config": config,
-        "config_sha256": identity,
-        "spinsim_version": spinsim.__version__,
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-    }
-
-
-def _engine_attributes(engine: Engine) -> dict[str, str]:
-    """Root attributes that say how it ran; the packing follows from the configuration."""
-    kind = "cpu" if engine.device_name == "cpu" else "cuda"
-    return {"engine": f"{kind}, {engine.packing}", "devices": engine.device_name}
-
-
-def _is_finished(plan: AnnealPlan) -> bool:
-    """Whether the plan's file is complete.
-
-    Raises:
-        InputError: where it is another run's.
-    """
-    try:
-        attributes = store.read_attributes(plan.path)
-    except InputError as error:
-        if isinstance(error.__cause__, BlockingIOError):
-            raise
-        reason = str(error).rpartition(": ")[0]
-        raise InputError(f"{reason} and is never overwritten: choose another --out") from error
-    if attributes["config_sha256"] != plan.attributes["config_sha256"]:
-        raise InputError(f"{plan.path} holds another run and is never overwritten: choose another --out or remove it")
-    return "finished" in attributes
-
-
-def _check_disk(plan: AnnealPlan) -> None:
-    """Refuse a run whose file would not fit on its disk."""
-    folder = plan.path.absolute().parent
-    while not folder.exists():
-        folder = folder.parent
-    model, steps, replicas = plan.model, plan.config.anneal.steps, plan.config.run.replicas
-    rows = 16 * steps * (1 + model.samples * replicas)
-    stored = 16 * model.bonds * model.samples + (8 * replicas + 9 * model.sites) * model.samples
-    needed = rows + stored + 2**17
-    room = shutil.disk_usage(folder).free
-    if needed > room:
-        raise InputError(
-            f"{plan.path} needs {readable(needed)} but {readable(room)} are free on its disk: "
-            "use fewer steps, samples or replicas, or another --out"
-        )

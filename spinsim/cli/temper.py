@@ -1,0 +1,127 @@
+"""``spinsim temper``: parallel tempering in equilibrium."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spinsim.cli import flags
+from spinsim.cli.values import Whole
+
+if TYPE_CHECKING:
+    from spinsim.result import TemperResult
+    from spinsim.run import TemperPlan
+
+KEYS = ("start", "temperatures", "thermalize", "sweeps", "measure_every", "swap_every", "zero_acceptance")
+
+
+def temper(
+    instance: flags.Instance = None,
+    lattice: flags.Lattice = None,
+    size: flags.Size = None,
+    boundary: flags.Boundary = None,
+    couplings: flags.Couplings = None,
+    bond_fraction: flags.BondFraction = None,
+    field: flags.Field = None,
+    samples: flags.Samples = None,
+    disorder_seed: flags.DisorderSeed = None,
+    start: flags.Start = None,
+    temperatures: Annotated[
+        str | None,
+        flags.Flag(help="from:to:count, geometric, or 0.8,1.0,1.3.  [16 from 0.3 to 0.8 x the rms local field]"),
+    ] = None,
+    thermalize: Annotated[int | None, Whole(help="Sweeps before the first measurement.  [2000]")] = None,
+    sweeps: Annotated[int | None, Whole(help="Sweeps of the measured part.  [10000]")] = None,
+    measure_every: Annotated[int | None, Whole(help="Sweeps between measurements.  [10]")] = None,
+    swap_every: Annotated[int | None, Whole(help="Sweeps between exchanges of temperatures.  [1]")] = None,
+    zero_acceptance: flags.ZeroAcceptance = None,
+    replicas: Annotated[int | None, Whole(help="Copies at each temperature, for overlaps.  [2]")] = None,
+    seed: flags.Seed = None,
+    rng_rounds: flags.RngRounds = None,
+    device: flags.Device = None,
+    threads: flags.Threads = None,
+    out: flags.Out = None,
+    config: flags.ConfigFile = None,
+    quiet: flags.Quiet = False,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."""
+    given = flags.tables(locals(), "temper", KEYS)
+    from spinsim.cli.progress import UpdateProgress
+    from spinsim.config import Temper, build_config, read_toml
+    from spinsim.result import load_temper
+    from spinsim.run import plan_temper, temper_to_file
+
+    plan = plan_temper(build_config(Temper, read_toml(config, Temper) if config else {}, given))
+
+    def say(line: object) -> None:
+        if not (quiet or as_json):
+            typer.echo(line)
+
+    say(describe(plan))
+    with UpdateProgress(plan.updates, silent=quiet or as_json) as progress:
+        try:
+            ran = temper_to_file(plan, progress.advance)
+        except KeyboardInterrupt:
+            progress.stop()
+            if plan.path.exists():
+                typer.echo(f"Interrupted; {plan.path} holds the rows so far. The same command completes it.", err=True)
+            raise
+    result = load_temper(plan.path)
+    if as_json:
+        typer.echo(json.dumps(summary(plan, result) | {"updates_per_ns": progress.rate if ran else None}))
+        return
+    if not ran:
+        say("This very run is finished already; nothing was done again.")
+    for line in report(result):
+        say(line)
+    if ran:
+        say(f"{progress.rate:.3g} updates/ns over {progress.seconds:.1f} s")
+    say(f"Results  {plan.path}")
+    say(f"Next     spinsim show {plan.path}")
+
+
+def describe(plan: TemperPlan) -> str:
+    """What is about to run, in one line."""
+    t, r, model, ladder = plan.config.temper, plan.config.run, plan.model, plan.temperatures
+    samples = f"{model.samples} samples x " if model.samples > 1 else ""
+    where = "CPU" if plan.device == "cpu" else "GPU"
+    return (
+        f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} copies x "
+        f"{len(ladder)} temperatures from {ladder[0]:.4g} to {ladder[-1]:.4g}, {t.thermalize} + {t.sweeps} sweeps, "
+        f"on the {where}"
+    )
+
+
+def report(result: TemperResult) -> list[str]:
+    """Means at each temperature, a line each; without errors, which need an analysis."""
+    sites = result.model.sites
+    energy = result.energy.mean(axis=(0, 1, 2)) / sites
+    square = ((result.magnetization / sites) ** 2).mean(axis=(0, 1, 2))
+    lines = [f"Round trips  {int(result.round_trips.sum())} of {result.round_trips.size} replicas"]
+    head = "       T        E/N     <m^2>"
+    copies = result.overlap.shape[2] > 0
+    lines.append(head + ("     <q^2>" if copies else "") + "  exchanged with the next")
+    overlap = ((result.overlap / sites) ** 2).mean(axis=(0, 1, 2))
+    for k, temperature in enumerate(result.temperature):
+        row = f"{temperature:8.5g} {energy[k]:10.6f} {square[k]:9.6f}" + (f" {overlap[k]:9.6f}" if copies else "")
+        lines.append(row + (f" {result.swap_rate[k]:8.3f}" if k + 1 < len(result.temperature) else ""))
+    return lines
+
+
+def summary(plan: TemperPlan, result: TemperResult) -> dict[str, Any]:
+    """The same numbers for ``--json``."""
+    sites = plan.model.sites
+    return {
+        "job": "temper",
+        "file": str(plan.path),
+        "config_sha256": plan.attributes["config_sha256"],
+        "model": plan.model.name,
+        "sites": sites,
+        "temperatures": result.temperature.tolist(),
+        "energy_per_site": (result.energy.mean(axis=(0, 1, 2)) / sites).tolist(),
+        "swap_rate": result.swap_rate.tolist(),
+        "round_trips": int(result.round_trips.sum()),
+    }

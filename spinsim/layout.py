@@ -1,0 +1,125 @@
+"""Which series the file of each job holds, their axes and units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+MEASUREMENTS, TEMPERING = "measurements", "tempering"
+
+
+class Series(NamedTuple):
+    """A dataset with a row for each measurement.
+
+    Attributes:
+        name: Of the dataset.
+        axes: Of a row.
+        dtype: Of its numbers.
+        long_name: For readers.
+        units: Likewise.
+        group: Where it stands.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    dtype: type
+    long_name: str
+    units: str = "1"
+    group: str = MEASUREMENTS
+
+    @property
+    def path(self) -> str:
+        """Of the dataset in the file."""
+        return f"{self.group}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the file of a run holds beside its model.
+
+    Attributes:
+        scales: Values along each axis.
+        units: Of axes that have some.
+        series: Growing datasets; each group's first one is ``step``.
+        sums: Datasets that are written again and again.
+    """
+
+    scales: Mapping[str, npt.NDArray[np.generic]]
+    units: Mapping[str, str]
+    series: tuple[Series, ...]
+    sums: tuple[Series, ...] = ()
+
+    @property
+    def groups(self) -> list[str]:
+        """Groups in the order of their first dataset."""
+        return list(dict.fromkeys(s.group for s in (*self.series, *self.sums)))
+
+    def shape(self, series: Series) -> tuple[int, ...]:
+        """Of a row."""
+        return tuple(len(self.scales[axis]) for axis in series.axes)
+
+    @property
+    def row_bytes(self) -> int:
+        """Size of a row of all series."""
+        return sum(np.dtype(s.dtype).itemsize * prod(self.shape(s)) for s in self.series)
+
+    def axes(self, group: str) -> list[str]:
+        """Axes that a group's datasets have."""
+        return list(dict.fromkeys(axis for s in (*self.series, *self.sums) if s.group == group for axis in s.axes))
+
+
+def anneal_layout(samples: int, replicas: int) -> Layout:
+    """A row after each temperature of the schedule."""
+    axes = "sample", "replica"
+    return Layout(
+        {"sample": np.arange(samples), "replica": np.arange(replicas)},
+        {},
+        (
+            Series("step", (), np.int64, "temperature step"),
+            Series("temperature", (), np.float64, "temperature", "|J|/k_B"),
+            Series("energy", axes, np.float64, "total energy", "|J|"),
+            Series("magnetization", axes, np.int64, "sum of spins"),
+        ),
+    )
+
+
+def temper_layout(sites: int, samples: int, copies: int, temperatures: npt.NDArray[np.float64]) -> Layout:
+    """A row after every few sweeps, temperatures from the lowest to the highest."""
+    count = np.int32 if sites < 2**31 else np.int64
+    state = "sample", "copy", "temperature"
+    measured = [
+        Series("step", (), np.int64, "measurement"),
+        Series("sweep", (), np.int64, "sweeps done since thermalisation"),
+        Series("energy", state, np.float64, "total energy", "|J|"),
+        Series("magnetization", state, count, "sum of spins"),
+    ]
+    if copies > 1:
+        axes = "sample", "copy_pair", "temperature"
+        measured.append(Series("overlap", axes, count, "sum over sites of the product of two copies' spins"))
+    scales = {
+        "sample": np.arange(samples),
+        "copy": np.arange(copies),
+        "copy_pair": np.arange(copies * (copies - 1) // 2),
+        "temperature": temperatures,
+        "pair": np.arange(len(temperatures) - 1),
+        "replica": np.arange(copies * len(temperatures)),
+    }
+    return Layout(
+        scales,
+        {"temperature": "|J|/k_B"},
+        (
+            *measured,
+            Series("step", (), np.int64, "measurement", group=TEMPERING),
+            Series("permutation", state, np.int32, "replica at each temperature", group=TEMPERING),
+        ),
+        (
+            Series("attempts", ("sample", "pair"), np.int64, "exchanges tried with the next one", "1", TEMPERING),
+            Series("accepts", ("sample", "pair"), np.int64, "of them accepted", "1", TEMPERING),
+            Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back", "1", TEMPERING),
+        ),
+    )

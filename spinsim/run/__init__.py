@@ -1,0 +1,17 @@
+"""Wiring of a run: configuration -> model -> engine -> sampler -> file."""
+
+from __future__ import annotations
+
+from spinsim.run.annealing import AnnealPlan, anneal, anneal_to_file, plan_anneal
+from spinsim.run.tempering import TemperPlan, plan_temper, temper, temper_to_file
+
+__all__ = [
+    "AnnealPlan",
+    "TemperPlan",
+    "anneal",
+    "anneal_to_file",
+    "plan_anneal",
+    "plan_temper",
+    "temper",
+    "temper_to_file",
+]

@@ -1,0 +1,121 @@
+"""What the runs of all jobs share: their plans, their models, what their files say about them."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import spinsim
+from spinsim import store
+from spinsim.config import Config, ModelConfig
+from spinsim.engine import Engine, check_memory
+from spinsim.errors import InputError
+from spinsim.layout import Layout
+from spinsim.memory import readable
+from spinsim.model.disorder import RANDOM_KINDS, lattice_model
+from spinsim.model.instances import read_instance
+from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
+from spinsim.packing import Packing, rows_fill_groups
+
+AnyConfig = TypeVar("AnyConfig", bound=Config)
+
+
+@dataclass(frozen=True)
+class Plan(Generic[AnyConfig]):
+    """A run that is ready to begin.
+
+    Attributes:
+        config: With every default filled in.
+        model: What is simulated.
+        device: ``cpu`` or ``cuda``.
+        path: The run's file.
+        attributes: Root attributes of the file.
+    """
+
+    config: AnyConfig
+    model: Ising
+    device: str
+    path: Path
+    attributes: dict[str, str]
+
+
+def build_model(config: ModelConfig, replicas: int) -> Ising:
+    """The model of a configuration, refused before it is built where it cannot fit in memory."""
+    if config.instance is not None:
+        return read_instance(config.instance)
+    shape = config.shape()
+    periodic = config.boundary == "periodic"
+    packing = Packing.SITE if rows_fill_groups(shape, periodic) else Packing.REPLICA
+    packing = Packing.UNPACKED if config.couplings == "gaussian" else packing
+    one_coupling = config.couplings not in RANDOM_KINDS
+    check_memory(prod(shape), len(shape) * prod(shape), config.samples, replicas, packing, one_coupling)
+    return lattice_model(
+        Lattice(shape, periodic),
+        config.couplings,
+        samples=config.samples,
+        seed=config.disorder_seed,
+        bond_fraction=config.bond_fraction,
+        field=config.field,
+    )
+
+
+def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
+    """Path and root attributes of a run's file."""
+    identity = config.sha256(model.content_sha256() if config.model.instance is not None else None)
+    path = Path(config.run.out or f"runs/{config.job}-{model.name}-{identity[:8]}.h5")
+    return path, provenance(config.job, config.json(), identity)
+
+
+def provenance(job: str, config: str, identity: str) -> dict[str, str]:
+    """Root attributes that say what ran."""
+    return {
+        "job": job,
+        "config": config,
+        "config_sha256": identity,
+        "spinsim_version": spinsim.__version__,
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+    }
+
+
+def engine_attributes(engine: Engine) -> dict[str, str]:
+    """Root attributes that say how it ran; the packing follows from the configuration."""
+    kind = "cpu" if engine.device_name == "cpu" else "cuda"
+    return {"engine": f"{kind}, {engine.packing}", "devices": engine.device_name}
+
+
+def is_finished(plan: Plan[Any]) -> bool:
+    """Whether the plan's file is complete.
+
+    Raises:
+        InputError: where it is another run's.
+    """
+    try:
+        attributes = store.read_attributes(plan.path)
+    except InputError as error:
+        if isinstance(error.__cause__, BlockingIOError):
+            raise
+        reason = str(error).rpartition(": ")[0]
+        raise InputError(f"{reason} and is never overwritten: choose another --out") from error
+    if attributes["config_sha256"] != plan.attributes["config_sha256"]:
+        raise InputError(f"{plan.path} holds another run and is never overwritten: choose another --out or remove it")
+    return "finished" in attributes
+
+
+def check_disk(path: Path, model: Ising, replicas: int, layout: Layout, rows: int) -> None:
+    """Refuse a run whose file would not fit on its disk."""
+    folder = path.absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    stored = 16 * model.bonds * model.samples + (8 * replicas + 9 * model.sites) * model.samples
+    needed = rows * layout.row_bytes + stored + 2**17
+    room = shutil.disk_usage(folder).free
+    if needed > room:
+        raise InputError(
+            f"{path} needs {readable(needed)} but {readable(room)} are free on its disk: "
+            "use fewer steps, samples or replicas, or another --out"
+        )

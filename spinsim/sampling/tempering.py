@@ -1,0 +1,153 @@
+"""Parallel tempering: Metropolis sweeps of a ladder of temperatures that replicas exchange.
+
+Source: K. Hukushima, K. Nemoto, J. Phys. Soc. Jpn. 65, 1604 (1996).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.acceptance import check_temperatures
+from spinsim.engine.base import Engine, check_run
+from spinsim.engine.exchange import Exchange, holders
+from spinsim.errors import InputError
+
+_PORTION: Final = 2e8  # updates between two progress reports, a fraction of a second
+BEHIND: Final = 2  # measurements that are asked for before the first of them is read
+
+
+@dataclass(frozen=True)
+class TemperFrame:
+    """What tempering yields after every few sweeps, replicas sorted by copy and temperature.
+
+    Attributes:
+        step: Number of the measurement, from 0.
+        sweep: Sweeps done since thermalisation.
+        energy: Totals, ``float64`` (samples, copies, temperatures).
+        magnetization: Sums of spins, ``int64``, likewise.
+        overlap: Sums over sites of two copies' spins' product, ``int64`` (samples, pairs of copies, temperatures).
+        holder: Replica at each temperature, ``int64`` (samples, copies, temperatures).
+        exchange: State of the exchange: attempts, accepted ones, round trips.
+    """
+
+    step: int
+    sweep: int
+    energy: npt.NDArray[np.float64]
+    magnetization: npt.NDArray[np.int64]
+    overlap: npt.NDArray[np.int64]
+    holder: npt.NDArray[np.int64]
+    exchange: Exchange
+
+
+@dataclass(frozen=True)
+class Times:
+    """How long and how often, in sweeps.
+
+    Attributes:
+        thermalize: Before the first measurement.
+        sweeps: Of the measured part.
+        measure_every: Between measurements.
+        swap_every: Between attempts to exchange; ``measure_every`` and ``thermalize`` are multiples of it.
+
+    Raises:
+        InputError: for numbers that are not whole, too small or do not divide each other.
+    """
+
+    thermalize: int
+    sweeps: int
+    measure_every: int = 10
+    swap_every: int = 1
+
+    def __post_init__(self) -> None:
+        least = {"thermalize": 0, "sweeps": 1, "measure_every": 1, "swap_every": 1}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < low:
+                raise InputError(f"{name} {value!r} is not allowed: give a whole number, at least {low}")
+        for name, unit in (("thermalize", "swap_every"), ("measure_every", "swap_every"), ("sweeps", "measure_every")):
+            value, divisor = getattr(self, name), getattr(self, unit)
+            if value % divisor:
+                raise InputError(f"{name} {value} is not a multiple of {unit} {divisor}: choose one that is")
+
+    @property
+    def measurements(self) -> int:
+        """Rows that a run yields."""
+        return self.sweeps // self.measure_every
+
+    @property
+    def total(self) -> int:
+        """Sweeps of the whole run."""
+        return self.thermalize + self.sweeps
+
+
+def tempering(
+    engine: Engine,
+    temperatures: npt.ArrayLike,
+    times: Times,
+    copies: int = 2,
+    on_updates: Callable[[int], None] = lambda updates: None,
+) -> Iterator[TemperFrame]:
+    """Thermalise, then yield a measurement after every ``times.measure_every`` sweeps.
+
+    Args:
+        engine: Replicas in their initial state, copies times temperatures of them; changed in place.
+        temperatures: In units of |J|, from the lowest to the highest.
+        times: How long and how often.
+        copies: Independent ladders of each sample.
+        on_updates: Called now and then with the number of spin updates since the last call; first with 0.
+
+    Raises:
+        InputError: for a bad ladder or one that does not fit the engine, before the first sweep.
+    """
+    ladder = check_temperatures(temperatures, engine.model.energy_scale)
+    check_run(engine.model, engine.replicas, times.total, engine.colours)
+    engine.set_ladder(1.0 / ladder, copies)
+    return _temper(engine, times, copies, on_updates)
+
+
+def _temper(engine: Engine, times: Times, copies: int, on_updates: Callable[[int], None]) -> Iterator[TemperFrame]:
+    updates_a_round = engine.model.sites * engine.model.samples * engine.replicas * times.swap_every
+    portion = max(1, int(_PORTION / updates_a_round))
+
+    def sweep(sweeps: int) -> None:
+        rounds = sweeps // times.swap_every
+        for done in range(0, rounds, portion):
+            count = min(portion, rounds - done)
+            engine.temper(count, times.swap_every)
+            on_updates(count * updates_a_round)
+
+    def measurement(step: int) -> Callable[[], TemperFrame]:
+        later = engine.begin_counts(), engine.begin_exchange(), engine.begin_overlaps()
+
+        def frame() -> TemperFrame:
+            counts, exchange, overlap = later[0](), later[1](), later[2]()
+            holder = holders(exchange.place, copies)
+            energy, magnetization = (np.take_along_axis(x, holder.reshape(len(x), -1), axis=1) for x in counts)
+            return TemperFrame(
+                step,
+                (step + 1) * times.measure_every,
+                (energy * np.float64(engine.model.quantum)).reshape(holder.shape),
+                magnetization.reshape(holder.shape),
+                overlap,
+                holder,
+                exchange,
+            )
+
+        return frame
+
+    on_updates(0)
+    sweep(times.thermalize)
+    waiting: deque[Callable[[], TemperFrame]] = deque()
+    for step in range(times.measurements):
+        sweep(times.measure_every)
+        waiting.append(measurement(step))
+        if len(waiting) > BEHIND:  # a GPU goes on meanwhile
+            yield waiting.popleft()()
+    for frame in waiting:
+        yield frame()
