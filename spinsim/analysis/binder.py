@@ -1,0 +1,64 @@
+"""Finite-size scaling's dimensionless quantities, from moments and susceptibilities.
+
+Both take averages and are meant as the function that ``jackknife`` and ``bootstrap`` call. For disordered models the
+averages are those over samples of thermal averages, such as [<q^2>].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.checks import real_array
+from spinsim.errors import InputError
+
+Array = npt.NDArray[np.float64]
+
+
+def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
+    """Binder cumulant U = 1 - <m^4> / (3 <m^2>^2): 2/3 in an ordered phase, 0 for a Gaussian of mean 0.
+
+    Source: K. Binder, Z. Phys. B 43, 119 (1981). The only definition in this project; spin-glass papers often plot 3/2
+    of it.
+
+    Args:
+        second: Second moment <m^2> of the order parameter, any shape.
+        fourth: Fourth moment <m^4>, of a shape that broadcasts with it.
+
+    Returns:
+        U, without units; NaN where the second moment is not positive.
+
+    Raises:
+        InputError: for what is not a real number.
+    """
+    square = _positive_or_nan(real_array(second, "second moment"))
+    return np.asarray(1 - real_array(fourth, "fourth moment") / (3 * square**2))
+
+
+def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, side: int) -> Array:
+    """Second-moment correlation length, xi = sqrt(chi(0) / chi(k_min) - 1) / (2 sin(k_min / 2)), k_min = 2 pi / side.
+
+    Source: F. Cooper, B. Freedman, D. Preston, Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S.
+    Caracciolo, Phys. Rev. Lett. 82, 5128 (1999).
+
+    Args:
+        chi_zero: Susceptibility chi(0), the mean squared order parameter in any unit, any shape.
+        chi_min: chi at the smallest wave vector along an axis of the periodic lattice, in the same unit.
+        side: Length of that axis in lattice units, from 2.
+
+    Returns:
+        xi in lattice units; NaN where chi(0) <= chi(k_min), which noise may cause, and where chi(k_min) is not
+        positive.
+
+    Raises:
+        InputError: for a side below 2 and for what is not a real number.
+    """
+    if side < 2:
+        raise InputError(f"side {side} has no wave vector but 0: give at least 2")
+    zero, smallest = real_array(chi_zero, "chi(0)"), real_array(chi_min, "chi(k_min)")
+    excess = _positive_or_nan(zero / _positive_or_nan(smallest) - 1)
+    return np.asarray(np.sqrt(excess) / (2 * np.sin(np.pi / side)))
+
+
+def _positive_or_nan(values: Array) -> Array:
+    return np.where(values > 0, values, np.nan)

@@ -1,0 +1,441 @@
+"""Error bars against series whose autocorrelation, means and errors are known in closed form."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from exact import assert_agree, enumerate_states
+from scipy.signal import lfilter
+
+import spinsim as ss
+from spinsim.analysis.autocorrelation import autocorrelation, integrated_time
+from spinsim.analysis.binder import binder_cumulant, correlation_length
+from spinsim.analysis.binning import logarithmic_bins
+from spinsim.analysis.crossings import crossing
+from spinsim.analysis.equilibration import equilibration
+from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
+from spinsim.analysis.reweighting import multi_histogram, reweight, weights
+
+Array = npt.NDArray[np.float64]
+NAN = float("nan")
+
+
+def generator(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(seed))
+
+
+def ar1(rho: float, shape: tuple[int, ...], seed: int) -> Array:
+    """Stationary Gaussian series along axis 0 of mean 0, variance 1 and autocorrelation rho^t."""
+    noise = generator(seed).standard_normal(shape)
+    noise[1:] *= np.sqrt(1 - rho**2)
+    return np.asarray(lfilter([1.0], [1.0, -rho], noise, axis=0))
+
+
+def exact_tau(rho: float) -> float:
+    return (1 + rho) / (2 * (1 - rho))
+
+
+# autocorrelation
+
+
+def test_autocorrelation_is_the_sum_over_pairs() -> None:
+    series = ar1(0.7, (23, 3, 2), seed=1)
+    centred = series - series.mean(axis=(0, 1))
+    slow = [np.mean(centred[: 23 - t] * centred[t:], axis=(0, 1)) for t in range(23)]
+    np.testing.assert_allclose(autocorrelation(series, chain_axis=1), np.array(slow) / slow[0], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        autocorrelation(series.swapaxes(1, 2), chain_axis=-1), np.array(slow) / slow[0], atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, 0.98])
+def test_integrated_time_of_a_known_process(rho: float) -> None:
+    """Each of 8 series within 4 errors, and their mean within 4 of the spread's: the errors have the right size."""
+    time = integrated_time(ar1(rho, (60_000, 8), seed=2))
+    assert time.trusted.all()
+    assert np.all(time.window >= 6 * time.tau * 0.95)
+    exact = exact_tau(rho)
+    rows = [(f"tau, series {k}", time.tau[k], time.error[k], exact) for k in range(8)]
+    rows.append(("mean of tau", time.tau.mean(), time.error.mean() / np.sqrt(8), exact))
+    rows += [(f"mean, series {k}", time.mean[k], time.mean_error[k], 0.0) for k in range(8)]
+    assert_agree(rows)
+    np.testing.assert_allclose(time.error, time.tau * np.sqrt((4 * time.window + 2) / 60_000), rtol=1e-12)
+
+
+def test_errors_of_tau_have_the_size_they_claim() -> None:
+    time = integrated_time(ar1(0.9, (10_000, 1000), seed=3))
+    assert 0.7 < time.tau.std() / time.error.mean() < 1  # on the safe side: the formula is for W much above tau
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_error_bars_of_means_cover_the_truth(rho: float) -> None:
+    """1,000 series of 200 tau: one standard error covers the mean in 68 %; 5 % is 3.4 binomial deviations."""
+    length = int(200 * exact_tau(rho))
+    time = integrated_time(ar1(rho, (length, 1000), seed=4))
+    covered = np.mean(np.abs(time.mean) <= time.mean_error)
+    assert abs(covered - 0.68) <= 0.05
+    assert time.trusted.mean() > 0.99
+
+
+def test_chains_are_combined() -> None:
+    """8 chains of 40 tau give a good tau together; 8 of 10 tau are too short however many there are."""
+    time = integrated_time(ar1(0.9, (40 * 10, 50, 8), seed=5), chain_axis=2)
+    assert time.tau.shape == (50,)
+    exact = exact_tau(0.9)
+    rows = [(f"tau, set {k}", time.tau[k], time.error[k], exact) for k in range(50)]
+    rows.append(("mean of tau", time.tau.mean(), time.tau.std(ddof=1) / np.sqrt(50), exact))
+    assert_agree(rows)
+    assert time.trusted.mean() > 0.9
+    assert not integrated_time(ar1(0.9, (10 * 10, 8), seed=5), chain_axis=1).trusted
+
+
+def test_chains_that_disagree_are_not_trusted() -> None:
+    chains = ar1(0.5, (2000, 4), seed=6)
+    assert integrated_time(chains, chain_axis=1).trusted
+    assert not integrated_time(chains + 3 * np.arange(4), chain_axis=1).trusted
+    assert not integrated_time(np.tile([0.0, 1.0], (2000, 1)), chain_axis=1).trusted
+
+
+def test_series_that_are_not_to_be_trusted() -> None:
+    constant = integrated_time(np.full((100, 2), 0.1))
+    np.testing.assert_array_equal(constant.tau, 0.5)
+    np.testing.assert_array_equal(constant.mean_error, NAN)
+    assert not constant.trusted.any()
+    assert np.isnan(autocorrelation(np.full(100, 0.1))).all()
+    short = integrated_time(ar1(0.98, (15 * 50, 100), seed=7))
+    assert not short.trusted[short.tau + short.error > 15 * 50 / 20].any()
+    assert integrated_time(ar1(0.98, (5 * 50, 1000), seed=7)).trusted.mean() < 0.06
+    assert not integrated_time(np.arange(1000.0)).trusted
+    alternating = integrated_time(np.tile([1.0, -1.0], 500))
+    assert alternating.tau == 0.5
+    assert not alternating.trusted
+
+
+def test_tau_does_not_depend_on_units() -> None:
+    series = ar1(0.9, (5000,), seed=8)
+    time, scaled = integrated_time(series), integrated_time(1e9 + 1e-3 * series)
+    assert scaled.tau == pytest.approx(float(time.tau), rel=1e-3)
+    assert scaled.mean_error == pytest.approx(1e-3 * float(time.mean_error), rel=1e-3)
+
+
+# binning
+
+
+def test_the_plateau_agrees_with_tau() -> None:
+    series = ar1(0.9, (2**17,), seed=9)
+    bins, time = logarithmic_bins(series), integrated_time(series)
+    level = int(np.flatnonzero(bins.length == 1024)[0])  # 108 tau; 128 bins
+    assert bins.bins[level] == 128
+    assert_agree([("error", bins.error[level], bins.error_error[level], float(time.mean_error))])
+    np.testing.assert_allclose(bins.tau[level], (bins.error[level] / bins.error[0]) ** 2 / 2)
+    assert bins.error[0] == pytest.approx(series.std() / np.sqrt(len(series) - 1), rel=1e-12)
+
+
+def test_bins_of_a_bin_length_are_blocks() -> None:
+    series = ar1(0.5, (37, 3), seed=10)
+    bins = logarithmic_bins(series)
+    np.testing.assert_array_equal(bins.length, [1, 2, 4, 8, 16])
+    np.testing.assert_array_equal(bins.bins, [37, 18, 9, 4, 2])
+    blocks = series[:32].reshape(4, 8, 3).mean(axis=1)
+    np.testing.assert_allclose(bins.error[3], blocks.std(axis=0) / np.sqrt(3), rtol=1e-12)
+
+
+# jackknife and bootstrap
+
+
+def test_jackknife_of_a_mean_is_the_standard_error() -> None:
+    data = generator(11).standard_normal((5, 40))
+    found = jackknife(lambda mean: mean, data, axis=1)
+    np.testing.assert_allclose(found.value, data.mean(axis=1))
+    np.testing.assert_allclose(found.error, data.std(axis=1, ddof=1) / np.sqrt(40))
+    np.testing.assert_allclose(found.bias, 0, atol=1e-14)
+
+
+def test_jackknife_takes_the_bias_off_a_variance() -> None:
+    data = 1e6 + generator(12).standard_normal(30)
+    shifted = data - data[0]
+    found = jackknife(lambda mean: mean[1] - mean[0] ** 2, np.stack([shifted, shifted**2], axis=1))
+    assert found.value - found.bias == pytest.approx(data.var(ddof=1), rel=1e-9)
+
+
+def test_jackknife_of_a_ratio_of_means() -> None:
+    """f = <x>/<y> with x, y of means 1, 2, variances 1 and correlation c: error and bias by the delta method."""
+    c, count = 0.6, 400
+    noise = generator(13).standard_normal((2, 500, count))
+    x, y = 1 + noise[0], 2 + c * noise[0] + np.sqrt(1 - c**2) * noise[1]
+    error = np.sqrt((1 - 2 * 0.5 * c + 0.25) / 4 / count)
+    bias = (0.5 / 4 - c / 4) / count
+    found = [jackknife(lambda mean: mean[0] / mean[1], np.stack([x[k], y[k]], axis=1)) for k in range(500)]
+    values = np.array([one.value for one in found])
+    errors = np.array([one.error for one in found])
+    biases = np.array([one.bias for one in found])
+
+    def row(name: str, numbers: Array, truth: float) -> tuple[str, float, float, float]:
+        return name, float(numbers.mean()), float(numbers.std(ddof=1) / np.sqrt(500)), truth
+
+    assert_agree(
+        [row("corrected value", values - biases, 0.5), row("bias", biases, bias), row("error", errors, error)],
+    )
+    assert abs(np.mean(np.abs(values - 0.5) <= errors) - 0.68) <= 0.07
+
+
+def test_jackknife_of_bins_of_a_correlated_series() -> None:
+    series = ar1(0.9, (100_000,), seed=14)
+    found = jackknife(lambda mean: mean, bin_means(series, 100))
+    assert found.error == pytest.approx(float(integrated_time(series).mean_error), rel=4 / np.sqrt(200))
+    np.testing.assert_allclose(bin_means(np.arange(11.0), 3), [3, 6, 9])
+
+
+def test_bootstrap_is_reproducible_and_agrees_with_the_jackknife() -> None:
+    data = generator(15).standard_normal((200, 2, 3)) + 2
+
+    def ratio(mean: Array) -> Array:
+        return np.asarray(mean[0] / mean[1])
+
+    first, again = bootstrap(ratio, data, 1000, seed=5), bootstrap(ratio, data, 1000, seed=5)
+    assert first.values.shape == (1001, 3)
+    np.testing.assert_array_equal(first.values, again.values)
+    assert not np.array_equal(first.values[1:], bootstrap(ratio, data, 1000, seed=6).values[1:])
+    left_out = jackknife(ratio, data)
+    np.testing.assert_array_equal(first.value, left_out.value)
+    np.testing.assert_allclose(first.error, left_out.error, rtol=4 / np.sqrt(2 * 1000) + 2 / 200)
+
+
+# equilibration
+
+
+def test_stationary_runs_pass_and_drifting_runs_fail() -> None:
+    """Rates over 200 runs: three comparisons at 2 standard errors refuse one stationary run in about ten."""
+    length, samples, runs = 1024, 30, 200
+    stationary = ar1(0.5, (length, samples, runs), seed=16)
+    drift = np.exp(-np.arange(length) / (length / 4))[:, None]
+    passed = [equilibration(stationary[:, :, k]).equilibrated for k in range(runs)]
+    assert 0.8 < np.mean(passed) < 0.96
+    assert not any(equilibration(stationary[:, :, k] + drift).equilibrated for k in range(runs))
+
+
+def test_one_sample_passes_or_fails_by_its_tau() -> None:
+    length, runs = 8192, 200
+    stationary = ar1(0.9, (length, runs), seed=17)
+    drift = 2 * np.exp(-np.arange(length) / (length / 4))
+    assert 0.8 < np.mean([equilibration(stationary[:, k]).equilibrated for k in range(runs)]) < 0.96
+    assert not any(equilibration(stationary[:, k] + drift).equilibrated for k in range(runs))
+
+
+def test_the_table_of_bins() -> None:
+    series = np.arange(1000.0)[:, None] + np.array([0.0, 10.0])
+    found = equilibration(series)
+    np.testing.assert_array_equal(found.start[-4:], [62, 125, 250, 500])
+    np.testing.assert_array_equal(found.stop[-4:], [125, 250, 500, 1000])
+    assert found.start[0] == 1
+    np.testing.assert_allclose(found.mean[-1], 749.5 + 5)
+    np.testing.assert_allclose(found.error[-1], 5)
+    assert "[125, 250) and [250, 500)" in found.verdict  # a difference without scatter: inf standard errors
+    assert found.verdict.startswith("not equilibrated")
+
+
+def test_pairing_takes_the_scatter_of_samples_off() -> None:
+    """Samples differ by far more than the drift: only sample-wise differences see it."""
+    series = ar1(0.0, (1024, 20), seed=18) + 100 * np.arange(20)
+    drift = np.exp(-np.arange(1024) / 256)[:, None]
+    assert equilibration(series).equilibrated
+    assert not equilibration(series + drift).equilibrated
+
+
+def test_short_and_constant_runs_are_undecided() -> None:
+    for series in (ar1(0.98, (500,), seed=19), np.ones(1000), np.ones((1000, 1))):
+        found = equilibration(series)
+        assert not found.equilibrated
+        assert found.verdict.startswith("undecided")
+
+
+# reweighting
+
+
+def held(states: Array, keep: float, count: int, seed: int) -> Array:
+    """A series of independent draws, each kept with probability ``keep``: autocorrelation keep^t."""
+    draws = generator(seed)
+    fresh = np.concatenate([[True], draws.random(count - 1) >= keep])
+    return np.asarray(draws.choice(len(states), p=states, size=int(fresh.sum()))[np.cumsum(fresh) - 1])
+
+
+def test_two_levels() -> None:
+    """Energies 0 and 1: <E> = 1 / (1 + exp(beta)), here with correlated draws."""
+    up = 1 / (1 + np.exp(0.5))
+    energy = held(np.array([1 - up, up]), 0.8, 50_000, seed=20).astype(np.float64)
+    betas = np.array([0.0, 0.3, 0.5, 0.8, 1.2])
+    found = reweight(energy, energy, 0.5, betas)
+    assert found.trusted.all()
+    assert_agree(
+        [(f"<E> at {b}", m, e, 1 / (1 + np.exp(b))) for b, m, e in zip(betas, found.mean, found.error, strict=True)]
+    )
+    assert found.effective_samples[2] == pytest.approx(50_000)
+    shift = np.exp(0.7)  # Kish by hand: weights 1 and exp(-0.7)
+    ones = energy.sum()
+    by_hand = (50_000 - ones + ones / shift) ** 2 / (50_000 - ones + ones / shift**2)
+    assert found.effective_samples[4] == pytest.approx(by_hand)
+    whole = integrated_time(energy)
+    assert found.error[2] == pytest.approx(float(whole.mean_error), rel=1e-9)
+
+
+def square_states(temperature: float) -> tuple[ss.Ising, Array, Array, Array]:
+    """The 4 x 4 ferromagnet, its energies and m^2 by state, and their Boltzmann weights."""
+    model = ss.Ising(ss.square(4))
+    spins = (2 * (np.arange(2**16) >> np.arange(16)[:, None] & 1) - 1).astype(np.int8)
+    energy = model.energy(spins[None])[0]
+    weight = np.exp(-(energy - energy.min()) / temperature)
+    return model, energy, (spins.sum(axis=0, dtype=np.int64) / 16) ** 2, weight / weight.sum()
+
+
+def test_the_square_ferromagnet_at_nearby_temperatures() -> None:
+    model, energy, squared, probability = square_states(2.6)
+    states = np.stack([held(probability, 0.7, 20_000, seed) for seed in (21, 22, 23)], axis=1)
+    targets = np.array([2.3, 2.45, 2.6, 2.8])
+    rows = []
+    for name, values in (("E", energy), ("m^2", squared)):
+        found = reweight(energy[states], values[states], 1 / 2.6, 1 / targets)
+        for k, target in enumerate(targets):
+            exact = enumerate_states(model, target)
+            truth = 16 * exact.energy if name == "E" else exact.magnetization_squared
+            rows.append((f"{name} at T = {target}", found.mean[k], found.error[k], truth))
+    assert_agree(rows)
+    assert found.trusted.all()
+    assert np.all(np.diff(found.effective_samples)[:2] > 0)
+
+
+def test_far_targets_show_few_effective_samples() -> None:
+    energy = -1e6 + 1000 * generator(24).standard_normal(1000)
+    found = reweight(energy, energy, 1.0, [1.0, 1.001, 3.0])
+    assert found.effective_samples[2] == pytest.approx(1, abs=1e-6)  # no overflow on the way
+    np.testing.assert_array_equal(found.trusted, [True, True, False])
+    assert found.effective_samples[1] == pytest.approx(1000 * np.exp(-1), rel=0.3)
+    np.testing.assert_allclose(weights(energy, 1.0, 1.0), 1)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pymbar") is None, reason="pymbar is not installed")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+def test_multi_histogram() -> None:
+    rows, temperatures, targets = [], [2.2, 2.6, 3.2], np.array([2.0, 2.4, 2.9])
+    series, squares = [], []
+    for k, temperature in enumerate(temperatures):
+        model, energy, squared, probability = square_states(temperature)
+        states = held(probability, 0.5, 3000, seed=25 + k)
+        series.append(energy[states])
+        squares.append(squared[states])
+    found = multi_histogram(series, squares, 1 / np.array(temperatures), 1 / targets)
+    for k, target in enumerate(targets):
+        exact = enumerate_states(model, target).magnetization_squared
+        rows.append((f"m^2 at T = {target}", found.mean[k], found.error[k], exact))
+    assert_agree(rows)
+    assert found.trusted.all()
+    assert np.all(found.effective_samples > 500)
+    single = multi_histogram(series[:1], squares[:1], [1 / 2.2], 1 / 2.3)
+    assert single.mean.shape == ()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pymbar") is not None, reason="pymbar is installed")
+def test_multi_histogram_names_what_is_missing() -> None:
+    with pytest.raises(ss.InputError, match=r"spinsim\[pymbar\]"):
+        multi_histogram([[0, 1]], [[0, 1]], [1], 1)
+
+
+# crossings
+
+
+def noisy(x: Array, slope: float, seed: int, noise: float = 0.02, samples: int = 100, resamples: int = 200) -> Array:
+    """Bootstrapped curves of tanh(slope (x - 1)) from noisy samples."""
+    data = np.tanh(slope * (x - 1)) + noise * np.sqrt(samples) * generator(seed).standard_normal((samples, len(x)))
+    return bootstrap(lambda mean: mean, data, resamples, seed).values
+
+
+def test_crossing_of_noisy_curves() -> None:
+    """Curves of slopes 1 and 2 cross at 1; the abscissae differ and overlap in part."""
+    x1, x2 = np.linspace(0.5, 1.4, 8), np.linspace(0.7, 1.6, 9)
+    found = [crossing(x1, noisy(x1, 1, 30 + 2 * k), x2, noisy(x2, 2, 31 + 2 * k)) for k in range(10)]
+    assert not any(one.reason for one in found)
+    assert_agree([(f"crossing {k}", one.value, one.error, 1.0) for k, one in enumerate(found)])
+    spread = np.std([one.value for one in found], ddof=1)
+    assert 0.4 < spread / np.mean([one.error for one in found]) < 1.8  # 4 deviations of a spread of 10
+
+
+def test_crossings_of_cubics_are_exact() -> None:
+    x = np.linspace(-2, 2, 7)
+    cubic = np.tile(x**3 - x, (3, 1))
+    level = np.zeros((3, 4))
+    several = crossing(x, cubic, np.linspace(-1.8, 1.9, 4), level)
+    np.testing.assert_allclose(several.candidates, [-1, 0, 1], atol=1e-12)
+    assert np.isnan(several.value)
+    assert "3 times" in several.reason
+    chosen = crossing(x, cubic, np.linspace(-1.8, 1.9, 4), level, near=0.8)
+    assert chosen.value == pytest.approx(1)
+    assert chosen.error == pytest.approx(0, abs=1e-12)
+    touching = crossing(x, np.tile(x**2, (3, 1)), x, np.zeros((3, 7)))
+    assert not len(touching.candidates)
+
+
+def test_no_crossing_is_said_in_words() -> None:
+    x = np.linspace(0, 1, 5)
+    apart = crossing(x, np.tile(x, (4, 1)), x, np.tile(x + 1, (4, 1)))
+    assert np.isnan(apart.value)
+    assert "do not cross" in apart.reason
+    curves = np.tile(x, (21, 1))
+    flat = np.full((21, 5), 0.4)
+    flat[1] = NAN
+    assert crossing(x, curves, x, flat).value == pytest.approx(0.4)
+    flat[2] += 1
+    lost = crossing(x, curves, x, flat)
+    assert np.isnan(lost.value)
+    assert "10%" in lost.reason
+
+
+# Binder cumulant and correlation length
+
+
+def test_binder_cumulant() -> None:
+    np.testing.assert_allclose(binder_cumulant([1.0, 2.0, 0.0], [1.0, 12.0, 0.0]), [2 / 3, 0, NAN])
+
+
+def test_correlation_length_of_a_free_field() -> None:
+    """chi(k) = 1 / (4 sin^2(k/2) + 1/xi^2) has exactly this second-moment length."""
+    side, xi = 12, 3.7
+    chi = 1 / (4 * np.sin(np.pi / side) ** 2 + 1 / xi**2)
+    np.testing.assert_allclose(correlation_length([xi**2, 1.0, 1.0], [chi, 1.0, 0.0], side), [xi, NAN, NAN])
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: integrated_time([1.0]), "at least 2"),
+        (lambda: integrated_time([1.0, NAN]), "nan"),
+        (lambda: integrated_time([1j, 0]), "complex"),
+        (lambda: integrated_time([[1.0], [1.0, 2.0]]), "ragged"),
+        (lambda: integrated_time(np.ones((4, 2)), chain_axis=0), "chain_axis 0"),
+        (lambda: integrated_time(np.ones((4, 2)), chain_axis=2), "chain_axis 2"),
+        (lambda: autocorrelation(np.ones((4, 2)), chain_axis=-2), "chain_axis -2"),
+        (lambda: logarithmic_bins([[]]), "shape"),
+        (lambda: bin_means([1, 2, 3], 4), "4 bins"),
+        (lambda: jackknife(np.sum, [[1.0, 2.0]]), "at least 2"),
+        (lambda: jackknife(np.sum, [1.0, 2.0], axis=1), "axis 1"),
+        (lambda: bootstrap(np.sum, [1.0, 2.0], 1, 1), "1 resamples"),
+        (lambda: bootstrap(np.sum, [1.0, 2.0], 9, -1), "seed -1"),
+        (lambda: equilibration(np.ones(7)), "at least 8"),
+        (lambda: equilibration(np.ones((8, 2, 2))), "samples"),
+        (lambda: reweight([1, 2], [1, 2, 3], 1, 1), "shape"),
+        (lambda: reweight([1, 2], [1, 2], 1, np.inf), "inf"),
+        (lambda: crossing(range(4), np.ones((3, 4)), range(4), np.ones((2, 4))), "rows"),
+        (lambda: crossing([0, 1, 1, 2], np.ones((3, 4)), range(4), np.ones((3, 4))), "rise"),
+        (lambda: crossing(range(4), np.ones((3, 5)), range(4), np.ones((3, 4))), "curves1"),
+        (lambda: crossing(range(4), np.ones((3, 4)), range(9, 13), np.ones((3, 4))), "overlap"),
+        (lambda: crossing(range(3), np.ones((3, 3)), range(4), np.ones((3, 4))), "at least 4"),
+        (lambda: correlation_length(1, 0.5, 1), "side 1"),
+    ],
+)
+def test_refusals(call, words: str) -> None:
+    with pytest.raises(ss.InputError, match=words):
+        call()
