@@ -293,7 +293,7 @@ def _growing(file: h5py.File) -> list[h5py.Dataset]:
 
 def complete_rows(file: h5py.File) -> int:
     """Rows that all series have."""
-    return min(len(dataset) for dataset in _growing(file))
+    return min((len(dataset) for dataset in _growing(file)), default=0)
 
 
 def attributes(file: h5py.File) -> dict[str, Any]:

@@ -316,10 +316,10 @@ import resource
 from spinsim import store
 store._FLUSH_SECONDS = 0
 def limited(function, size, when):
-    def call(*arguments):
+    def call(*arguments, **options):
         if when(*arguments):
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        return function(*arguments)
+        return function(*arguments, **options)
     return call
 """
 LONG = [

@@ -17,6 +17,7 @@ from spinsim import cli
 from spinsim.analysis import onsager
 from spinsim.analysis.figures import configuration_figure, save_figure, thermodynamics_figure
 from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.layout import anneal_layout
 from spinsim.result import AnnealResult
 from spinsim.store import create
 
@@ -288,7 +289,7 @@ def test_plot_refuses(file, monkeypatch, capsys, arguments, words):
 
 
 def test_plot_refuses_a_file_without_steps(tmp_path, capsys):
-    create(tmp_path / "new.h5", ss.Ising(ss.square(4)), 2, 1, {"job": "anneal"})
+    create(tmp_path / "new.h5", ss.Ising(ss.square(4)), anneal_layout(1, 2), 1, {"job": "anneal"}, 2)
     assert run(tmp_path / "new.h5") == 2
     assert "no finished step" in capsys.readouterr().err
     assert names(tmp_path) == {"new.h5"}

@@ -277,7 +277,7 @@ def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model
         patch.setattr(store.RunFile, "finish", lambda self: None)
         new = bytearray(result.save(path).read_bytes())
     with monkeypatch.context() as patch:
-        patch.setattr(store, "create", lambda *arguments: None)
+        patch.setattr(store, "create", lambda *arguments, **options: None)
         log = write_log(patch)
         result.save(path)
     seen = []
@@ -299,9 +299,8 @@ def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model
 def test_headers_lie_within_pages(tmp_path, monkeypatch, filler) -> None:
     """A process can be killed between two pages of one write: no header with a checksum may lie in both."""
     rows, path = 1000, tmp_path / "a.h5"
-    store.create(
-        path, ss.Ising(ss.square(4)), 300, anneal_layout(1, 300), rows, {"job": "anneal", "config": "x" * filler}
-    )
+    attributes = {"job": "anneal", "config": "x" * filler}
+    store.create(path, ss.Ising(ss.square(4)), anneal_layout(1, 300), rows, attributes, 300)
     written: list[tuple[int, int]] = []
     write = Disk.write
 
