@@ -167,6 +167,8 @@ class TemperConfig:
                 ladder = temperature_schedule(float(low), float(high), int(count), "geometric")
             else:
                 ladder = check_temperatures([float(part) for part in text.split(",")])
+        except InputError:
+            raise
         except ValueError as error:
             raise InputError(f"temperatures {text!r} cannot be read: {form}") from error
         if ladder.size < 2 or not (np.diff(ladder) > 0).all():

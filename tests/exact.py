@@ -11,10 +11,11 @@ from spinsim.model.ising import Ising
 
 
 class Exact(NamedTuple):
-    """Thermal averages per site of one sample."""
+    """Thermal averages per site of one sample; the overlap is that of two copies."""
 
     energy: float
     magnetization_squared: float
+    overlap_squared: float
 
 
 def enumerate_states(model: Ising, temperature: float, sample: int = 0) -> Exact:
@@ -26,7 +27,8 @@ def enumerate_states(model: Ising, temperature: float, sample: int = 0) -> Exact
     weight = np.exp(-(energy - energy.min()) / temperature)
     weight /= weight.sum()
     m = spins.sum(axis=0, dtype=np.int64) / model.sites
-    return Exact(float(weight @ energy) / model.sites, float(weight @ m**2))
+    overlap_squared = (((spins * weight) @ spins.T.astype(np.float64)) ** 2).mean()  # of <s_i s_j>^2
+    return Exact(float(weight @ energy) / model.sites, float(weight @ m**2), float(overlap_squared))
 
 
 def assert_agree(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from spinsim.engine.cpu.exchange import lay_tables
 from spinsim.engine.cpu.overlaps import differing_replicas
 from spinsim.engine.cpu.packed import BATCH, sweep_packed
 from spinsim.engine.cpu.packed_wide import sweep_packed_wide
+from spinsim.engine.cpu.tempering import temper_packed
 from spinsim.engine.plans import PackedPlan
 from spinsim.engine.tables import Tables, empty_tables
 from spinsim.model.ising import Ising
@@ -52,6 +54,41 @@ class PackedEngine(BlockEngine[Tables]):
         for k in samples:
             place = self._exchange.place[k]
             lay_tables(place, *self._limits, tables.always[k], tables.planes[k], tables.thresholds[k])
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+        if self._parts > 1:
+            super().temper(rounds, sweeps)
+            return
+        plan, model, tables = self._plan, self.model, self._tables
+        assert tables is not None and model.magnitude is not None and model.uniform_field is not None  # noqa: S101, PT018
+        numbers = model.magnitude, model.uniform_field
+        ladder = (self._ladder.steps(model), self._ladder.copies, *self._limits)
+        shape = plan.classes.bits, plan.classes.count_bits, plan.has_field, self.colours
+        key = rng.split_seed(self.dynamics.seed)
+
+        def task(k: int) -> None:
+            row = k % len(plan.negative)
+            temper_packed(
+                self.state[k],
+                (model.graph.edges, plan.negative[row], *numbers),
+                plan.batches,
+                plan.batches.signs[row],
+                self._lanes,
+                (tables.always[k], tables.planes[k], tables.thresholds[k]),
+                ladder,
+                tuple(array[k] for array in self._exchange),
+                shape,
+                k,
+                key,
+                self.dynamics.rng_rounds,
+                np.uint64(self.half_sweep),
+                (self._round, rounds, sweeps),
+            )
+
+        self._threads.run(partial(task, k) for k in range(model.samples))
+        self._round += rounds
+        self.half_sweep += rounds * sweeps * self.colours
 
     def _sweep_part(
         self,
