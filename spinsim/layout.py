@@ -10,7 +10,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-MEASUREMENTS, TEMPERING = "measurements", "tempering"
+MEASUREMENTS, TEMPERING, SUMMARY_GROUP = "measurements", "tempering", "summary"
+
+SUMMARY = (
+    ("energy_per_site", "energy per site", "|J|"),
+    ("specific_heat", "specific heat per site", "k_B"),
+    ("abs_magnetization", "|magnetisation| per site", "1"),
+    ("magnetization_squared", "squared magnetisation per site", "1"),
+    ("susceptibility", "susceptibility N <m^2> / T", "1/|J|"),
+    ("binder_cumulant", "Binder cumulant of the magnetisation", "1"),
+    ("overlap_squared", "squared overlap", "1"),
+    ("spin_glass_susceptibility", "spin-glass susceptibility N <q^2>", "1"),
+    ("overlap_binder_cumulant", "Binder cumulant of the overlap", "1"),
+)
+"""Observables that ``analyze`` finds: name, what it is, units. The last three need two copies."""
 
 
 class Series(NamedTuple):
@@ -121,5 +134,20 @@ def temper_layout(sites: int, samples: int, copies: int, temperatures: npt.NDArr
             Series("attempts", ("sample", "pair"), np.int64, "exchanges tried with the next one", "1", TEMPERING),
             Series("accepts", ("sample", "pair"), np.int64, "of them accepted", "1", TEMPERING),
             Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back", "1", TEMPERING),
+            *_summary_series(SUMMARY if copies > 1 else SUMMARY[:-3]),
         ),
     )
+
+
+def _summary_series(observables: tuple[tuple[str, str, str], ...]) -> list[Series]:
+    """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
+    rows = []
+    for name, what, units in observables:
+        rows += [
+            Series(name, ("temperature",), np.float64, what, units, SUMMARY_GROUP),
+            Series(
+                f"{name}_error", ("temperature",), np.float64, f"standard error of the {what}", units, SUMMARY_GROUP
+            ),
+            Series(f"{name}_tau", ("temperature",), np.float64, "autocorrelation time", "sweeps", SUMMARY_GROUP),
+        ]
+    return rows

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError
-from spinsim.layout import anneal_layout, temper_layout
+from spinsim.layout import TEMPERING, anneal_layout, temper_layout
 from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class TemperResult(Result):
         with store.open_to_append(target) as file:
             for step in range(len(self.sweep)):
                 file.write({"step": step} | {name: getattr(self, name)[step] for name in names})
-            file.write_again({series.path: getattr(self, series.name) for series in layout.sums})
+            file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group == TEMPERING})
             if self.finished:
                 file.finish()
         return target

@@ -161,7 +161,9 @@ def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
             _series(group, series, layout.shape(series), rows)
     for series in layout.sums:
         if series.group == name:
-            dataset = group.create_dataset(series.name, layout.shape(series), series.dtype, dcpl=_set_aside())
+            empty = np.nan if series.dtype is np.float64 else 0
+            shape = layout.shape(series)
+            dataset = group.create_dataset(series.name, shape, series.dtype, fillvalue=empty, dcpl=_set_aside())
             _label(dataset, series.axes, series.long_name, series.units)
 
 

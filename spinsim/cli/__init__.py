@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from spinsim.cli.analyze import analyze
 from spinsim.cli.anneal import anneal
 from spinsim.cli.bench import bench
 from spinsim.cli.devices import devices
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (anneal, temper, show, plot, devices):
+for command in (anneal, temper, show, analyze, plot, devices):
     app.command()(command)
 app.add_typer(bench, name="bench")
 
