@@ -12,17 +12,15 @@ struct LatticeBarrier {
     // Says that the block is done; what its threads wrote can then be read by those that have waited.
     __device__ __forceinline__ void arrive() const {
         __syncthreads();
-        if (threadIdx.x == 0) {
-            __threadfence();
-            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
-        }
+        if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
     }
-    // Returns when all blocks, gridDim.x, have arrived `times` times.
+    // Returns when all blocks, gridDim.x, have arrived `times` times. Acquires but once, as that empties the first-level cache.
     __device__ __forceinline__ void wait(u32 times) const {
         if (threadIdx.x == 0) {
             u32 now;
-            do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
+            do asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
             while ((int)(now - before - gridDim.x * times) < 0);
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
         }
         __syncthreads();
     }

@@ -7,7 +7,7 @@
 
 constexpr u32 THREADS = 128;
 
-// The places of one batch in turn, by ticket.
+// The places of one batch in turn, by ticket; the only batch of a colour that the kernel updates.
 struct InTurn {
     Tickets tickets;
     u32 first;  // of the batch
@@ -41,18 +41,30 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 si
     const LatticeBarrier barrier = barriers.of(part);
     const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
     Tickets tickets = all_tickets.of(part);
+    u32 colour = half_sweep % colours;
     for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep) {
-        if (done > 0) barrier.wait(done);
+        const auto wait = [&] {
+            if (done > 0) barrier.wait(done);
+        };
+        if (SLOTS == 0) wait();
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
-        const u32 colour = half_sweep % colours;
         for (int b = colour_start[colour]; b < colour_start[colour + 1]; ++b) {
             const Batch batch = batches[b];
             if (SLOTS > 0 && batch.slots != SLOTS) continue;
             const size_t table = ((size_t)block * 2 + batch.parity) * CLASSES;
+            const auto order = [&] {
+                if constexpr (SLOTS > 0) {
+                    return InTurn{tickets, batch.first};
+                } else {  // where batches follow without a barrier, a warp ahead would draw tickets of the batch before
+                    return Stride{gridDim.x * THREADS};
+                }
+            }();
             const auto update = [&](const auto& rows_of_planes) {
-                update_sites<R>({batch, model, sample, kept + threadIdx.x}, lattice, batch.first + 32 * warp,
-                                batch.first + batch.size, InTurn{tickets, batch.first}, GlobalRows{tables.always + table},
-                                rows_of_planes, tables.thresholds + table * 128, lanes, counter, time, key, tail);
+                update_sites<R, true>({batch, model, sample, kept + threadIdx.x}, lattice, batch.first + 32 * warp,
+                                      batch.first + batch.size, order, GlobalRows{tables.always + table}, rows_of_planes,
+                                      tables.thresholds + table * 128, lanes, counter, time, key, tail, [&] {
+                                          if (SLOTS > 0) wait();  // only now, as batch and record come from far
+                                      });
             };
             if constexpr (R::BITS == 2) {
                 update(lanes.from(1 + batch.parity * ROWS));
@@ -62,5 +74,6 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 si
             tickets.pass((batch.size + 31) / 32);
         }
         if (done + 1 < half_sweeps) barrier.arrive();
+        colour = colour + 1 < colours ? colour + 1 : 0;
     }
 }

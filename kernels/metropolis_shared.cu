@@ -30,8 +30,9 @@ __global__ __launch_bounds__(512, 1) void sweep_shared(uint4* state, u32 sites, 
                 const SharedRows always = lanes.from(1 + (batch.parity << R::BITS));
                 const SharedRows planes = lanes.from(1 + ALWAYS_ROWS + (batch.parity * PLANES << R::BITS));
                 const u64* thresholds = tables.thresholds + (((size_t)block * 2 + batch.parity) << R::BITS << 7);
-                update_sites<R>({batch, model, sample, nullptr}, lattice, batch.first + (threadIdx.x & ~31u),
-                                batch.first + batch.size, Stride{blockDim.x}, always, planes, thresholds, lanes, counter, time, key, tail);
+                update_sites<R, false>({batch, model, sample, nullptr}, lattice, batch.first + (threadIdx.x & ~31u),
+                                       batch.first + batch.size, Stride{blockDim.x}, always, planes, thresholds, lanes, counter,
+                                       time, key, tail, [] {});
             }
         }
     __syncthreads();

@@ -72,17 +72,18 @@ __device__ __forceinline__ void count_slots(u32 (&count)[COUNT_BITS][4], const u
     }
 }
 
-// A thread's sites, one after another: `ahead` names the next one's place, `weigh` takes it.
-template <typename R>
+// A thread's sites, one after another: `ahead` names the next one's place, `weigh` takes it. FAR: the lattice lies in global
+// memory.
+template <typename R, bool FAR>
 struct Sites {
     const Batch& batch;
     const Model& model;
     u32 sample;
-    uint4* shelf;  // where the words wait while the planes are compared; none: in their place
+    uint4* shelf;  // where the words wait while the planes are compared, if FAR; else in their place
     Record record = {};
     u32 place = 0;
 
-    __device__ __forceinline__ uint4* kept(uint4* own) const { return shelf ? shelf : own; }
+    __device__ __forceinline__ uint4* kept(uint4* own) const { return FAR ? shelf : own; }
 
     __device__ __forceinline__ void ahead(u32 next) {
         place = next;
@@ -105,7 +106,7 @@ struct Sites {
 #pragma unroll
             for (int k = 0; k < R::SLOTS; ++k) wanted[k] = differing(at_offset(lattice, record.offset(k)), record.sign(k));
             const uint4 spin = *own;
-            __syncwarp();  // threads past the end read the last site, which its own thread writes next
+            if constexpr (!FAR) __syncwarp();  // threads past the end read the last site, which its own thread writes next
             return weigh_bonds<R>(wanted, spin, kept(own), always, used, there);
         } else {
             const uint4 spin = *own;
@@ -122,7 +123,7 @@ struct Sites {
                 c.set(of_word, word_of(spin, w), w, certain);
             }
             c.add_certain(always, certain);
-            __syncwarp();  // as above
+            if constexpr (!FAR) __syncwarp();  // as above
             flip_certain(c, kept(own), spin, certain, used, there);
             return c;
         }
@@ -137,14 +138,16 @@ struct Stride {
 };
 
 // The calling warp's places: i = first, then what `order` says, below end; i + k for its k-th thread. `lattice` and the rows
-// of `always` and `planes`, those of the batch's parity, may lie in shared memory, where `lanes` lies.
-template <typename R, typename Order, typename Always, typename Rows>
-__device__ __forceinline__ void update_sites(Sites<R> sites, uint4* lattice, u32 first, u32 end, const Order& order,
+// of `always` and `planes`, those of the batch's parity, may lie in shared memory, where `lanes` lies. `ready` is called before
+// the lattice is read.
+template <typename R, bool FAR, typename Order, typename Always, typename Rows, typename Ready>
+__device__ __forceinline__ void update_sites(Sites<R, FAR> sites, uint4* lattice, u32 first, u32 end, const Order& order,
                                              const Always& always, const Rows& planes, const u64* thresholds,
                                              const SharedRows& lanes, u32 block, HalfSweep time, const Key& key,
-                                             Tail<R::BITS>& tail) {
+                                             Tail<R::BITS>& tail, Ready ready) {
     const u32 mine = threadIdx.x & 31;
     sites.ahead(min(first + mine, end - 1));
+    ready();
     while (first < end) {
         const u32 drawn = order.draw(first), place = first + mine;
         const bool there = place < end;

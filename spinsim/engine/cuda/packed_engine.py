@@ -178,8 +178,9 @@ class CudaPackedEngine(CudaEngine):
                 half_sweep=self.half_sweep, half_sweeps=half_sweeps, tickets=(self._next.data.ptr, self._drawn),
                 barriers=(self._arrived.data.ptr, self._arrivals),
             )  # fmt: skip
-            drawn = whole * int(tiles.sum()) + int(tiles[colours].sum())
-            self._drawn = (self._drawn + drawn) % 2**32
+            if slots:  # tickets are drawn
+                drawn = whole * int(tiles.sum()) + int(tiles[colours].sum())
+                self._drawn = (self._drawn + drawn) % 2**32
             self._arrivals = (self._arrivals + (half_sweeps - 1) * share) % 2**32
         self.half_sweep += half_sweeps
 
