@@ -230,6 +230,47 @@ def test_show_and_json(do, capsys, monkeypatch) -> None:
     assert again["swap_rate"] == load_temper(path).swap_rate.tolist()
 
 
+def test_analyze_agrees_with_the_exact_averages(do, capsys, monkeypatch) -> None:
+    """Cumulants and specific heat of one sample, with errors from its own series."""
+    path = do("temper --lattice square --size 4 --temperatures 1.5:4:4 --replicas 4 --sweeps 40000 --thermalize 200")
+    found = json.loads(run(capsys, monkeypatch, "analyze", str(path), "--json").out)
+    model = ss.Ising(ss.square(4))
+    spins = (2 * (np.arange(2**16) >> np.arange(16)[:, None] & 1) - 1).astype(np.int8)
+    energy, m = model.energy(spins[None])[0], spins.sum(axis=0, dtype=np.int64) / 16
+    rows = []
+    for k, temperature in enumerate(found["temperature"]):
+        weight = np.exp(-(energy - energy.min()) / temperature)
+        weight /= weight.sum()
+        variance = weight @ energy**2 - (weight @ energy) ** 2
+        exact = {
+            "energy_per_site": weight @ energy / 16,
+            "specific_heat": variance / 16 / temperature**2,
+            "abs_magnetization": weight @ np.abs(m),
+            "binder_cumulant": 1 - weight @ m**4 / (3 * (weight @ m**2) ** 2),
+        }
+        for name, value in exact.items():
+            rows.append((f"{name}, T = {temperature:.3f}", found[name][k], found[f"{name}_error"][k], float(value)))
+    assert_agree(rows)
+    with xarray.open_dataset(path, group="summary", engine="h5netcdf") as dataset:
+        np.testing.assert_array_equal(dataset["binder_cumulant"], found["binder_cumulant"])
+        assert dataset["energy_per_site_tau"].attrs["units"] == "sweeps"
+
+
+def test_analyze_gives_no_error_that_cannot_be_trusted(do, capsys, monkeypatch) -> None:
+    """A frozen run: at the lowest temperature nothing moves."""
+    path = do("temper --size 4 --temperatures 0.1:0.2:2 --start up --sweeps 2000 --thermalize 0")
+    shown = run(capsys, monkeypatch, "analyze", str(path)).out
+    assert "? : the series spans fewer than 20 autocorrelation times" in shown
+    assert json.loads(run(capsys, monkeypatch, "analyze", str(path), "--json").out)["energy_per_site_error"][0] is None
+
+
+def test_analyze_refuses_what_it_cannot_analyse(do, capsys, monkeypatch) -> None:
+    annealed = do("anneal --size 4 --steps 3 --sweeps 2 --replicas 4", "b")
+    assert "give the file of a temper run" in run(capsys, monkeypatch, "analyze", str(annealed)).err
+    short = do("temper --size 4 --temperatures 1:2:2 --sweeps 100 --thermalize 0", "c")
+    assert "too few to analyse" in run(capsys, monkeypatch, "analyze", str(short)).err
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
