@@ -117,8 +117,11 @@ class RunConfig:
     device: str = "auto"
     threads: int | None = None
     out: str | None = None
+    checkpoint_every: float = 60.0
 
     def __post_init__(self) -> None:
+        if not self.checkpoint_every >= 0:
+            raise InputError(f"checkpoint_every {self.checkpoint_every} is not allowed: give seconds, at least 0")
         _in_range("replicas", self.replicas, 1, LANES * 2**rng.BLOCK_BITS)
         _in_range("seed", self.seed, 0, 2**64 - 1)
         _one_of("device", self.device, DEVICES)
@@ -196,7 +199,7 @@ class Config:
     def physics(self, model_sha256: str | None) -> dict[str, Any]:
         """What determines the numbers, and nothing else."""
         tables = asdict(self)
-        for key in ("device", "threads", "out"):
+        for key in ("device", "threads", "out", "checkpoint_every"):
             del tables["run"][key]
         tables["model"]["size"] = list(self.model.shape())
         if model_sha256 is not None:

@@ -48,6 +48,13 @@ class Disk(io.FileIO):
             self._failure = self._failure or error
             return size or 0
 
+    def sync(self) -> None:
+        """Let what is written survive a loss of power."""
+        try:
+            os.fsync(self.fileno())
+        except OSError as error:
+            self._failure = self._failure or error
+
     def lock(self) -> None:
         """Hold the file alone, as HDF5 does.
 

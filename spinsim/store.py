@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -108,6 +109,58 @@ class RunFile:
 
         self._thread.submit(write).result()
 
+    def save(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Replace the older of the two checkpoints; whenever the process dies, one of them is whole."""
+        self.flush()
+        self._thread.submit(self._save, arrays).result()
+
+    def _save(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        group = self._file["checkpoint"]
+        serials = group["serial"][...]
+        slot = int(serials.argmin())
+        group["serial"][slot] = 0
+        self._file.flush()
+        for name, value in arrays.items():
+            group[f"{slot}/{name}"][...] = value
+        group["checksum"][slot] = _checksum(arrays)
+        self._file.flush()
+        self._disk.sync()
+        group["serial"][slot] = serials.max() + 1  # the mark of a whole one, last
+        self._file.flush()
+        self._disk.check()
+
+    def saved(self) -> tuple[dict[str, npt.NDArray[Any]] | None, str]:
+        """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged."""
+        group = self._file.get("checkpoint", {})
+        damaged = ""
+        serials = group["serial"][...] if group else np.zeros(0, np.int64)
+        for slot in np.argsort(-serials):
+            if serials[slot] == 0:
+                continue
+            arrays = {name: dataset[...] for name, dataset in group[str(slot)].items()}
+            if _checksum(arrays) == group["checksum"][slot]:
+                return arrays, damaged
+            damaged = "the last checkpoint is damaged: the run goes on from the one before it"
+        return None, damaged and "both checkpoints are damaged: the run begins anew"
+
+    def take_over(self, old: h5py.File) -> None:
+        """Copy everything measured and saved from another file."""
+
+        def copy() -> None:
+            for dataset in _growing(old):
+                new, rows = self._file[dataset.name], len(dataset)
+                new.resize(rows, axis=0)
+                step = max(1, _PENDING_BYTES // (dataset.dtype.itemsize * prod(dataset.shape[1:])))
+                for first in range(0, rows, step):
+                    new[first : first + step] = dataset[first : first + step]
+            for name in ("checkpoint", "tempering"):
+                old[name].visititems(lambda path, item, name=name: self._take(item) if _is_fixed(item) else None)
+
+        self._thread.submit(copy).result()
+
+    def _take(self, dataset: h5py.Dataset) -> None:
+        self._file[dataset.name][...] = dataset[...]
+
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
         """Write the lowest states met so far."""
         self.write_again({"best/energy": energy, "best/spins": spins})
@@ -118,8 +171,22 @@ class RunFile:
         self._thread.submit(self._file.attrs.modify, "finished", np.bytes_(stamp())).result()
 
 
+def _checksum(arrays: Mapping[str, npt.NDArray[Any]]) -> int:
+    """CRC-32 of all arrays in the order of their names."""
+    total = 0
+    for name in sorted(arrays):
+        total = zlib.crc32(np.ascontiguousarray(arrays[name]).data, total)
+    return total
+
+
 def create(
-    path: Path, model: Ising, layout: Layout, rows: int, attributes: Mapping[str, str], best_of: int = 0
+    path: Path,
+    model: Ising,
+    layout: Layout,
+    rows: int,
+    attributes: Mapping[str, str],
+    best_of: int = 0,
+    checkpoint: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> None:
     """Make the file of a run that has not begun.
 
@@ -130,16 +197,25 @@ def create(
         rows: Rows that there is room for.
         attributes: Root attributes beside the conventions: job, config, config_sha256, engine and so on.
         best_of: Replicas of each sample whose lowest states are kept, 0 for none.
+        checkpoint: Arrays like those that checkpoints hold; None where there will be none.
 
     Raises:
         InputError: where the path exists or cannot be written; nothing is left behind.
     """
     root = CONVENTIONS | {"schema": SCHEMA, "created": stamp()} | dict(attributes)
     with new_file(path) as disk, ThreadPoolExecutor(1) as thread:
-        thread.submit(_write_new, disk, model, layout, max(1, rows), root, best_of).result()
+        thread.submit(_write_new, disk, model, layout, max(1, rows), root, best_of, checkpoint or {}).result()
 
 
-def _write_new(disk: Disk, model: Ising, layout: Layout, rows: int, root: Mapping[str, str], best_of: int) -> None:
+def _write_new(
+    disk: Disk,
+    model: Ising,
+    layout: Layout,
+    rows: int,
+    root: Mapping[str, str],
+    best_of: int,
+    checkpoint: Mapping[str, npt.NDArray[Any]],
+) -> None:
     with h5py.File(disk, "w", libver=_OLD_HEADER) as file:
         file.attrs.update(root)
         file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")  # empty until then
@@ -150,6 +226,17 @@ def _write_new(disk: Disk, model: Ising, layout: Layout, rows: int, root: Mappin
             _make_series(file.create_group(name), layout, rows)
         if best_of:
             _make_best(file.create_group("best"), model.samples, best_of, model.sites)
+        if checkpoint:
+            _make_checkpoint(file.create_group("checkpoint"), checkpoint)
+
+
+def _make_checkpoint(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    group.attrs["long_name"] = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
+    for name in ("serial", "checksum"):
+        group.create_dataset(name, (2,), np.int64, dcpl=_set_aside())
+    for slot in ("0", "1"):
+        for name, value in arrays.items():
+            group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, dcpl=_set_aside())
 
 
 def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
@@ -199,6 +286,29 @@ def open_to_append(path: Path) -> Iterator[RunFile]:
                 disk.check()
     except OSError as error:
         raise not_written(path, error) from error
+
+
+def extend(path: Path, layout: Layout, rows: int, attributes: Mapping[str, str]) -> None:
+    """Give a run's file room for ``rows`` rows and other attributes: a copy takes its place at one stroke.
+
+    Raises:
+        InputError: where the file cannot be read or its copy cannot be written.
+    """
+    copy = path.with_name(f".{path.name}.extended")
+    copy.unlink(missing_ok=True)  # of a process that was killed
+    with open_to_read(path) as old:
+        arrays = {name: dataset[...] for name, dataset in old["checkpoint/0"].items()}
+        kept = dict(_text_attributes(old)) | dict(attributes)
+        del kept["finished"]
+        create(copy, read_model(old), layout, rows, kept, checkpoint=arrays)
+        with open_to_append(copy) as new:
+            new.take_over(old)
+    os.replace(copy, path)
+
+
+def _text_attributes(file: h5py.File) -> dict[str, str]:
+    """Root attributes as text."""
+    return {key: str(value) for key, value in attributes(file).items()}
 
 
 def _write_model(group: h5py.Group, model: Ising) -> None:
@@ -291,6 +401,11 @@ def _growing(file: h5py.File) -> list[h5py.Dataset]:
     """All series: what grows is chunked."""
     groups = [group for group in file.values() if "step" in group]
     return [dataset for group in groups for dataset in group.values() if dataset.chunks]
+
+
+def _is_fixed(item: h5py.Dataset | h5py.Group) -> bool:
+    """Whether this is a dataset that is written again and again."""
+    return isinstance(item, h5py.Dataset) and not item.chunks and not item.is_scale
 
 
 def complete_rows(file: h5py.File) -> int:

@@ -71,10 +71,12 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 def contents(path: Path, *besides: str) -> dict[str, Any]:
-    """Everything in an HDF5 file that h5py shows, but for the stamps and the root attributes ``besides``."""
+    """What an HDF5 file shows, but for checkpoints, the stamps and the root attributes ``besides``."""
     found: dict[str, Any] = {}
 
     def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if name.startswith("/checkpoint"):
+            return
         skip = REFERENCES | (STAMPS | set(besides) if name == "/" else set())
         for key, value in item.attrs.items():
             if key not in skip:

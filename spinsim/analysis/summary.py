@@ -122,6 +122,6 @@ def _sweeps_a_step(result: TemperResult) -> int:
 
 
 def _times(series: Array, sweeps: int) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Tau in sweeps, averaged over samples, and whether all can be trusted; ``series``: (steps, samples, chains, ...)."""
+    """Tau in sweeps, averaged over samples, and whether all are trusted, of (steps, samples, chains, temperatures)."""
     found = integrated_time(series, chain_axis=2)
     return found.tau.mean(axis=0) * sweeps, np.asarray(found.trusted.all(axis=0))

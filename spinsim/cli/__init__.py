@@ -13,6 +13,7 @@ from spinsim.cli.anneal import anneal
 from spinsim.cli.bench import bench
 from spinsim.cli.devices import devices
 from spinsim.cli.plot import plot
+from spinsim.cli.resume import resume
 from spinsim.cli.show import show
 from spinsim.cli.temper import temper
 from spinsim.errors import InputError
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (anneal, temper, show, analyze, plot, devices):
+for command in (anneal, temper, resume, show, analyze, plot, devices):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -44,17 +45,24 @@ def anneal(
     device: flags.Device = None,
     threads: flags.Threads = None,
     out: flags.Out = None,
+    checkpoint_every: flags.CheckpointEvery = None,
     config: flags.ConfigFile = None,
     quiet: flags.Quiet = False,
     as_json: flags.AsJson = False,
 ) -> None:
     """Cool replicas of an Ising model or spin glass through a temperature schedule."""
     given = flags.tables(locals(), "anneal", KEYS)
-    from spinsim.cli.progress import UpdateProgress
     from spinsim.config import Anneal, build_config, read_toml
-    from spinsim.run import anneal_to_file, plan_anneal
+    from spinsim.run import plan_anneal
 
     plan = plan_anneal(build_config(Anneal, read_toml(config, Anneal) if config else {}, given))
+    carry_out(plan, quiet, as_json)
+
+
+def carry_out(plan: AnnealPlan, quiet: bool, as_json: bool) -> None:
+    """Run a plan and say how it went."""
+    from spinsim.cli.progress import UpdateProgress
+    from spinsim.run import anneal_to_file
 
     def say(line: object) -> None:
         if not (quiet or as_json):
@@ -63,11 +71,11 @@ def anneal(
     say(describe(plan))
     with UpdateProgress(plan.updates, silent=quiet or as_json) as progress:
         try:
-            ran = anneal_to_file(plan, progress.advance)
+            ran = anneal_to_file(plan, progress.advance, partial(typer.echo, err=True))
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():
-                typer.echo(f"Interrupted; {plan.path} holds the steps so far. The same command completes it.", err=True)
+                typer.echo(f"Interrupted; spinsim resume {plan.path} completes it from its last checkpoint.", err=True)
             raise
     outcome = read_outcome(plan.path)
     if as_json:

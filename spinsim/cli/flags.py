@@ -29,12 +29,13 @@ RngRounds = Annotated[int | None, Whole(help="Philox rounds, 10 or 7.  [10]")]
 Device = Annotated[str | None, Flag(help="auto (a GPU where there is one), cpu or cuda.  [auto]")]
 Threads = Annotated[int | None, Whole(help="CPU threads; no number changes the outcome.  [all]")]
 Out = Annotated[str | None, Flag(help="Result file.  [runs/<job>-<model>-<hash>.h5]")]
+CheckpointEvery = Annotated[float | None, Real(help="Seconds between checkpoints.  [60]")]
 ConfigFile = Annotated[Path | None, Flag(help="TOML file with tables [model], [run] and the job's; flags win.")]
 Quiet = Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")]
 AsJson = Annotated[bool, Flag("--json", help="The summary as one JSON object.")]
 
 MODEL = ("instance", "lattice", "size", "boundary", "couplings", "bond_fraction", "field", "samples", "disorder_seed")
-RUN = ("replicas", "seed", "rng_rounds", "device", "threads", "out")
+RUN = ("replicas", "seed", "rng_rounds", "device", "threads", "out", "checkpoint_every")
 
 
 def tables(given: dict[str, Any], job: str, keys: tuple[str, ...]) -> dict[str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,18 +44,25 @@ def temper(
     device: flags.Device = None,
     threads: flags.Threads = None,
     out: flags.Out = None,
+    checkpoint_every: flags.CheckpointEvery = None,
     config: flags.ConfigFile = None,
     quiet: flags.Quiet = False,
     as_json: flags.AsJson = False,
 ) -> None:
     """Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."""
     given = flags.tables(locals(), "temper", KEYS)
-    from spinsim.cli.progress import UpdateProgress
     from spinsim.config import Temper, build_config, read_toml
-    from spinsim.result import load_temper
-    from spinsim.run import plan_temper, temper_to_file
+    from spinsim.run import plan_temper
 
     plan = plan_temper(build_config(Temper, read_toml(config, Temper) if config else {}, given))
+    carry_out(plan, quiet, as_json)
+
+
+def carry_out(plan: TemperPlan, quiet: bool, as_json: bool) -> None:
+    """Run a plan and say how it went."""
+    from spinsim.cli.progress import UpdateProgress
+    from spinsim.result import load_temper
+    from spinsim.run import temper_to_file
 
     def say(line: object) -> None:
         if not (quiet or as_json):
@@ -63,11 +71,11 @@ def temper(
     say(describe(plan))
     with UpdateProgress(plan.updates, silent=quiet or as_json) as progress:
         try:
-            ran = temper_to_file(plan, progress.advance)
+            ran = temper_to_file(plan, progress.advance, partial(typer.echo, err=True))
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():
-                typer.echo(f"Interrupted; {plan.path} holds the rows so far. The same command completes it.", err=True)
+                typer.echo(f"Interrupted; spinsim resume {plan.path} completes it from its last checkpoint.", err=True)
             raise
     result = load_temper(plan.path)
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
@@ -67,6 +67,7 @@ class Engine(Protocol):
         packing: How spins are held.
         device_name: Where it runs.
         colours: Half-sweeps in a sweep.
+        half_sweep: Half-sweeps done.
     """
 
     model: Ising
@@ -74,6 +75,7 @@ class Engine(Protocol):
     packing: Packing
     device_name: str
     colours: int
+    half_sweep: int
 
     @property
     def tasks(self) -> int:
@@ -93,6 +95,12 @@ class Engine(Protocol):
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         """Ask for the present state of the exchange; the function returned waits for it."""
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that a later ``restore`` needs, of fixed shapes; the same arrays on every device."""
+
+    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
 
     def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
         """Ask for overlaps of copies at equal temperatures, sum of s_a s_b: (samples, pairs of copies, temperatures).

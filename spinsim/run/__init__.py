@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spinsim.run.annealing import AnnealPlan, anneal, anneal_to_file, plan_anneal
+from spinsim.run.resuming import plan_resume
 from spinsim.run.tempering import TemperPlan, plan_temper, temper, temper_to_file
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "anneal",
     "anneal_to_file",
     "plan_anneal",
+    "plan_resume",
     "plan_temper",
     "temper",
     "temper_to_file",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,16 @@ from spinsim.memory import require
 from spinsim.model.ising import Ising
 from spinsim.result import AnnealResult
 from spinsim.rng import ROUNDS
-from spinsim.run.common import Plan, build_model, check_disk, engine_attributes, identify, is_finished, provenance
+from spinsim.run.common import (
+    Plan,
+    build_model,
+    check_disk,
+    engine_attributes,
+    identify,
+    is_finished,
+    provenance,
+)
+from spinsim.run.saving import Saving
 from spinsim.sampling import Best, annealing, temperature_schedule
 
 OnUpdates = Callable[[int], None]
@@ -54,10 +64,14 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     return AnnealPlan(config, model, device, *identify(config, model))
 
 
-def anneal_to_file(plan: AnnealPlan, on_updates: OnUpdates = lambda updates: None) -> bool:
+def anneal_to_file(
+    plan: AnnealPlan,
+    on_updates: OnUpdates = lambda updates: None,
+    on_warning: Callable[[str], None] = lambda sentence: None,
+) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
-    A file of the same configuration that was cut short is run through again: its rows come out the same.
+    A file of the same configuration that was cut short is completed from its last checkpoint.
 
     Raises:
         InputError: where the file belongs to another run or cannot be written.
@@ -65,29 +79,48 @@ def anneal_to_file(plan: AnnealPlan, on_updates: OnUpdates = lambda updates: Non
     begun = os.path.lexists(plan.path)
     if begun and is_finished(plan):
         return False
+    saving = Saving(plan.config.run.checkpoint_every)
+    with saving.on_signals():
+        _carry_out(plan, begun, saving, on_updates, on_warning)
+    return True
+
+
+def _carry_out(
+    plan: AnnealPlan, begun: bool, saving: Saving, on_updates: OnUpdates, on_warning: Callable[[str], None]
+) -> None:
     run, a = plan.config.run, plan.config.anneal
     dynamics = Dynamics(run.seed, a.start, a.zero_acceptance, run.rng_rounds)
     engine = create_engine(plan.model, run.replicas, dynamics, plan.device, run.threads)
-    frames = annealing(engine, plan.temperatures, a.sweeps, on_updates)
+    best = Best(engine)
+
+    def state() -> dict[str, npt.NDArray[Any]]:
+        return engine.snapshot() | {"best_energy": best.energy, "best_spins": best.spins}
+
+    frames = annealing(engine, plan.temperatures, a.sweeps, on_updates, saving.due)
     if not begun:
         layout = anneal_layout(plan.model.samples, run.replicas)
         check_disk(plan.path, plan.model, run.replicas, layout, a.steps)
         attributes = plan.attributes | engine_attributes(engine)
-        store.create(plan.path, plan.model, layout, a.steps, attributes, best_of=run.replicas)
+        store.create(plan.path, plan.model, layout, a.steps, attributes, run.replicas, state())
     with store.open_to_append(plan.path) as file:
-        best = Best(engine)
-        earlier = file.rows
-        try:
-            for frame in frames:
+        saved, damaged = file.saved()
+        if damaged:
+            on_warning(damaged)
+        if saved is not None:
+            engine.restore(saved)
+            best.energy, best.spins = saved["best_energy"], saved["best_spins"]
+        for frame in frames:
+            if frame is None:
+                file.save(state())
+                if np.isfinite(best.energy).all():
+                    file.write_best(best.energy, best.spins)
+                saving.saved()
+            else:
                 best.update(engine, frame.measured)
                 row = {"step": frame.step, "temperature": frame.temperature}
                 file.write(row | frame.measured._asdict())
-                earlier -= 1
-        finally:
-            if earlier <= 0 and np.isfinite(best.energy).all():
-                file.write_best(best.energy, best.spins)
+        file.write_best(best.energy, best.spins)
         file.finish()
-    return True
 
 
 def anneal(
@@ -146,6 +179,7 @@ def anneal(
     best = Best(engine)
     measured = []
     for frame in frames:
+        assert frame is not None  # noqa: S101  (nobody asked for a pause)
         best.update(engine, frame.measured)
         measured.append(frame.measured)
     return AnnealResult(

@@ -13,12 +13,22 @@ from spinsim import store
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
 from spinsim.config import Temper, canonical_json, sha256
 from spinsim.engine import Dynamics, Start, create_engine, resolve_device
+from spinsim.engine.exchange import Exchange
 from spinsim.layout import temper_layout
 from spinsim.memory import require
 from spinsim.model.ising import Ising
 from spinsim.result import TemperResult
 from spinsim.rng import ROUNDS
-from spinsim.run.common import Plan, build_model, check_disk, engine_attributes, identify, is_finished, provenance
+from spinsim.run.common import (
+    Plan,
+    build_model,
+    check_disk,
+    engine_attributes,
+    identify,
+    is_finished,
+    provenance,
+)
+from spinsim.run.saving import Saving
 from spinsim.sampling import TemperFrame, Times, tempering
 
 OnUpdates = Callable[[int], None]
@@ -68,16 +78,19 @@ def _row(frame: TemperFrame) -> dict[str, Any]:
     }
 
 
-def _sums(frame: TemperFrame) -> dict[str, npt.NDArray[np.int64]]:
+def _sums(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
     """What the file holds of the exchange."""
-    e = frame.exchange
     return {"tempering/attempts": e.attempts, "tempering/accepts": e.accepts, "tempering/round_trips": e.trips}
 
 
-def temper_to_file(plan: TemperPlan, on_updates: OnUpdates = lambda updates: None) -> bool:
+def temper_to_file(
+    plan: TemperPlan,
+    on_updates: OnUpdates = lambda updates: None,
+    on_warning: Callable[[str], None] = lambda sentence: None,
+) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
-    A file of the same configuration that was cut short is run through again: its rows come out the same.
+    A file of the same configuration that was cut short is completed from its last checkpoint.
 
     Raises:
         InputError: where the file belongs to another run or cannot be written.
@@ -85,25 +98,39 @@ def temper_to_file(plan: TemperPlan, on_updates: OnUpdates = lambda updates: Non
     begun = os.path.lexists(plan.path)
     if begun and is_finished(plan):
         return False
+    saving = Saving(plan.config.run.checkpoint_every)
+    with saving.on_signals():
+        _carry_out(plan, begun, saving, on_updates, on_warning)
+    return True
+
+
+def _carry_out(
+    plan: TemperPlan, begun: bool, saving: Saving, on_updates: OnUpdates, on_warning: Callable[[str], None]
+) -> None:
     run, t, times = plan.config.run, plan.config.temper, plan.config.temper.times()
     dynamics = Dynamics(run.seed, t.start, t.zero_acceptance, run.rng_rounds)
     engine = create_engine(plan.model, plan.replicas, dynamics, plan.device, run.threads)
-    frames = tempering(engine, plan.temperatures, times, run.replicas, on_updates)
+    frames = tempering(engine, plan.temperatures, times, run.replicas, on_updates, saving.due)
     if not begun:
         layout = temper_layout(plan.model.sites, plan.model.samples, run.replicas, plan.temperatures)
         check_disk(plan.path, plan.model, plan.replicas, layout, times.measurements)
         attributes = plan.attributes | engine_attributes(engine)
-        store.create(plan.path, plan.model, layout, times.measurements, attributes)
+        store.create(plan.path, plan.model, layout, times.measurements, attributes, checkpoint=engine.snapshot())
     with store.open_to_append(plan.path) as file:
-        sums: dict[str, npt.NDArray[np.int64]] = {}
-        try:
-            for frame in frames:
+        saved, damaged = file.saved()
+        if damaged:
+            on_warning(damaged)
+        if saved is not None:
+            engine.restore(saved)
+        for frame in frames:
+            if frame is None:
+                file.save(engine.snapshot())
+                saving.saved()
+            else:
                 file.write(_row(frame))
-                sums = _sums(frame)
-        finally:
-            file.write_again(sums)
+        file.write_again(_sums(engine.begin_exchange()()))
+        file.save(engine.snapshot())  # from which the run can be extended
         file.finish()
-    return True
 
 
 def temper(
@@ -169,7 +196,7 @@ def temper(
     }
     text = canonical_json(physics)
     attributes = provenance("temper", text, sha256(text)) | engine_attributes(engine)
-    kept_frames = list(frames)
+    kept_frames = [frame for frame in frames if frame is not None]
     last = kept_frames[-1].exchange
 
     def series(name: str) -> npt.NDArray[Any]:

@@ -69,14 +69,16 @@ def annealing(
     temperatures: npt.ArrayLike,
     sweeps: int = 10,
     on_updates: Callable[[int], None] = lambda updates: None,
-) -> Iterator[AnnealFrame]:
+    pause: Callable[[], bool] = lambda: False,
+) -> Iterator[AnnealFrame | None]:
     """Sweep through the temperatures in order and yield a measurement after each.
 
     Args:
-        engine: Replicas in their initial state; changed in place.
+        engine: Replicas in their initial state, or restored to where such a run stood; changed in place.
         temperatures: In order of use, in units of |J|.
         sweeps: Sweeps at each temperature.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
+        pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
 
     Raises:
         InputError: for bad temperatures or sweep numbers, before the first sweep.
@@ -85,19 +87,30 @@ def annealing(
     if not isinstance(sweeps, int | np.integer) or sweeps < 1:
         raise InputError(f"{sweeps} sweeps a step cannot be done: give a whole number, at least 1")
     check_run(engine.model, engine.replicas, len(ladder) * sweeps, engine.colours)
-    return _anneal(engine, ladder, sweeps, on_updates)
+    return _anneal(engine, ladder, sweeps, on_updates, pause)
 
 
 def _anneal(
-    engine: Engine, ladder: npt.NDArray[np.float64], sweeps: int, on_updates: Callable[[int], None]
-) -> Iterator[AnnealFrame]:
+    engine: Engine,
+    ladder: npt.NDArray[np.float64],
+    sweeps: int,
+    on_updates: Callable[[int], None],
+    pause: Callable[[], bool],
+) -> Iterator[AnnealFrame | None]:
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
     portion = max(1, int(_PORTION / updates_a_sweep))
+    first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
     on_updates(0)
-    for step, temperature in enumerate(ladder):
-        engine.set_beta(1.0 / temperature)
-        for done in range(0, sweeps, portion):
-            count = min(portion, sweeps - done)
+    for step in range(first, len(ladder)):
+        engine.set_beta(1.0 / ladder[step])
+        while begun < sweeps:
+            count = min(portion, sweeps - begun)
             engine.sweep(count)
+            begun += count
             on_updates(count * updates_a_sweep)
-        yield AnnealFrame(step, float(temperature), measure(engine))
+            if begun < sweeps and pause():
+                yield None
+        yield AnnealFrame(step, float(ladder[step]), measure(engine))
+        begun = 0
+        if pause():
+            yield None

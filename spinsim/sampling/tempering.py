@@ -92,15 +92,18 @@ def tempering(
     times: Times,
     copies: int = 2,
     on_updates: Callable[[int], None] = lambda updates: None,
-) -> Iterator[TemperFrame]:
+    pause: Callable[[], bool] = lambda: False,
+) -> Iterator[TemperFrame | None]:
     """Thermalise, then yield a measurement after every ``times.measure_every`` sweeps.
 
     Args:
-        engine: Replicas in their initial state, copies times temperatures of them; changed in place.
+        engine: Replicas in their initial state, copies times temperatures of them; changed in place. To go on with a run,
+            restore it after this call and before the first frame.
         temperatures: In units of |J|, from the lowest to the highest.
         times: How long and how often.
         copies: Independent ladders of each sample.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
+        pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
 
     Raises:
         InputError: for a bad ladder or one that does not fit the engine, before the first sweep.
@@ -108,19 +111,15 @@ def tempering(
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     check_run(engine.model, engine.replicas, times.total, engine.colours)
     engine.set_ladder(1.0 / ladder, copies)
-    return _temper(engine, times, copies, on_updates)
+    return _temper(engine, times, copies, on_updates, pause)
 
 
-def _temper(engine: Engine, times: Times, copies: int, on_updates: Callable[[int], None]) -> Iterator[TemperFrame]:
-    updates_a_round = engine.model.sites * engine.model.samples * engine.replicas * times.swap_every
-    portion = max(1, int(_PORTION / updates_a_round))
-
-    def sweep(sweeps: int) -> None:
-        rounds = sweeps // times.swap_every
-        for done in range(0, rounds, portion):
-            count = min(portion, rounds - done)
-            engine.temper(count, times.swap_every)
-            on_updates(count * updates_a_round)
+def _temper(
+    engine: Engine, times: Times, copies: int, on_updates: Callable[[int], None], pause: Callable[[], bool]
+) -> Iterator[TemperFrame | None]:
+    updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
+    portion = max(1, int(_PORTION / (updates_a_sweep * times.swap_every))) * times.swap_every
+    waiting: deque[Callable[[], TemperFrame]] = deque()
 
     def measurement(step: int) -> Callable[[], TemperFrame]:
         later = engine.begin_counts(), engine.begin_exchange(), engine.begin_overlaps()
@@ -142,12 +141,18 @@ def _temper(engine: Engine, times: Times, copies: int, on_updates: Callable[[int
         return frame
 
     on_updates(0)
-    sweep(times.thermalize)
-    waiting: deque[Callable[[], TemperFrame]] = deque()
-    for step in range(times.measurements):
-        sweep(times.measure_every)
-        waiting.append(measurement(step))
-        if len(waiting) > BEHIND:  # a GPU goes on meanwhile
+    done = engine.half_sweep // engine.colours
+    while done < times.total:
+        step, begun = divmod(done - times.thermalize, times.measure_every)  # of the thermalisation, below 0
+        goal = done + times.measure_every - begun if done >= times.thermalize else times.thermalize
+        count = min(portion, goal - done)
+        engine.temper(count // times.swap_every, times.swap_every)
+        on_updates(count * updates_a_sweep)
+        done += count
+        if done == goal and done > times.thermalize:
+            waiting.append(measurement(step))
+        stop = pause()
+        while len(waiting) > (0 if stop or done == times.total else BEHIND):  # a GPU goes on meanwhile
             yield waiting.popleft()()
-    for frame in waiting:
-        yield frame()
+        if stop:
+            yield None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -16,7 +16,15 @@ from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cpu.exchange import exchange
 from spinsim.engine.cpu.start import fill_start
 from spinsim.engine.cpu.threads import Threads
-from spinsim.engine.exchange import Exchange, Ladder, check_ladder, copy_pairs, holders
+from spinsim.engine.exchange import (
+    Exchange,
+    Ladder,
+    check_ladder,
+    copy_pairs,
+    exchange_of,
+    holders,
+    snapshot_of,
+)
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -30,9 +38,10 @@ class CpuEngine(ABC):
     model: Ising
     replicas: int
     dynamics: Dynamics
-    _exchange: Exchange
+    half_sweep: int
+    _exchange: Exchange | None = None
     _ladder: Ladder
-    _round: int
+    _round = 0
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/exchange.py says."""
@@ -52,19 +61,45 @@ class CpuEngine(ABC):
             self.sweep(sweeps)
             energy = self.counts().energy
             for k in samples:
-                rows = (array[k] for array in self._exchange)
+                rows = (array[k] for array in self._exchanged())
                 exchange(energy[k], steps, self._ladder.copies, self._round, k, key, self.dynamics.rng_rounds, *rows)
             self._set_places(samples)
             self._round += 1
 
+    def _exchanged(self) -> Exchange:
+        """The state of the exchange, once there is a ladder."""
+        if self._exchange is None:
+            raise InputError("no ladder is set: call set_ladder before temper")
+        return self._exchange
+
     def begin_exchange(self) -> Callable[[], Exchange]:
         """The present state of the exchange, taken at once."""
-        copy = self._exchange.copied()
+        copy = self._exchanged().copied()
         return lambda: copy
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that a later ``restore`` needs."""
+        return snapshot_of(self._words_of_state(), self.half_sweep, self._round, self._exchange)
+
+    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go back to a ``snapshot``."""
+        self._set_words(np.asarray(saved["spins"], np.uint64))
+        self.half_sweep = int(saved["half_sweep"])
+        if self._exchange is not None:
+            self._round, self._exchange = int(saved["round"]), exchange_of(saved)
+            self._set_places(range(self.model.samples))
+
+    @abstractmethod
+    def _words_of_state(self) -> npt.NDArray[np.uint64]:
+        """The state in packed words."""
+
+    @abstractmethod
+    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Set the state."""
 
     def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
         """The present overlaps of copies at equal temperatures, taken at once."""
-        holder, pairs = holders(self._exchange.place, self._ladder.copies), copy_pairs(self._ladder.copies)
+        holder, pairs = holders(self._exchanged().place, self._ladder.copies), copy_pairs(self._ladder.copies)
         found = np.empty((self.model.samples, len(pairs), self._ladder.temperatures), np.int64)
         for k in range(self.model.samples):
             one, other = holder[k, pairs[:, 0]], holder[k, pairs[:, 1]]
@@ -152,6 +187,12 @@ class BlockEngine(CpuEngine, Generic[AnyTables]):
                 task = partial(self._sweep_part, self._tables, 1, half_sweep, (colour, colour + 1))
                 self._each(task, self._parts)
         self.half_sweep = end
+
+    def _words_of_state(self) -> npt.NDArray[np.uint64]:
+        return self.state.copy()
+
+    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        self.state[:] = words
 
     @abstractmethod
     def _sweep_part(

@@ -76,7 +76,7 @@ class GeneralEngine(CpuEngine):
         self._double_beta = GeneralPlan.double_beta(self.model, check_beta(beta, self.replicas)[None])
 
     def _set_places(self, samples: Iterable[int]) -> None:
-        self._double_beta = GeneralPlan.double_beta(self.model, self._ladder.beta[self._exchange.place])
+        self._double_beta = GeneralPlan.double_beta(self.model, self._ladder.beta[self._exchanged().place])
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -106,6 +106,17 @@ class GeneralEngine(CpuEngine):
             np.uint64(self.half_sweep),
             count,
         )
+
+    def _words_of_state(self) -> npt.NDArray[np.uint64]:
+        spins = [[self.spins(k, r) for r in range(self.replicas)] for k in range(self.model.samples)]
+        return packing.pack(np.stack([np.stack(of_sample, axis=1) for of_sample in spins]))
+
+    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        spins = packing.unpack(words, packing.LANES * words.shape[1])
+        for k, chunks in enumerate(self._chunks):
+            for c, chunk in enumerate(chunks):
+                first = c * self._chunk
+                chunk[:] = _by_word(spins[k, :, first : first + chunk.shape[1]])
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""

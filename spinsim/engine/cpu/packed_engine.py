@@ -52,7 +52,7 @@ class PackedEngine(BlockEngine[Tables]):
         tables = self._tables
         assert tables is not None  # noqa: S101
         for k in samples:
-            place = self._exchange.place[k]
+            place = self._exchanged().place[k]
             lay_tables(place, *self._limits, tables.always[k], tables.planes[k], tables.thresholds[k])
 
     def temper(self, rounds: int, sweeps: int) -> None:
@@ -77,7 +77,7 @@ class PackedEngine(BlockEngine[Tables]):
                 self._lanes,
                 (tables.always[k], tables.planes[k], tables.thresholds[k]),
                 ladder,
-                tuple(array[k] for array in self._exchange),
+                tuple(array[k] for array in self._exchanged()),
                 shape,
                 k,
                 key,

@@ -48,7 +48,7 @@ class SiteEngine(BlockEngine[SiteTables]):
         self._tables = self._plan.tables(beta)
 
     def _set_places(self, samples: Iterable[int]) -> None:
-        self._tables = self._plan.tables_at(self._ladder, self._exchange.place)
+        self._tables = self._plan.tables_at(self._ladder, self._exchanged().place)
 
     def _sweep_part(
         self,

@@ -1,0 +1,58 @@
+"""When a run is saved: every so often, and when it is asked to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+
+class Saving:
+    """Says when to save.
+
+    Args:
+        every: Seconds between checkpoints.
+
+    Attributes:
+        asked_to_stop: Whether SIGINT or SIGTERM has come.
+    """
+
+    def __init__(self, every: float) -> None:
+        self._every, self._last = every, time.monotonic()
+        self.asked_to_stop = False
+
+    def due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return self.asked_to_stop or time.monotonic() - self._last >= self._every
+
+    def saved(self) -> None:
+        """A checkpoint was written: leave if that was asked for.
+
+        Raises:
+            KeyboardInterrupt: where it was.
+        """
+        self._last = time.monotonic()
+        if self.asked_to_stop:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """The first SIGINT or SIGTERM asks to save and stop, the second stops at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            if self.asked_to_stop:
+                raise KeyboardInterrupt
+            self.asked_to_stop = True
+
+        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

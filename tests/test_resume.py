@@ -1,0 +1,185 @@
+"""Runs that were interrupted, killed, damaged or extended end with the numbers of an uninterrupted one."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from harness import contents, finish, one_sentence, run, spinsim
+
+import spinsim as ss
+from spinsim.engine import Dynamics, create_engine
+from spinsim.model.ising import Ising
+
+OWN = ("command", "config")  # root attributes that name the file, and how it was run
+ANNEAL = "anneal --lattice cubic --size 6 --couplings pm-j --samples 3 --steps 300 --sweeps 40 --replicas 70 --quiet"
+TEMPER = (
+    "temper --lattice cubic --size 6 --couplings pm-j --samples 3 --temperatures 0.8:2.5:9 --thermalize 500 "
+    "--sweeps 6000 --swap-every 2 --quiet"
+)
+GAUSSIAN = "temper --size 5 --couplings gaussian --temperatures 0.5,0.9,1.6 --thermalize 40 --sweeps 200 --quiet"
+SITE = "temper --size 256x4 --temperatures 2.0:2.6:3 --thermalize 20 --sweeps 100 --quiet"
+MODELS = {
+    "pm-j": lambda: ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=1),
+    "field": lambda: ss.EdwardsAnderson(ss.square(5, 3, periodic=False), seed=1, field=0.3),
+    "gaussian": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, couplings="gaussian", seed=1),
+    "site-packed": lambda: ss.EdwardsAnderson(ss.square(256, 2), seed=1),
+}
+
+
+@pytest.fixture
+def do(capsys, monkeypatch, tmp_path):
+    """Run a command into a file of ``tmp_path`` and return its path."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(line: str, out: str) -> Path:
+        outcome = run(capsys, monkeypatch, *line.split(), "--out", out)
+        assert outcome.status == 0, outcome
+        return tmp_path / out
+
+    return command
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_a_restored_engine_goes_on_with_the_same_bits(device: str, make) -> None:
+    model: Ising = make()
+    engines = [create_engine(model, 9, Dynamics(seed=8), device) for _ in range(2)]
+    for engine in engines:
+        engine.set_ladder(1 / np.array([0.9, 1.3, 2.0]), copies=3)
+    engines[0].temper(3, 2)
+    saved = engines[0].snapshot()
+    engines[0].temper(4, 1)
+    engines[1].temper(1, 1)
+    engines[1].restore(saved)
+    engines[1].temper(4, 1)
+    one, other = (engine.snapshot() for engine in engines)
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_snapshots_pass_from_device_to_device(make) -> None:
+    model: Ising = make()
+    cpu, cuda = (create_engine(model, 9, Dynamics(seed=8), device) for device in ("cpu", "cuda"))
+    for engine in (cpu, cuda):
+        engine.set_ladder(1 / np.array([0.9, 1.3, 2.0]), copies=3)
+        engine.temper(3, 2)
+    for name, value in cpu.snapshot().items():
+        np.testing.assert_array_equal(value, cuda.snapshot()[name])
+
+
+@pytest.mark.parametrize("line", [TEMPER, GAUSSIAN, SITE], ids=["pm-j", "gaussian", "site-packed"])
+def test_a_hundred_and_a_hundred_sweeps_are_two_hundred(do, capsys, monkeypatch, line) -> None:
+    whole = do(line.replace("--sweeps 6000", "--sweeps 200"), "whole.h5")
+    sweeps = "200" if line is not SITE else "100"
+    half = str(int(sweeps) // 2)
+    part = do(
+        line.replace("--sweeps 6000", "--sweeps 200").replace(f"--sweeps {sweeps}", f"--sweeps {half}"), "part.h5"
+    )
+    assert run(capsys, monkeypatch, "resume", part, "--sweeps", sweeps, "--quiet").status == 0
+    assert contents(part, *OWN) == contents(whole, *OWN)
+    assert not list(part.parent.glob(".*"))
+
+
+def test_a_finished_run_is_left_alone(do, capsys, monkeypatch) -> None:
+    path = do(GAUSSIAN, "a.h5")
+    before = path.read_bytes()
+    assert "finished already" in run(capsys, monkeypatch, "resume", path).out
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
+@pytest.mark.parametrize("line", [ANNEAL, TEMPER], ids=["anneal", "temper"])
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_saves_and_stops(do, tmp_path, line, number) -> None:
+    whole = do(line, "whole.h5")
+    process = spinsim(tmp_path, *line.replace("--quiet", "").split(), "--out", "part.h5")
+    wait_for(tmp_path / "part.h5", process)
+    process.send_signal(getattr(signal, number))
+    outcome = finish(process)
+    if outcome.status == 130:  # else it was done before
+        assert "spinsim resume part.h5" in outcome.err
+        with h5py.File(tmp_path / "part.h5") as file:
+            assert file["checkpoint/serial"][...].max() >= 1
+        assert finish(spinsim(tmp_path, "resume", "part.h5")).status == 0
+    assert contents(tmp_path / "part.h5", *OWN) == contents(whole, *OWN)
+
+
+def wait_for(path: Path, process) -> None:
+    """Until a run's file is there."""
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.002)
+
+
+def kill_many(tmp_path: Path, do, line: str, kills: int, longest: float) -> int:
+    """Kill and resume a run again and again, each time from its last checkpoint; how many kills met it running."""
+    whole, random, met = do(line, "whole.h5"), np.random.default_rng(7), 0
+    path = tmp_path / "killed.h5"
+    command = [*line.split(), "--out", "killed.h5", "--checkpoint-every", "0"]
+    for _ in range(kills):
+        process = spinsim(tmp_path, *command)
+        wait_for(path, process)
+        time.sleep(random.uniform(0, longest))
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            met += 1
+        process.communicate()
+        with h5py.File(path) as file:
+            done = bool(file.attrs["finished"])
+        if done:
+            assert contents(path, *OWN) == contents(whole, *OWN)
+            path.unlink()
+    outcome = finish(spinsim(tmp_path, *command))
+    assert outcome.status == 0, outcome
+    assert contents(path, *OWN) == contents(whole, *OWN)
+    return met
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+@pytest.mark.parametrize("line", [ANNEAL, TEMPER], ids=["anneal", "temper"])
+def test_kill_9(tmp_path, do, line) -> None:
+    assert kill_many(tmp_path, do, line, 5, 1.5) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+@pytest.mark.parametrize("line", [ANNEAL, TEMPER], ids=["anneal", "temper"])
+def test_kill_9_many_times(tmp_path, do, line) -> None:
+    assert kill_many(tmp_path, do, line, 50, 2.5) > 25
+
+
+@pytest.mark.parametrize("damaged", [1, 2])
+def test_a_damaged_checkpoint_falls_back(do, tmp_path, damaged) -> None:
+    whole = do(TEMPER, "whole.h5")
+    process = spinsim(tmp_path, *TEMPER.split(), "--out", "part.h5", "--checkpoint-every", "0")
+    wait_for(tmp_path / "part.h5", process)
+    time.sleep(1.0)
+    process.kill()
+    process.communicate()
+    with h5py.File(tmp_path / "part.h5", "r+") as file:
+        serials = file["checkpoint/serial"][...]
+        if file.attrs["finished"] or serials.min() == 0:
+            pytest.skip("the run was over, or killed while it saved")
+        for slot in np.argsort(-serials)[:damaged]:
+            file[f"checkpoint/{slot}/spins"][0, 0, 0, 0] ^= np.uint64(1)
+    outcome = finish(spinsim(tmp_path, "resume", "part.h5"))
+    assert outcome.status == 0
+    assert ("goes on from the one before it" if damaged == 1 else "begins anew") in outcome.err
+    assert contents(tmp_path / "part.h5", *OWN) == contents(whole, *OWN)
+
+
+def test_resume_refuses_what_it_cannot_do(do, tmp_path, capsys, monkeypatch) -> None:
+    annealed = do("anneal --size 4 --steps 3 --sweeps 2 --replicas 4 --quiet", "a.h5")
+    one_sentence(run(capsys, monkeypatch, "resume", annealed, "--sweeps", "10"), "leave --sweeps out")
+    path = do(GAUSSIAN, "b.h5")
+    one_sentence(run(capsys, monkeypatch, "resume", path, "--sweeps", "100"), "fewer than the 200")
+    python = ss.temper(ss.Ising(ss.square(4)), [1.0, 2.0], sweeps=40, thermalize=0).save(tmp_path / "c.h5")
+    one_sentence(run(capsys, monkeypatch, "resume", python), "only runs of the command line can be resumed")
+    one_sentence(run(capsys, monkeypatch, "temper", "--checkpoint-every=-1"), "checkpoint_every -1.0")
