@@ -97,8 +97,8 @@ def tempering(
     """Thermalise, then yield a measurement after every ``times.measure_every`` sweeps.
 
     Args:
-        engine: Replicas in their initial state, copies times temperatures of them; changed in place. To go on with a run,
-            restore it after this call and before the first frame.
+        engine: Replicas in their initial state, copies times temperatures of them; changed in place. To go on with
+            a run, restore it after this call and before the first frame.
         temperatures: In units of |J|, from the lowest to the highest.
         times: How long and how often.
         copies: Independent ladders of each sample.
