@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -290,3 +292,36 @@ def test_bad_ladders_and_times(capsys, monkeypatch, tmp_path, flags: str, told: 
     assert outcome.status == 2
     assert told in outcome.err
     assert not list(tmp_path.iterdir())
+
+
+GROW = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+import spinsim as ss
+from spinsim import store
+from spinsim.layout import temper_layout
+
+layout = temper_layout(512, 100, 2, np.geomspace(0.7, 2, 32))
+model = ss.EdwardsAnderson(ss.cubic(8), samples=100)
+store.create(Path("long.h5"), model, layout, 1_000_000, {"job": "temper", "config": "{}"})
+row = {series.name: np.zeros(layout.shape(series), series.dtype) for series in layout.series}
+room = []
+with store.open_to_append(Path("long.h5")) as file:
+    for step in range(int(sys.argv[1])):
+        file.write(row | {"step": step})
+        room.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(layout.row_bytes, Path("long.h5").stat().st_blocks * 512, room[len(room) // 2], room[-1])
+"""
+
+
+@pytest.mark.parametrize("rows", [1600, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_rows_take_disk_and_no_memory(tmp_path, rows: int) -> None:
+    """A million measurements of 32 temperatures x 100 samples are planned, some are written: 115 kB each."""
+    pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", GROW, str(rows)], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    row_bytes, disk, half, end = map(int, done.stdout.split())
+    assert disk < rows * row_bytes + 2**24
+    assert end - half < 2**14  # KiB
