@@ -1,47 +1,16 @@
 // Exact counts of every lane: spins +1 and unsatisfied bonds; and energies of unpacked spins.
-#include "counters.cuh"
+#include "lane_counts.cuh"
 #include "unpacked.cuh"
 
-constexpr int AT_ONCE = 4;  // items that a thread loads before it adds them
-constexpr int PLANES = 5;   // the grid is so large that no thread takes more than 31 items
-
-template <int ITEMS, typename Item>
-__device__ __forceinline__ void count_batch(Item item, u32 first, Counters<PLANES, 4>& counters) {
-    u32 word[4][ITEMS];
-#pragma unroll
-    for (int k = 0; k < ITEMS; ++k) {
-        const uint4 lanes = item(first + k * blockDim.x);
-        word[0][k] = lanes.x, word[1][k] = lanes.y, word[2][k] = lanes.z, word[3][k] = lanes.w;
-    }
-    counters.add(word);
-}
-
-// The warp's counts into totals[128] in shared memory; every thread of the warp must call it.
-__device__ __forceinline__ void add_warp(const Counters<PLANES, 4>& counters, u32* totals) {
-    const auto sum = pair_sum<1>(pair_sum<2>(pair_sum<4>(pair_sum<8>(pair_sum<16>(counters)))));
-    const u32 word = threadIdx.x % 32 / 8;  // which the thread was left with, as were all eight of its octet
-#pragma unroll
-    for (u32 bit = threadIdx.x % 8, k = 0; k < 4; ++k, bit += 8) {
-        u32 count = 0;
-#pragma unroll
-        for (int p = 0; p < PLANES + 5; ++p) count |= (sum.plane[p][0] >> bit & 1) << p;
-        atomicAdd(totals + 32 * word + bit, count);
-    }
-}
+constexpr int PLANES = 5;  // the grid is so large that no thread takes more than 31 items
 
 // totals[lane] += items of 128 lanes; every block takes consecutive ones. `block_totals` is shared memory.
 template <typename Item>
 __device__ __forceinline__ void count_items(Item item, u32 items, u32* block_totals, u64* totals) {
     for (u32 lane = threadIdx.x; lane < 128; lane += blockDim.x) block_totals[lane] = 0;
     __syncthreads();
-    Counters<PLANES, 4> counters;
-    counters.clear();
-    const u32 share = (items + gridDim.x - 1) / gridDim.x, stop = min(items, (blockIdx.x + 1) * share);
-    u32 base = blockIdx.x * share;
-    for (; base + AT_ONCE * blockDim.x <= stop; base += AT_ONCE * blockDim.x)
-        count_batch<AT_ONCE>(item, base + threadIdx.x, counters);
-    for (u32 i = base + threadIdx.x; i < stop; i += blockDim.x) count_batch<1>(item, i, counters);
-    add_warp(counters, block_totals);
+    const u32 share = (items + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share, stop = min(items, first + share);
+    add_warp(count_strided<PLANES>(item, first + threadIdx.x, stop), block_totals);
     __syncthreads();
     for (u32 lane = threadIdx.x; lane < 128; lane += blockDim.x)
         if (block_totals[lane]) atomicAdd(totals + lane, (u64)block_totals[lane]);

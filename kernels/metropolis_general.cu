@@ -14,14 +14,14 @@ __device__ __noinline__ bool below(u32 upper, Threshold t, int k, uint4 lower, c
 }
 
 // All sites of one colour (grid x, with the replicas) of every sample (grid y). A thread has CALLS Philox calls, each of
-// four replicas.
+// four replicas. `beta_stride`: calls from one sample's temperatures to the next one's, 0 where all samples share them.
 template <typename Integer, int CALLS, int ROUNDS>
 __global__ __launch_bounds__(256) void sweep_general(signed char* spins, const u32* batch, u32 batch_size,
                                                      const long long* start, const u32* near, const Integer* couplings,
                                                      size_t coupling_stride, const Integer* fields, size_t field_stride,
                                                      const double* double_beta, const float* single_beta,
-                                                     double zero_acceptance, u32 sites, u32 calls, u32 first_sample,
-                                                     u32 first_call, u64 half_sweep,
+                                                     u32 beta_stride, double zero_acceptance, u32 sites, u32 calls,
+                                                     u32 first_sample, u32 first_call, u64 half_sweep,
                                                      const __grid_constant__ Key key) {
     static_assert(CALLS == 1 || CALLS == 4, "a thread loads 4 or 16 spins at once");
     using Words = Spins<CALLS>;
@@ -51,7 +51,7 @@ __global__ __launch_bounds__(256) void sweep_general(signed char* spins, const u
     for (int c = 0; c < CALLS; ++c) {
         const u32 call = part * CALLS + c, plane = time.word3 + (first + c) % REFINE;
         const uint4 random = philox_finish<ROUNDS>(prefix, plane, key);
-        const float4 four = ((const float4*)single_beta)[call];
+        const float4 four = ((const float4*)single_beta)[sample * beta_stride + call];
         const float beta[4] = {four.x, four.y, four.z, four.w};
         u32 flips = 0, ask = 0;  // 0xfe in the bytes of spins to flip, and of those to ask about again
 #pragma unroll
@@ -66,7 +66,8 @@ __global__ __launch_bounds__(256) void sweep_general(signed char* spins, const u
 #pragma unroll
             for (int k = 0; k < 4; ++k)
                 if (ask >> 8 * k & 0xff) {
-                    const double x = (double)(signed_byte(spin.word[c], k) * local[4 * c + k]) * double_beta[4 * call + k];
+                    const double x = (double)(signed_byte(spin.word[c], k) * local[4 * c + k]) *
+                                     double_beta[4 * (size_t)(sample * beta_stride + call) + k];
                     const Threshold t = x < 0 ? Threshold{true, 0} : x > 0 ? exp_threshold(-x) : threshold_of(zero_acceptance);
                     if (below<ROUNDS>(word_of(random, k), t, k, {site, block, time.word2, plane + REFINE}, key))
                         flips |= 0xfeu << 8 * k;

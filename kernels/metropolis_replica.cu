@@ -30,7 +30,8 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 si
     const u32 block = blockIdx.y, sample = blockIdx.z;
     const size_t part = (size_t)sample * gridDim.y + block;
     uint4* const lattice = state + part * sites;
-    const uint4* const planes = tables.planes + (size_t)block * 2 * ROWS;
+    const size_t rules = tables.part(sample, block);
+    const uint4* const planes = tables.planes + rules * 2 * ROWS;
     const u32 counter = counter_block(first_sample + sample, first_block + block);
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     if (threadIdx.x == 0) rows[0] = tables.lanes[block];
@@ -51,7 +52,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 si
         for (int b = colour_start[colour]; b < colour_start[colour + 1]; ++b) {
             const Batch batch = batches[b];
             if (SLOTS > 0 && batch.slots != SLOTS) continue;
-            const size_t table = ((size_t)block * 2 + batch.parity) * CLASSES;
+            const size_t table = (rules * 2 + batch.parity) * CLASSES;
             const auto order = [&] {
                 if constexpr (SLOTS > 0) {
                     return InTurn{tickets, batch.first};
@@ -62,7 +63,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 si
             const auto update = [&](const auto& rows_of_planes) {
                 update_sites<R, true>({batch, model, sample, kept + threadIdx.x}, lattice, batch.first + 32 * warp,
                                       batch.first + batch.size, order, GlobalRows{tables.always + table}, rows_of_planes,
-                                      tables.thresholds + table * 128, lanes, counter, time, key, tail, [&] {
+                                      LaneThresholds{tables.thresholds + table * 128}, lanes, counter, time, key, tail, [&] {
                                           if (SLOTS > 0) wait();  // only now, as batch and record come from far
                                       });
             };

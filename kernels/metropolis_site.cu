@@ -12,10 +12,13 @@ constexpr u32 THREADS = 128;
 template <int NUMBER>
 struct Layer { static constexpr int value = NUMBER; };
 
-// Tables of every replica: planes[replica][plane][class] and always[replica][class] are 0 or all ones.
+// Tables of every replica: planes[part][plane][class] and always[part][class] are 0 or all ones.
 struct UniformTables {
     const u32 *always, *planes;
-    const u64* thresholds;  // [replica][class]
+    const u64* thresholds;  // [part][class]
+    size_t stride;          // parts from sample to sample: its replicas, 0 where all samples share them
+
+    __device__ __forceinline__ size_t part(u32 sample, u32 replica) const { return sample * stride + replica; }
 };
 
 // The rows of one replica in shared memory; those of planes as sums where classes have two bits.
@@ -24,11 +27,11 @@ struct UniformRules {
     uint4 sums[PLANES];
     u32 always_rows[4];
 
-    __device__ __forceinline__ void load(const UniformTables& tables, u32 replica) {
+    __device__ __forceinline__ void load(const UniformTables& tables, size_t part) {
         constexpr bool CLASS_0 = !R::PLAIN || R::SLOTS != 4;
         const u32 i = threadIdx.x;
-        if (i < PLANES) sums[i] = UniformSums::factors(tables.planes + 4 * (replica * PLANES + i), CLASS_0);
-        if (i < 4) always_rows[i] = tables.always[4 * replica + i];
+        if (i < PLANES) sums[i] = UniformSums::factors(tables.planes + 4 * (part * PLANES + i), CLASS_0);
+        if (i < 4) always_rows[i] = tables.always[4 * part + i];
     }
     __device__ __forceinline__ UniformRows always() const { return {(u32)__cvta_generic_to_shared(always_rows)}; }
     __device__ __forceinline__ UniformSums planes() const { return {(u32)__cvta_generic_to_shared(sums)}; }
@@ -39,10 +42,10 @@ struct UniformRules<R, false> {
     static constexpr u32 CLASSES = 1 << R::BITS;
     u32 rows[(1 + PLANES) * CLASSES];
 
-    __device__ __forceinline__ void load(const UniformTables& tables, u32 replica) {
-        for (u32 i = threadIdx.x; i < CLASSES; i += THREADS) rows[i] = tables.always[replica * CLASSES + i];
+    __device__ __forceinline__ void load(const UniformTables& tables, size_t part) {
+        for (u32 i = threadIdx.x; i < CLASSES; i += THREADS) rows[i] = tables.always[part * CLASSES + i];
         for (u32 i = threadIdx.x; i < PLANES * CLASSES; i += THREADS)
-            rows[CLASSES + i] = tables.planes[replica * PLANES * CLASSES + i];
+            rows[CLASSES + i] = tables.planes[part * PLANES * CLASSES + i];
     }
     __device__ __forceinline__ UniformRows always() const { return {(u32)__cvta_generic_to_shared(rows)}; }
     __device__ __forceinline__ UniformRows planes() const { return always().from(CLASSES); }
@@ -172,9 +175,10 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
     const u32 replica = blockIdx.y, sample = blockIdx.z;
     const size_t part = (size_t)sample * gridDim.y + replica, groups = (size_t)slab.width * slab.height * slab.depth;
     const u32 block = counter_block(first_sample + sample, first_replica + replica), first_group = slab.first_row * slab.width;
-    const u64* const thresholds = tables.thresholds + (replica << R::BITS);
+    const size_t rules_of = tables.part(sample, replica);
+    const UniformThresholds thresholds = {tables.thresholds + (rules_of << R::BITS)};
     const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
-    rules.load(tables, replica);
+    rules.load(tables, rules_of);
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     __syncthreads();
     const typename S::Words words(staged);
@@ -194,7 +198,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
 
     for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep) {
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
-        const auto pop = [&] { tail.template pop<true, ROUNDS>((u32*)site.mine, thresholds, block, time, key); };
+        const auto pop = [&] { tail.template pop<ROUNDS>((u32*)site.mine, thresholds, block, time, key); };
         const auto update = [&](auto layer, const typename S::At& at, auto stage_next) {
             constexpr int K = decltype(layer)::value;
             const u32 g = site.template group<K>(at);

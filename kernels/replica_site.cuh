@@ -17,10 +17,13 @@ struct Model {
 };
 
 struct Tables {
-    const uint4* always;       // [block][parity][class]
-    const uint4* planes;       // [block][parity][plane][class]
-    const u64* thresholds;     // [block][parity][class][lane]
+    const uint4* always;       // [part][parity][class]
+    const uint4* planes;       // [part][parity][plane][class]
+    const u64* thresholds;     // [part][parity][class][lane]
     const uint4* lanes;        // [block]: lanes in use
+    size_t stride;             // parts from sample to sample: its blocks, 0 where all samples share them
+
+    __device__ __forceinline__ size_t part(u32 sample, u32 block) const { return sample * stride + block; }
 };
 
 // A site's number, its neighbours' places and the signs of its bonds; fetched one site ahead, so that nothing waits for it.
@@ -140,9 +143,9 @@ struct Stride {
 // The calling warp's places: i = first, then what `order` says, below end; i + k for its k-th thread. `lattice` and the rows
 // of `always` and `planes`, those of the batch's parity, may lie in shared memory, where `lanes` lies. `ready` is called before
 // the lattice is read.
-template <typename R, bool FAR, typename Order, typename Always, typename Rows, typename Ready>
+template <typename R, bool FAR, typename Order, typename Always, typename Rows, typename Thresholds, typename Ready>
 __device__ __forceinline__ void update_sites(Sites<R, FAR> sites, uint4* lattice, u32 first, u32 end, const Order& order,
-                                             const Always& always, const Rows& planes, const u64* thresholds,
+                                             const Always& always, const Rows& planes, const Thresholds& thresholds,
                                              const SharedRows& lanes, u32 block, HalfSweep time, const Key& key,
                                              Tail<R::BITS>& tail, Ready ready) {
     const u32 mine = threadIdx.x & 31;
@@ -157,7 +160,7 @@ __device__ __forceinline__ void update_sites(Sites<R, FAR> sites, uint4* lattice
             first = order.take(drawn);
             sites.ahead(min(first + mine, end - 1));
         });
-        if (tail.full()) tail.template pop<false, R::ROUNDS>((u32*)lattice, thresholds, block, time, key);
+        if (tail.full()) tail.template pop<R::ROUNDS>((u32*)lattice, thresholds, block, time, key);
     }
-    while (!tail.empty()) tail.template pop<false, R::ROUNDS>((u32*)lattice, thresholds, block, time, key);
+    while (!tail.empty()) tail.template pop<R::ROUNDS>((u32*)lattice, thresholds, block, time, key);
 }

@@ -4,6 +4,16 @@
 #pragma once
 #include "bitplane.cuh"
 
+// Where thresholds of a class and a lane are found: laid out for every lane, or one for all lanes.
+struct LaneThresholds {
+    const u64* thresholds;
+    __device__ __forceinline__ u64 of(u32 cls, u32 lane) const { return __ldg(thresholds + (cls << 7 | lane)); }
+};
+struct UniformThresholds {
+    const u64* thresholds;
+    __device__ __forceinline__ u64 of(u32 cls, u32) const { return __ldg(thresholds + cls); }
+};
+
 // One warp's groups with undecided lanes, in shared memory. slot[0] to slot[count - 1] name the entries in use, the rest
 // of `slot` those free; the count is a register of all threads.
 template <int BITS>
@@ -51,9 +61,9 @@ public:
     }
 
     // Decides one lane of each of up to 32 groups, the last ones; those with more lanes stay. `words` is the lattice, in
-    // which `group` has four words; thresholds[class << 7 | lane], or thresholds[class] where UNIFORM.
-    template <bool UNIFORM, int ROUNDS>
-    __device__ __forceinline__ void pop(u32* words, const u64* thresholds, u32 block, HalfSweep time, const Key& key) {
+    // which `group` has four words.
+    template <int ROUNDS, typename Thresholds>
+    __device__ __forceinline__ void pop(u32* words, const Thresholds& thresholds, u32 block, HalfSweep time, const Key& key) {
         const u32 base = count > 32 ? count - 32 : 0, i = base + (threadIdx.x & 31);
         const bool here = i < count;
         bool again = false;
@@ -68,7 +78,7 @@ public:
             u32 index = 0;
 #pragma unroll
             for (int b = 0; b < BITS; ++b) index |= ((const u32*)e.cls[b])[at] & mask ? 1u << b : 0u;
-            const u64 threshold = __ldg(thresholds + (UNIFORM ? index : index << 7 | lane));
+            const u64 threshold = thresholds.of(index, lane);
             const uint4 own = philox<ROUNDS>(group.x, block, time.word2, time.word3 + TAIL_PLANE + lane, key);
             const u64 open = threshold << (((const u32*)e.deep)[at] & mask ? PLANES : OWN_PLANES);
             if (((u64)own.x << 32 | own.y) < open) atomicXor(words + ((size_t)group.y * 4 + w), mask);

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import acceptance
+from spinsim.engine.exchange import FROM_COLD, FROM_HOT
 from spinsim.engine.tables import COLUMN_PLANES, OWN_PLANES, PLANES, TAIL_PLANE
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
@@ -118,3 +119,35 @@ def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, fi
         u = uniform(seed, k, sites[None, :, None], r, half_sweep, rounds, always, threshold)
         flip = always | (u < threshold)
         spins[:, sites] = np.where(flip, -spins[:, sites], spins[:, sites])
+
+
+def exchange(model, spins, beta, copies, state, round_, seed, rounds=10):
+    """One round of exchanges of temperatures ``beta``; ``state`` are arrays like ``Exchange``, changed in place."""
+    energy = np.rint(model.energy(spins) / model.quantum).astype(np.int64)
+    last = beta.size - 1
+    for k, first in np.ndindex(model.samples, copies):
+        copy = slice(first * beta.size, (first + 1) * beta.size)
+        at = first * beta.size + state.place[k, copy].argsort()
+        for t in range(round_ % 2, last, 2):
+            gap, step = energy[k, at[t + 1]] - energy[k, at[t]], (beta[t] - beta[t + 1]) * model.quantum
+            always, threshold = acceptance(gap, step, 1.0)
+            words = rng.draw(seed, rng.Stream.SWAP, group=first * last + t, sample=k, half_sweep=round_, rounds=rounds)
+            accepted = always | (words[0] << U(32) | words[1] < threshold)
+            state.attempts[k, t] += 1
+            state.accepts[k, t] += accepted
+            if accepted:
+                state.place[k, at[t : t + 2]] = t + 1, t
+        place, end = state.place[k, copy], state.last_end[k, copy]
+        state.trips[k, copy] += (place == last) & (end == FROM_COLD)
+        end[(place == 0) & (end == FROM_HOT)] = FROM_COLD
+        end[place == last] = FROM_HOT
+
+
+def overlaps(spins, place, copies):
+    """Sums of s_a s_b of pairs of copies at equal temperatures, (samples, pairs, temperatures)."""
+    at = place.reshape(len(place), copies, -1).argsort(axis=-1)
+    by_copy = np.moveaxis(spins, 1, -1).reshape(*at.shape, -1).astype(np.int64)
+    ordered = np.take_along_axis(by_copy, at[..., None], axis=2)
+    pairs = [(a, b) for a in range(copies) for b in range(a + 1, copies)]
+    products = [(ordered[:, a] * ordered[:, b]).sum(axis=-1) for a, b in pairs]
+    return np.stack(products, axis=1) if pairs else np.empty((len(place), 0, at.shape[-1]), np.int64)

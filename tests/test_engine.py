@@ -12,7 +12,8 @@ from spinsim.engine import Dynamics, Engine, check_run, choose_packing, create_e
 from spinsim.engine.cpu import packed_engine, site_engine
 from spinsim.engine.cpu.packed_engine import PackedEngine
 from spinsim.engine.cpu.site_engine import SiteEngine
-from spinsim.engine.cuda.records import PLACE, places, site_records
+from spinsim.engine.cuda.records import PLACE, PLACE_BITS, bond_groups, places, site_records
+from spinsim.engine.exchange import Exchange, Ladder
 from spinsim.engine.plans import PackedPlan
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
@@ -93,18 +94,23 @@ def check_counts(engine: Engine) -> None:
     np.testing.assert_array_equal(counts.magnetization, spins.sum(axis=1, dtype=np.int64))
 
 
+def plainly(engine: Engine, dynamics: Dynamics) -> tuple[np.ndarray, Callable[..., np.ndarray]]:
+    """The oracle's initial spins and its uniforms."""
+    start = oracle.start_site if engine.packing is Packing.SITE else oracle.start
+    uniform = {
+        Packing.SITE: oracle.uniform_site(engine.model),
+        Packing.REPLICA: oracle.uniform_packed,
+        Packing.UNPACKED: oracle.uniform_general,
+    }[engine.packing]
+    return start(engine.model, engine.replicas, dynamics.seed, dynamics.rng_rounds), uniform
+
+
 def run_both(
     device: str, model: Ising, replicas: int, beta: float | np.ndarray, sweeps: tuple[int, ...], **options: object
 ) -> None:
     dynamics = Dynamics(seed=2**40 + 17, **options)  # type: ignore[arg-type]
     engine = create_engine(model, replicas, dynamics, device)
-    uniform = {
-        Packing.SITE: oracle.uniform_site(model),
-        Packing.REPLICA: oracle.uniform_packed,
-        Packing.UNPACKED: oracle.uniform_general,
-    }[engine.packing]
-    start = oracle.start_site if engine.packing is Packing.SITE else oracle.start
-    expected = start(model, replicas, dynamics.seed, dynamics.rng_rounds)
+    expected, uniform = plainly(engine, dynamics)
     engine.set_beta(beta)
     done = 0
     for count in sweeps:
@@ -193,6 +199,19 @@ def test_gpu_records_hold_sites_and_places_of_their_neighbours(name: str) -> Non
             signs = negative[sample, place, : slots[place]].tolist()
             found = [bond for bond in zip(neighbours, signs, strict=True) if bond[0] != site]  # not phantoms
             assert sorted(found) == sorted(expected[site])
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_groups_of_bonds_hold_every_bond(name: str) -> None:
+    model = PACKED[name]()
+    place = places(PackedPlan(model, 1, Dynamics(), 2**62).batches)
+    ends = np.sort(place[model.graph.edges].astype(np.int64), axis=1)
+    for row, negative in zip(bond_groups(ends, model.negative_bonds()), model.negative_bonds(), strict=True):
+        fields = row[:, None] >> np.arange(0, 60, PLACE_BITS, dtype=np.uint64) & np.uint64(2**PLACE_BITS - 1)
+        signs = row[:, None] >> np.arange(60, 63, dtype=np.uint64) & np.uint64(1)
+        found = np.stack(np.broadcast_arrays(fields[:, :1], fields[:, 1:], signs), axis=-1).reshape(-1, 3)
+        found = found[found[:, 0] != found[:, 1]]  # what is missing is a bond with itself
+        assert sorted(found.tolist()) == sorted(np.column_stack([ends, negative]).tolist())
 
 
 @pytest.mark.gpu
@@ -394,3 +413,173 @@ def test_sweeps_add_up_and_seeds_differ(couplings: str) -> None:
 
     np.testing.assert_array_equal(energies(1, 7, 13), energies(1, 20))
     assert np.any(energies(1, 20) != energies(2, 20))
+
+
+def temper_both(
+    device: str, model: Ising, beta: np.ndarray, copies: int, parts: list[tuple[int, int]], **options: object
+) -> Exchange:
+    """Temper for all ``parts``, (rounds, sweeps), and compare with the oracle after each; the last state."""
+    dynamics = Dynamics(seed=2**40 + 17, **options)  # type: ignore[arg-type]
+    engine = create_engine(model, copies * beta.size, dynamics, device)
+    spins, uniform = plainly(engine, dynamics)
+    engine.set_ladder(beta, copies)
+    state = Ladder(beta, copies).begin(model.samples)
+    done = round_ = 0
+    for rounds, sweeps in parts:
+        engine.temper(rounds, sweeps)
+        exchange, overlaps = engine.begin_exchange(), engine.begin_overlaps()
+        for _ in range(rounds):
+            betas = beta[state.place][:, None]
+            oracle.sweep(
+                model, spins, betas, dynamics.seed, sweeps, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
+            )
+            done += sweeps
+            oracle.exchange(model, spins, beta, copies, state, round_, dynamics.seed, dynamics.rng_rounds)
+            round_ += 1
+        for name, expected in state._asdict().items():
+            np.testing.assert_array_equal(getattr(exchange(), name), expected, name)
+            assert getattr(exchange(), name).dtype == expected.dtype
+        np.testing.assert_array_equal(overlaps(), oracle.overlaps(spins, state.place, copies))
+        np.testing.assert_array_equal(configurations(engine), spins)
+    check_counts(engine)
+    return state
+
+
+def ladder(coldest: float, hottest: float, temperatures: int) -> np.ndarray:
+    return 1 / np.linspace(coldest, hottest, temperatures)
+
+
+TEMPERED = {
+    "cubic-samples": (lambda: EdwardsAnderson(cubic(4), samples=3, seed=1), ladder(0.8, 2.0, 5), 2),
+    "cubic-shared-signs": (lambda: Ising(cubic(4)), ladder(3.0, 6.0, 4), 3),
+    "full-block": (lambda: EdwardsAnderson(cubic(4, 6, 4), samples=2, seed=1), ladder(0.8, 2.0, 32), 4),
+    "two-blocks": (lambda: EdwardsAnderson(cubic(4), samples=3, seed=1), ladder(0.8, 2.0, 40), 4),
+    "hot": (lambda: EdwardsAnderson(cubic(4), samples=2, seed=1), ladder(1.0, 5.0, 6), 2),
+    "infinite-temperature": (lambda: EdwardsAnderson(square(4), seed=1), np.array([0.8, 0.4, 0.0]), 2),
+    "open-square": (lambda: EdwardsAnderson(square(5, 7, periodic=False), samples=2, seed=3), ladder(0.5, 2.0, 6), 3),
+    "one-copy": (lambda: EdwardsAnderson(square(6), seed=3), ladder(0.5, 2.0, 7), 1),
+    "field": (lambda: EdwardsAnderson(cubic(3, 4, 2), samples=2, seed=2, field=-0.7), ladder(0.8, 2.0, 5), 2),
+    "graph": (lambda: random_signs(random_graph(40, 200, 1), 1), ladder(2.0, 8.0, 5), 2),
+    "gaussian": (
+        lambda: EdwardsAnderson(cubic(4, 3, 2), samples=3, couplings="gaussian", seed=4),
+        ladder(0.5, 2.0, 5),
+        3,
+    ),
+    "gaussian-two-blocks": (
+        lambda: EdwardsAnderson(square(4), samples=2, couplings="gaussian", seed=4, field=0.4),
+        ladder(0.2, 1.0, 67),
+        2,
+    ),
+    "site-packed": (lambda: Ising(square(256, 4)), ladder(2.2, 2.4, 3), 2),
+    "site-packed-signs": (
+        lambda: EdwardsAnderson(cubic(256, 2, 4), samples=2, seed=5, field=0.25),
+        ladder(1.9, 2.0, 4),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEMPERED)
+def test_tempering_equals_the_oracle(device: str, name: str) -> None:
+    make, beta, copies = TEMPERED[name]
+    state = temper_both(device, make(), beta, copies, [(1, 1), (4, 2), (3, 1)])
+    assert 0 < state.accepts.sum() < state.attempts.sum()
+
+
+@pytest.mark.parametrize("rng_rounds", [7, 10])
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_tempering_counts_round_trips(device: str, couplings: str, rng_rounds: int) -> None:
+    model = EdwardsAnderson(square(4), samples=2, couplings=couplings, seed=1)
+    state = temper_both(device, model, ladder(0.8, 2.0, 3), 4, [(40, 1), (25, 2)], rng_rounds=rng_rounds)
+    assert state.trips.min() > 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("model", [lambda: EdwardsAnderson(cubic(26), seed=1), lambda: Ising(square(131, 129))])
+def test_tempering_from_global_memory(model: Callable[[], Ising]) -> None:
+    temper_both("cuda", model(), ladder(2.0, 2.2, 3), 2, [(2, 1), (3, 2)])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["cubic-samples", "cubic-shared-signs", "hot", "open-square", "field", "graph"])
+def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.cuda import packed_engine as cuda_engine
+
+    monkeypatch.setattr(cuda_engine, "HELD_BYTES", 2**30)
+    make, beta, copies = TEMPERED[name]
+    temper_both("cuda", make(), beta, copies, [(3, 1), (2, 2)])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name for name in TEMPERED if TEMPERED[name][0]().magnitude])
+def test_tempering_of_small_lattices_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.cuda import packed_engine as cuda_engine
+
+    monkeypatch.setattr(cuda_engine, "shared_threads", lambda *_: 0)
+    make, beta, copies = TEMPERED[name]
+    temper_both("cuda", make(), beta, copies, [(3, 1), (2, 2)])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("copies", [2, 3])
+def test_devices_agree_after_a_thousand_rounds(copies: int) -> None:
+    model = EdwardsAnderson(cubic(6), samples=3, seed=1)
+    engines = [create_engine(model, copies * 20, Dynamics(), device) for device in ("cpu", "cuda")]
+    for engine in engines:
+        engine.set_ladder(ladder(0.5, 2.0, 20), copies)
+        engine.temper(1000, 1)
+    for one, other in zip(*(engine.begin_exchange()() for engine in engines), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(*(engine.begin_overlaps()() for engine in engines))
+    np.testing.assert_array_equal(*(configurations(engine) for engine in engines))
+
+
+SPLIT = {
+    "packed": lambda: EdwardsAnderson(cubic(4), samples=2, seed=1),
+    "site": lambda: Ising(square(256, 2)),
+    "general": lambda: EdwardsAnderson(square(4), couplings="gaussian", seed=1),
+}
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_tempering_in_parts_changes_nothing(device: str, name: str) -> None:
+    beta = ladder(1.0, 2.4, 4)
+    whole, parts = (create_engine(SPLIT[name](), 8, Dynamics(), device) for _ in range(2))
+    for engine in (whole, parts):
+        engine.set_ladder(beta, 2)
+    whole.temper(6, 2)
+    parts.temper(2, 2)
+    parts.temper(0, 2)
+    early = parts.begin_exchange()  # fetched late
+    begun = parts.begin_overlaps()
+    parts.temper(4, 2)
+    for one, other in zip(whole.begin_exchange()(), parts.begin_exchange()(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(whole.begin_overlaps()(), parts.begin_overlaps()())
+    np.testing.assert_array_equal(configurations(whole), configurations(parts))
+    assert (early().attempts.sum(axis=1) == 2 * (2 + 1)).all()
+    assert begun().shape == (whole.model.samples, 1, 4)
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_a_ladder_and_given_temperatures_take_turns(device: str, name: str) -> None:
+    beta = ladder(1.0, 2.4, 4)
+    engines = [create_engine(SPLIT[name](), 8, Dynamics(), where) for where in ("cpu", device)]
+    for engine in engines:
+        with pytest.raises(InputError, match="no ladder of temperatures is set: call set_ladder first"):
+            engine.temper(1, 1)
+        engine.set_beta(0.4)
+        engine.sweep(2)
+        engine.set_ladder(beta, 2)
+        engine.temper(3, 1)
+        engine.sweep(2)  # at the temperatures of their places
+        engine.set_beta(np.tile(beta, 2))
+        engine.sweep(2)
+        for ask in (engine.begin_exchange, engine.begin_overlaps):
+            with pytest.raises(InputError, match="no ladder"):
+                ask()
+        engine.set_ladder(beta[:2], 4)
+        engine.temper(2, 1)
+    for one, other in zip(*(engine.begin_exchange()() for engine in engines), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(*(configurations(engine) for engine in engines))

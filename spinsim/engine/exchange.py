@@ -30,6 +30,8 @@ NOWHERE, FROM_HOT, FROM_COLD = range(3)
 
 MOST_TEMPERATURES: Final = 2**15
 
+NO_LADDER: Final = "no ladder of temperatures is set: call set_ladder first, and again after set_beta"
+
 
 class Exchange(NamedTuple):
     """How far the exchange of temperatures has come.

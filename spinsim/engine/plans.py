@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,18 @@ def _observables(model: Ising, up: npt.NDArray[np.int64], unsatisfied: npt.NDArr
     return Counts(energy, magnetization)
 
 
+class Limits(NamedTuple):
+    """What decides flips at some temperatures, (parity of the degree, class, temperature).
+
+    Attributes:
+        certain: Whether a flip needs no random number.
+        thresholds: Else its threshold.
+    """
+
+    certain: npt.NDArray[np.bool_]
+    thresholds: npt.NDArray[np.uint64]
+
+
 class PackedPlan:
     """A replica-packed run of a model.
 
@@ -46,6 +59,7 @@ class PackedPlan:
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
         colours: Half-sweeps in a sweep.
+        weights: What a spin +1 and an unsatisfied bond add to the energy.
 
     Raises:
         InputError: for a model that cannot be replica-packed.
@@ -56,6 +70,7 @@ class PackedPlan:
         if magnitude is None or field is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self.weights = -2 * field, 2 * magnitude
         self.has_field = field != 0
         self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
         colour = colouring(model.graph)
@@ -70,10 +85,10 @@ class PackedPlan:
         betas = check_beta(beta, self.replicas) * self.model.quantum
         return build_tables(self.classes, betas, self.dynamics.zero_acceptance)
 
-    def limits(self, ladder: Ladder) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-        """Whether a flip needs no random number, and else its threshold, (parity, class, temperature)."""
-        beta = ladder.beta * self.model.quantum
-        return acceptance(self.classes.costs()[..., None], beta, self.dynamics.zero_acceptance)
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """What decides flips at inverse temperatures ``beta``."""
+        costs = self.classes.costs()[..., None]
+        return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
 
     def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
         """Observables from each lane's number of spins +1 and of unsatisfied bonds, (samples, blocks, 128)."""
@@ -97,6 +112,7 @@ class SitePlan:
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
         colours: Half-sweeps in a sweep.
+        weights: What a spin +1 and an unsatisfied bond add to the energy.
 
     Raises:
         InputError: for a model that cannot be site-packed.
@@ -112,6 +128,7 @@ class SitePlan:
                 "periodic lattice of even sides, the first a multiple of 256"
             )
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self.weights = -2 * field, 2 * magnitude
         self.lattice = lattice
         self.has_field = field != 0
         self.classes = Classes.of(2 * lattice.dimension, magnitude, field)
@@ -130,6 +147,11 @@ class SitePlan:
     def _tables(self, beta: npt.NDArray[np.float64]) -> SiteTables:
         return build_site_tables(self.classes, beta * self.model.quantum, self.dynamics.zero_acceptance)
 
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """What decides flips at inverse temperatures ``beta``, of even degrees alone."""
+        costs = self.classes.costs()[:1, :, None]
+        return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
+
     def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
         """Observables from each replica's number of spins +1 and of unsatisfied bonds, (samples, replicas)."""
         return _observables(self.model, up, unsatisfied)
@@ -147,12 +169,12 @@ class Kind(IntEnum):
     COLD = 2
 
 
-def kind_of(plan: PackedPlan | SitePlan, tables: Tables | SiteTables) -> Kind:
-    """The special case of a run at given temperatures; its sites of odd degree are at most ``PLAIN``."""
-    if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or tables.always.any():
+def kind_of(plan: PackedPlan | SitePlan, beta: npt.NDArray[np.float64]) -> Kind:
+    """The special case of a run at inverse temperatures ``beta``; its sites of odd degree are at most ``PLAIN``."""
+    limits = plan.limits(np.unique(beta))
+    if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any():
         return Kind.ANY
-    even = tables.planes[:, :, 0] if isinstance(tables, Tables) else tables.planes
-    return Kind.PLAIN if even[:, :, :OWN_PLANES, :2].any() else Kind.COLD
+    return Kind.PLAIN if (limits.thresholds[0, :2] >> np.uint64(64 - OWN_PLANES)).any() else Kind.COLD
 
 
 class GeneralPlan:

@@ -17,6 +17,7 @@ from spinsim.engine.cpu.exchange import exchange
 from spinsim.engine.cpu.start import fill_start
 from spinsim.engine.cpu.threads import Threads
 from spinsim.engine.exchange import (
+    NO_LADDER,
     Exchange,
     Ladder,
     check_ladder,
@@ -39,55 +40,57 @@ class CpuEngine(ABC):
     replicas: int
     dynamics: Dynamics
     half_sweep: int
-    _exchange: Exchange | None = None
-    _ladder: Ladder
+    _exchange: Exchange
+    _ladder: Ladder | None = None
     _round = 0
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/exchange.py says."""
-        self._ladder = check_ladder(beta, copies, self.replicas)
-        self._exchange, self._round = self._ladder.begin(self.model.samples), 0
-        self._set_places(range(self.model.samples))
+        self._ladder = ladder = check_ladder(beta, copies, self.replicas)
+        self._exchange, self._round = ladder.begin(self.model.samples), 0
+        self._set_places(ladder, range(self.model.samples))
+
+    def _on_ladder(self) -> Ladder:
+        if self._ladder is None:
+            raise InputError(NO_LADDER)
+        return self._ladder
 
     @abstractmethod
-    def _set_places(self, samples: Iterable[int]) -> None:
+    def _set_places(self, ladder: Ladder, samples: Iterable[int]) -> None:
         """Give the replicas of some samples the temperatures of ``_exchange.place``."""
 
     def temper(self, rounds: int, sweeps: int) -> None:
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
-        steps, key = self._ladder.steps(self.model), rng.split_seed(self.dynamics.seed)
+        ladder = self._on_ladder()
+        steps, key = ladder.steps(self.model), rng.split_seed(self.dynamics.seed)
         samples = range(self.model.samples)
         for _ in range(rounds):
             self.sweep(sweeps)
             energy = self.counts().energy
             for k in samples:
-                rows = (array[k] for array in self._exchanged())
-                exchange(energy[k], steps, self._ladder.copies, self._round, k, key, self.dynamics.rng_rounds, *rows)
-            self._set_places(samples)
+                rows = (array[k] for array in self._exchange)
+                exchange(energy[k], steps, ladder.copies, self._round, k, key, self.dynamics.rng_rounds, *rows)
+            self._set_places(ladder, samples)
             self._round += 1
-
-    def _exchanged(self) -> Exchange:
-        """The state of the exchange, once there is a ladder."""
-        if self._exchange is None:
-            raise InputError("no ladder is set: call set_ladder before temper")
-        return self._exchange
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         """The present state of the exchange, taken at once."""
-        copy = self._exchanged().copied()
+        self._on_ladder()
+        copy = self._exchange.copied()
         return lambda: copy
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that a later ``restore`` needs."""
-        return snapshot_of(self._words_of_state(), self.half_sweep, self._round, self._exchange)
+        exchange = None if self._ladder is None else self._exchange
+        return snapshot_of(self._words_of_state(), self.half_sweep, self._round, exchange)
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go back to a ``snapshot``."""
         self._set_words(np.asarray(saved["spins"], np.uint64))
         self.half_sweep = int(saved["half_sweep"])
-        if self._exchange is not None:
+        if self._ladder is not None:
             self._round, self._exchange = int(saved["round"]), exchange_of(saved)
-            self._set_places(range(self.model.samples))
+            self._set_places(self._ladder, range(self.model.samples))
 
     @abstractmethod
     def _words_of_state(self) -> npt.NDArray[np.uint64]:
@@ -99,8 +102,9 @@ class CpuEngine(ABC):
 
     def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
         """The present overlaps of copies at equal temperatures, taken at once."""
-        holder, pairs = holders(self._exchanged().place, self._ladder.copies), copy_pairs(self._ladder.copies)
-        found = np.empty((self.model.samples, len(pairs), self._ladder.temperatures), np.int64)
+        ladder = self._on_ladder()
+        holder, pairs = holders(self._exchange.place, ladder.copies), copy_pairs(ladder.copies)
+        found = np.empty((self.model.samples, len(pairs), ladder.temperatures), np.int64)
         for k in range(self.model.samples):
             one, other = holder[k, pairs[:, 0]], holder[k, pairs[:, 1]]
             found[k] = self.model.sites - 2 * self._differing(k, one.ravel(), other.ravel()).reshape(one.shape)

@@ -16,6 +16,7 @@ from spinsim.engine.cpu.counters import total_energies
 from spinsim.engine.cpu.general import sweep_general
 from spinsim.engine.cpu.start import fill_start
 from spinsim.engine.cpu.threads import Threads
+from spinsim.engine.exchange import Ladder
 from spinsim.engine.plans import WORDS, GeneralPlan
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -74,9 +75,10 @@ class GeneralEngine(CpuEngine):
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         self._double_beta = GeneralPlan.double_beta(self.model, check_beta(beta, self.replicas)[None])
+        self._ladder = None
 
-    def _set_places(self, samples: Iterable[int]) -> None:
-        self._double_beta = GeneralPlan.double_beta(self.model, self._ladder.beta[self._exchanged().place])
+    def _set_places(self, ladder: Ladder, samples: Iterable[int]) -> None:
+        self._double_beta = GeneralPlan.double_beta(self.model, ladder.beta[self._exchange.place])
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""

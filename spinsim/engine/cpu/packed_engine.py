@@ -18,6 +18,7 @@ from spinsim.engine.cpu.overlaps import differing_replicas
 from spinsim.engine.cpu.packed import BATCH, sweep_packed
 from spinsim.engine.cpu.packed_wide import sweep_packed_wide
 from spinsim.engine.cpu.tempering import temper_packed
+from spinsim.engine.exchange import Ladder
 from spinsim.engine.plans import PackedPlan
 from spinsim.engine.tables import Tables, empty_tables
 from spinsim.model.ising import Ising
@@ -43,16 +44,16 @@ class PackedEngine(BlockEngine[Tables]):
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
-        self._tables = self._plan.tables(beta)
+        self._tables, self._ladder = self._plan.tables(beta), None
 
-    def _set_places(self, samples: Iterable[int]) -> None:
+    def _set_places(self, ladder: Ladder, samples: Iterable[int]) -> None:
         if self._round == 0:
-            self._limits = self._plan.limits(self._ladder)
+            self._limits = self._plan.limits(ladder.beta)
             self._tables = empty_tables(self._plan.classes, self.model.samples, self.replicas)
         tables = self._tables
         assert tables is not None  # noqa: S101
         for k in samples:
-            place = self._exchanged().place[k]
+            place = self._exchange.place[k]
             lay_tables(place, *self._limits, tables.always[k], tables.planes[k], tables.thresholds[k])
 
     def temper(self, rounds: int, sweeps: int) -> None:
@@ -60,10 +61,11 @@ class PackedEngine(BlockEngine[Tables]):
         if self._parts > 1:
             super().temper(rounds, sweeps)
             return
+        on_ladder = self._on_ladder()
         plan, model, tables = self._plan, self.model, self._tables
         assert tables is not None and model.magnitude is not None and model.uniform_field is not None  # noqa: S101, PT018
         numbers = model.magnitude, model.uniform_field
-        ladder = (self._ladder.steps(model), self._ladder.copies, *self._limits)
+        ladder = (on_ladder.steps(model), on_ladder.copies, *self._limits)
         shape = plan.classes.bits, plan.classes.count_bits, plan.has_field, self.colours
         key = rng.split_seed(self.dynamics.seed)
 
@@ -77,7 +79,7 @@ class PackedEngine(BlockEngine[Tables]):
                 self._lanes,
                 (tables.always[k], tables.planes[k], tables.thresholds[k]),
                 ladder,
-                tuple(array[k] for array in self._exchanged()),
+                tuple(array[k] for array in self._exchange),
                 shape,
                 k,
                 key,

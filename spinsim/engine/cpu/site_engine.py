@@ -13,6 +13,7 @@ from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cpu.base import BlockEngine
 from spinsim.engine.cpu.overlaps import differing_lattices
 from spinsim.engine.cpu.site import count_site, sweep_site
+from spinsim.engine.exchange import Ladder
 from spinsim.engine.plans import SitePlan
 from spinsim.engine.tables import SiteTables
 from spinsim.model.ising import Ising
@@ -45,10 +46,10 @@ class SiteEngine(BlockEngine[SiteTables]):
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
-        self._tables = self._plan.tables(beta)
+        self._tables, self._ladder = self._plan.tables(beta), None
 
-    def _set_places(self, samples: Iterable[int]) -> None:
-        self._tables = self._plan.tables_at(self._ladder, self._exchanged().place)
+    def _set_places(self, ladder: Ladder, samples: Iterable[int]) -> None:
+        self._tables = self._plan.tables_at(ladder, self._exchange.place)
 
     def _sweep_part(
         self,

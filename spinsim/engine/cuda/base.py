@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.device import names
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import round_keys
+from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.cuda.totals import TotalsInTurn
+from spinsim.engine.exchange import NO_LADDER, Exchange, check_ladder, exchange_of, snapshot_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -39,6 +42,7 @@ class CudaEngine(ABC):
         self.device_name = names()[device]
         self.half_sweep = 0
         self._round_keys = round_keys(dynamics.seed)
+        self._tempering: Tempering | None = None
         with cupy.cuda.Device(device):
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self._totals = TotalsInTurn(self.stream)
@@ -78,9 +82,100 @@ class CudaEngine(ABC):
             ended.synchronize()
             return float(cupy.cuda.get_elapsed_time(began, ended)) / 1e3
 
+    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/exchange.py says."""
+        ladder = check_ladder(beta, copies, self.replicas)
+        with self._here():
+            self._tempering = Tempering(
+                self.device, self.stream, ladder, ladder.steps(self.model), self._sums_shape, self._weights,
+                self.dynamics.rng_rounds, self._round_keys,
+            )  # fmt: skip
+            self._prepare_ladder(self._tempering)
+            self._lay_tables()
+
     @abstractmethod
+    def _prepare_ladder(self, tempering: Tempering) -> None:
+        """Make room for tables of each sample and what launches need."""
+
+    @abstractmethod
+    def _lay_tables(self) -> None:
+        """Queue what gives replicas the temperatures of their places."""
+
+    def _on_ladder(self) -> Tempering:
+        if self._tempering is None:
+            raise InputError(NO_LADDER)
+        return self._tempering
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+        tempering = self._on_ladder()
+        with self._here():
+            for _ in range(rounds):
+                self.sweep(sweeps)
+                self._add_sums(*tempering.sums)
+                tempering.exchange()
+                self._lay_tables()
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state of the exchange; the function returned waits for it."""
+        with self._here():
+            return self._on_ladder().begin_exchange()
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that a later ``restore`` needs; the same arrays as the CPU engine's."""
+        tempering = self._tempering
+        with self._here():
+            exchange, rounds = (None, 0) if tempering is None else (tempering.begin_exchange()(), tempering.round)
+            return snapshot_of(self._words_of_state(), self.half_sweep, rounds, exchange)
+
+    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go back to a ``snapshot``."""
+        with self._here():
+            self._set_words(np.asarray(saved["spins"], np.uint64))
+            self.half_sweep = int(saved["half_sweep"])
+            if self._tempering is not None:
+                self._tempering.restore(exchange_of(saved), int(saved["round"]))
+                self._lay_tables()
+            self.stream.synchronize()
+
+    @abstractmethod
+    def _words_of_state(self) -> npt.NDArray[np.uint64]:
+        """The state in packed words, as the CPU engine has it."""
+
+    @abstractmethod
+    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Set the state."""
+
+    def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
+        """Ask for overlaps of copies at equal temperatures; the function returned waits for them."""
+        with self._here():
+            return self._on_ladder().begin_overlaps(self.model.sites, self._add_differing)
+
+    @abstractmethod
+    def _add_differing(self, totals: int) -> None:
+        """Queue adding the sites at which ``Tempering.pairs`` differ to totals at an address."""
+
+    _sums_shape: tuple[int, ...]
+    """Of the two sums that counting kernels make, (2, samples, ...), the replicas in order."""
+
+    _weights: tuple[int, int]
+    """Of these sums in an energy."""
+
+    @abstractmethod
+    def _add_sums(self, one: int, other: int) -> None:
+        """Queue adding the present sums to those at two addresses."""
+
+    @abstractmethod
+    def _read_sums(self, sums: npt.NDArray[np.int64]) -> Counts:
+        """Observables from the sums."""
+
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
+        with self._here():
+            totals = self._totals.take(self._sums_shape)
+            self._add_sums(*totals.parts)
+            fetched = self._totals.fetch(totals)
+        return lambda: self._read_sums(fetched())
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""

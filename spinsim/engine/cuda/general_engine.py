@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.device import multiprocessors, require_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
+from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.plans import WORDS, GeneralPlan
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -24,6 +24,7 @@ from spinsim.model.ising import Ising
 THREADS: Final = 256
 MEASURE_BLOCKS: Final = 2  # of an energy measurement on one multiprocessor
 MEASURE_SITES: Final = 255  # at most, that a thread counts spins of
+OVERLAP_BLOCKS: Final = 8  # of a comparison of replicas on one multiprocessor
 MEASURE_COLUMNS: Final = 32  # threads side by side in a block, at most
 
 
@@ -52,6 +53,7 @@ class CudaGeneralEngine(CudaEngine):
                 for sample in range(model.samples):
                     self._spins[sample] = self._unpacked_start(sample)
         self._launch: Launch | None = None
+        self._sums_shape, self._weights = (2, model.samples, self._calls * WORDS), (1, 0)
 
     @property
     def tasks(self) -> int:
@@ -75,18 +77,48 @@ class CudaGeneralEngine(CudaEngine):
 
         with self._here():
             double_beta = cupy.asarray(GeneralPlan.double_beta(self.model, check_beta(beta, self.replicas)[None]))
-            single_beta = double_beta.astype(cupy.float32)
+            self._make_launch(double_beta, double_beta.astype(cupy.float32))
+        self._tempering = None
+
+    def _make_launch(self, double_beta: Any, single_beta: Any) -> None:
+        """Make ready for sweeps at temperatures of all samples or, one row alone, of each."""
         couplings, fields = self._strides()
         expression = instance("sweep_general", self._integer, self._calls_a_thread, self.dynamics.rng_rounds)
         self._launch = Launch(self.device, "metropolis_general.cu", expression, {
             "spins": self._spins, "batch": np.uint64(0), "size": np.uint32(0), "start": self._start,
             "near": self._near, "couplings": self._couplings, "coupling_stride": couplings, "fields": self._fields,
-            "field_stride": fields, "double_beta": double_beta,
-            "single_beta": single_beta,
+            "field_stride": fields, "double_beta": double_beta, "single_beta": single_beta,
+            "beta_stride": np.uint32(self._calls if len(double_beta) > 1 else 0),
             "zero_acceptance": np.float64(self.dynamics.zero_acceptance), "sites": np.uint32(self.model.sites),
             "calls": np.uint32(self._calls), "sample": np.uint32(0), "call": np.uint32(0),
             "half_sweep": np.uint64(0), "key": self._round_keys,
         })  # fmt: skip
+
+    def _prepare_ladder(self, tempering: Tempering) -> None:
+        import cupy
+
+        ladder, samples, width = tempering.ladder, self.model.samples, self._calls * WORDS
+        double_beta = cupy.empty((samples, width), cupy.float64)
+        single_beta = cupy.empty((samples, width), cupy.float32)
+        self._make_launch(double_beta, single_beta)
+        self._lay = Launch(self.device, "lay_tables.cu", "lay_betas", {
+            "double_beta": double_beta, "single_beta": single_beta,
+            "ladder": cupy.asarray(2.0 * self.model.quantum * ladder.beta), "place": tempering.place,
+            "samples": np.uint32(samples), "replicas": np.uint32(self.replicas), "width": np.uint32(width),
+        })  # fmt: skip
+        self._overlap = Launch(self.device, "overlaps.cu", "differing_spins", {
+            "spins": self._spins, "sites": np.uint32(self.model.sites), "width": np.uint32(width),
+            "pairs": tempering.pairs(), "differing": np.uint64(0),
+        })  # fmt: skip
+
+    def _lay_tables(self) -> None:
+        self._lay(self.stream, (-(-self.model.samples * self._calls * WORDS // THREADS), 1, 1), THREADS)
+
+    def _add_differing(self, totals: int) -> None:
+        samples, chunks = self.model.samples, -(-self._on_ladder().overlaps // THREADS)
+        fill = OVERLAP_BLOCKS * multiprocessors(self.device) // (chunks * samples)
+        grid = chunks, min(self.model.sites, max(1, fill)), samples
+        self._overlap(self.stream, grid, THREADS, differing=totals)
 
     @property
     def _integer(self) -> str:
@@ -130,20 +162,19 @@ class CudaGeneralEngine(CudaEngine):
         least, most = -(-sites // (rows * MEASURE_SITES)), -(-sites // rows)
         return launch, (max(least, min(fill, most)), across, samples), columns * rows
 
-    def begin_counts(self) -> Callable[[], Counts]:
-        """Ask for the present energies and magnetisations; the function returned waits for them."""
-        with self._here():
-            totals = self._totals.take((2, self.model.samples, self._calls * WORDS))
-            launch, grid, threads = self._measure
-            energies, down = totals.parts
-            launch(self.stream, grid, threads, energies=energies, down=down)
-            fetched = self._totals.fetch(totals)
+    def _add_sums(self, one: int, other: int) -> None:
+        launch, grid, threads = self._measure
+        launch(self.stream, grid, threads, energies=one, down=other)
 
-        def counts() -> Counts:
-            energies, down = fetched()[..., : self.replicas]
-            return Counts(energies, self.model.sites - 2 * down)
+    def _read_sums(self, sums: npt.NDArray[np.int64]) -> Counts:
+        energies, down = sums[..., : self.replicas]
+        return Counts(energies, self.model.sites - 2 * down)
 
-        return counts
+    def _words_of_state(self) -> npt.NDArray[np.uint64]:
+        return packing.pack(self._spins.get()[..., : self.replicas])
+
+    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        self._spins.set(np.ascontiguousarray(packing.unpack(words, self._calls * WORDS)))
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

@@ -41,6 +41,7 @@ def instantiations() -> list[tuple[str, str]]:
             (f"metropolis_{form}.cu", instance(f"sweep_{form}", *rule, r))
             for form, rule, r in product(("replica", "shared"), RULES, rounds)
         ),
+        *(("temper_shared.cu", instance("temper_shared", *rule, r)) for rule, r in product(RULES, rounds)),
         *(
             ("metropolis_site.cu", instance("sweep_site", dimension, signed, *rule, layers, r))
             for dimension, signed, rule, layers, r in product((2, 3), FLAGS, SITE_RULES, (1, 2), rounds)
@@ -48,4 +49,7 @@ def instantiations() -> list[tuple[str, str]]:
         ("measure.cu", "count_replica"),
         *(("measure.cu", instance("total_energy", i, calls)) for i, calls in product(INTEGERS, (1, 4))),
         *(("measure_site.cu", instance("count_site", d, signed)) for d, signed in product((2, 3), FLAGS)),
+        *(("exchange.cu", instance("exchange_neighbours", r)) for r in rounds),
+        *(("lay_tables.cu", name) for name in ("lay_tables", "lay_uniform_tables", "lay_betas")),
+        *(("overlaps.cu", f"differing_{what}") for what in ("replicas", "lattices", "spins")),
     ]

@@ -37,8 +37,8 @@ class Launch:
         shared: int = 0,
     ) -> None:
         function = kernel(device, file, expression)
-        if shared:
-            function.max_dynamic_shared_size_bytes = shared
+        if shared:  # the limit belongs to the function, which other launches share
+            function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
         self._kept = arguments, function  # device arrays live as long as the launch
         self._function, self._shared = function.kernel.ptr, shared
         self._values = {name: in_memory(argument) for name, argument in arguments.items()}

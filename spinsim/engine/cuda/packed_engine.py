@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
@@ -10,15 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
+from spinsim.acceptance import check_beta
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.batches import Batches
-from spinsim.engine.cuda.base import CudaEngine, check_grid
+from spinsim.engine.cuda.base import GRID_LIMIT, CudaEngine, check_grid
 from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.records import places, site_records, struct, tail_bytes
+from spinsim.engine.cuda.records import bond_groups, places, site_records, struct, tail_bytes
+from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.plans import Kind, PackedPlan, kind_of
-from spinsim.engine.tables import PLANES
+from spinsim.engine.tables import PLANES, empty_tables
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -30,6 +31,12 @@ UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 SWEEPS_A_LAUNCH: Final = 1000
 COUNT_THREADS: Final = 256
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
+OVERLAP_THREADS: Final = 256  # as in overlaps.cu
+OVERLAP_PAIRS: Final = 4  # of a thread, likewise
+OVERLAP_TILES: Final = 16  # of 32 sites of 128 replicas, at once in shared memory
+OVERLAP_BYTES: Final = 4 * packing.LANES  # of such a tile
+OVERLAP_BLOCKS: Final = 4  # on one multiprocessor
+HELD_BYTES: Final = 2176  # of ``Held`` in temper_shared.cu
 UNBOUNDED: Final = 2**62
 
 
@@ -96,6 +103,8 @@ class CudaPackedEngine(CudaEngine):
             else:
                 self._random_start(self.state, self._lanes, cupy.asarray(order))
         self._launches: dict[int, Launch] = {}
+        self._sums_shape = 2, *plan.shape[:2], packing.LANES
+        self._weights = plan.weights
 
     @property
     def tasks(self) -> int:
@@ -109,19 +118,113 @@ class CudaPackedEngine(CudaEngine):
         tables = self._plan.tables(beta)
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
-            self._arrived, self._next = (cupy.zeros(self.tasks, cupy.uint32) for _ in range(2))
+            self._make_launches(check_beta(beta, self.replicas))
+        self._tempering = None
+
+    def _make_launches(self, beta: npt.NDArray[np.float64]) -> None:
+        """Make ready for sweeps at inverse temperatures ``beta``, whatever the tables will hold of them."""
+        import cupy
+
+        self._arrived, self._next = (cupy.zeros(self.tasks, cupy.uint32) for _ in range(2))
         self._arrivals = self._drawn = 0
-        kind = kind_of(self._plan, tables) if self._fixed else Kind.ANY
+        kind = kind_of(self._plan, beta) if self._fixed else Kind.ANY
         odd = min(kind, Kind.PLAIN)  # for sites of odd degree
         launch = self._shared_launch if self._shared_threads else self._global_launch
-        self._launches = {slots: launch(slots, odd if slots % 2 else kind) for slots in self._slots}
+        self._kinds = {slots: odd if slots % 2 else kind for slots in self._slots}
+        self._launches = {slots: launch(slots, kind) for slots, kind in self._kinds.items()}
+
+    def _tables_record(self) -> npt.NDArray[np.void]:
+        """``Tables`` of replica_site.cuh."""
+        return struct(*self._tables, self._lanes, self._plan.shape[1] if len(self._tables[0]) > 1 else 0)
+
+    def _prepare_ladder(self, tempering: Tempering) -> None:
+        import cupy
+
+        plan, beta = self._plan, tempering.ladder.beta
+        tables = empty_tables(plan.classes, self.model.samples, self.replicas)
+        self._tables = [cupy.empty(a.shape, a.dtype) for a in (tables.always, tables.planes, tables.thresholds)]
+        self._make_launches(beta)
+        self._limits = [cupy.asarray(a) for a in plan.limits(beta)]
+        certain, limits = self._limits
+        always, planes, thresholds = self._tables
+        self._lay = Launch(self.device, "lay_tables.cu", "lay_tables", {
+            "always": always, "planes": planes, "thresholds": thresholds,
+            "ladder": struct(limits, certain, beta.size), "place": tempering.place,
+            "replicas": np.uint32(self.replicas), "classes": np.uint32(2**plan.classes.bits),
+        })  # fmt: skip
+        self._rounds = self._temper_launch(tempering) if self._fits_with_ladder else None
+        self._overlap: Launch | None = None
+
+    @property
+    def _fits_with_ladder(self) -> bool:
+        """Whether one thread block can temper a sample: 128 replicas at most, in shared memory."""
+        threads = self._shared_threads
+        if not threads or self._plan.shape[1] > 1:
+            return False
+        return shared_bytes(self._plan, threads) + HELD_BYTES <= shared_memory(self.device)
+
+    def _temper_launch(self, tempering: Tempering) -> Launch:
+        """Many rounds of sweeps and exchanges of lattices in shared memory."""
+        import cupy
+
+        (slots,) = self._slots
+        certain, limits = self._limits
+        self._groups = groups = cupy.asarray(bond_groups(self._edges.get(), self._plan.negative))
+        up, unsatisfied = self._weights
+        return Launch(self.device, "temper_shared.cu", self._instance("temper_shared", slots, self._kinds[slots]), {
+            "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
+            "colour_start": self._colour_start, "colours": np.int32(self.colours), "model": self._model,
+            "lanes": self._lanes, "ladder": struct(limits, certain, tempering.ladder.temperatures),
+            "exchange": tempering.record,
+            "bonds": struct(groups, groups.shape[1] if len(groups) > 1 else 0, groups.shape[1]),
+            "up": np.int64(up), "unsatisfied": np.int64(unsatisfied), "sample": np.uint32(0),
+            "half_sweep": np.uint64(0), "sweeps": np.uint32(0), "round": np.uint64(0), "rounds": np.uint32(0),
+            "key": self._round_keys,
+        }, shared_bytes(self._plan, self._shared_threads))  # fmt: skip
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+        tempering = self._on_ladder()
+        most = self._most_sweeps // max(1, sweeps)
+        if self._rounds is None or not most:
+            super().temper(rounds, sweeps)
+            return
+        with self._here():
+            for done in range(0, rounds, most):
+                several = min(most, rounds - done)
+                self._rounds(
+                    self.stream, (1, 1, self.model.samples), self._shared_threads,
+                    half_sweep=self.half_sweep, sweeps=sweeps, round=tempering.round, rounds=several,
+                )  # fmt: skip
+                self.half_sweep += several * sweeps * self.colours
+                tempering.round += several
+            self._lay_tables()
+
+    def _lay_tables(self) -> None:
+        samples, blocks = self._plan.shape[:2]
+        self._lay(self.stream, (blocks, samples, 1), packing.LANES)
+
+    def _add_differing(self, totals: int) -> None:
+        tempering, (samples, blocks) = self._on_ladder(), self._plan.shape[:2]
+        tiles = max(1, OVERLAP_TILES // blocks)
+        shared = OVERLAP_BYTES * tiles * blocks
+        chunks = -(-tempering.overlaps // (OVERLAP_PAIRS * OVERLAP_THREADS))
+        if shared > shared_memory(self.device) or chunks > GRID_LIMIT:
+            raise InputError(f"{self.replicas} replicas are too many for overlaps on this GPU: take fewer copies")
+        if self._overlap is None:
+            self._overlap = Launch(self.device, "overlaps.cu", "differing_replicas", {
+                "state": self.state, "sites": np.uint32(self.model.sites), "blocks": np.uint32(blocks),
+                "tiles": np.uint32(tiles), "pairs": tempering.pairs(), "differing": np.uint64(0),
+            }, shared)  # fmt: skip
+        fill = OVERLAP_BLOCKS * multiprocessors(self.device) // (samples * chunks)
+        grid = min(-(-self.model.sites // (WARP * tiles)), max(1, fill)), chunks, samples
+        self._overlap(self.stream, grid, OVERLAP_THREADS, differing=totals)
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
         if not self._launches:
             raise InputError("no temperature is set: call set_beta before sweep")
-        most = UPDATES_A_LAUNCH // (packing.LANES * self.model.sites * self.tasks)
-        most = max(1, min(most, SWEEPS_A_LAUNCH))
+        most = self._most_sweeps
         with self._here():
             for done in range(0, count, most):
                 sweeps = min(most, count - done)
@@ -133,6 +236,12 @@ class CudaPackedEngine(CudaEngine):
                     for _ in range(sweeps * self.colours):
                         self._sweep_from_global(1)
 
+    @property
+    def _most_sweeps(self) -> int:
+        """Sweeps of one launch."""
+        most = UPDATES_A_LAUNCH // (packing.LANES * self.model.sites * self.tasks)
+        return max(1, min(most, SWEEPS_A_LAUNCH))
+
     def _instance(self, function: str, slots: int, kind: Kind) -> str:
         """The kernel for sites of ``slots`` bonds, 0 for any number."""
         plan = self._plan
@@ -143,7 +252,7 @@ class CudaPackedEngine(CudaEngine):
         return Launch(self.device, "metropolis_shared.cu", self._instance("sweep_shared", slots, kind), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.int32(self.colours), "model": self._model,
-            "tables": struct(*self._tables, self._lanes), "sample": np.uint32(0), "block": np.uint32(0),
+            "tables": self._tables_record(), "sample": np.uint32(0), "block": np.uint32(0),
             "half_sweep": np.uint64(0), "sweeps": np.uint32(0), "key": self._round_keys,
         }, shared_bytes(self._plan, self._shared_threads))  # fmt: skip
 
@@ -152,7 +261,7 @@ class CudaPackedEngine(CudaEngine):
         return Launch(self.device, "metropolis_replica.cu", self._instance("sweep_replica", slots, kind), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.uint32(self.colours), "model": self._model,
-            "tables": struct(*self._tables, self._lanes), "sample": np.uint32(0), "block": np.uint32(0),
+            "tables": self._tables_record(), "sample": np.uint32(0), "block": np.uint32(0),
             "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "tickets": struct(self._next, 0),
             "barriers": struct(self._arrived, 0), "key": self._round_keys,
         })  # fmt: skip
@@ -205,16 +314,19 @@ class CudaPackedEngine(CudaEngine):
             "bonds": np.uint32(bonds), "up": np.uint64(0), "unsatisfied": np.uint64(0),
         })  # fmt: skip
 
-    def begin_counts(self) -> Callable[[], Counts]:
-        """Ask for the present energies and magnetisations; the function returned waits for them."""
+    def _add_sums(self, one: int, other: int) -> None:
         samples, blocks, sites, _ = self._plan.shape
         grid = -(-max(self.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
-        with self._here():
-            totals = self._totals.take((2, samples, blocks, packing.LANES))
-            up, unsatisfied = totals.parts
-            self._count(self.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied)
-            fetched = self._totals.fetch(totals)
-        return lambda: self._plan.counts(*fetched())
+        self._count(self.stream, grid, COUNT_THREADS, up=one, unsatisfied=other)
+
+    def _read_sums(self, sums: npt.NDArray[np.int64]) -> Counts:
+        return self._plan.counts(*sums)
+
+    def _words_of_state(self) -> npt.NDArray[np.uint64]:
+        return np.ascontiguousarray(self.state.get()[:, :, places(self._plan.batches)])
+
+    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        self.state.set(np.ascontiguousarray(words[:, :, self._plan.batches.order]))
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

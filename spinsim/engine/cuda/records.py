@@ -12,6 +12,8 @@ from spinsim.engine.batches import Batches
 
 PLACE: Final = 16  # bytes of one place
 TAIL_ROOM: Final = 64  # as in tail.cuh
+GROUPED: Final = 3  # bonds of one word in temper_shared.cu
+PLACE_BITS: Final = 15  # of each place there
 SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
 
 
@@ -60,6 +62,30 @@ def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[
         signs = batches.signs[:, flat].reshape(-1, slots, size)
         negative[:, sites, :slots] = 255 * signs.transpose(0, 2, 1)
     return near, negative
+
+
+def bond_groups(ends: npt.NDArray[np.integer[Any]], negative: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """``Bonds`` of temper_shared.cu, (1 or samples, groups): the bonds of one place with up to three others.
+
+    Args:
+        ends: Places of each bond's ends, (bonds, 2), below 2^15.
+        negative: Which couplings are below 0, (1 or samples, bonds).
+    """
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    by_place = np.lexsort((high, low))
+    low, high, negative = low[by_place], high[by_place], negative[:, by_place]
+    number = np.arange(low.size) - np.searchsorted(low, low)  # among the bonds of the same lower end
+    opens = number % GROUPED == 0
+    group, slot = np.cumsum(opens) - 1, number % GROUPED
+    own = low[opens].astype(np.uint64)
+    others, signs = np.tile(own, (GROUPED, 1)), np.zeros((len(negative), GROUPED, own.size), np.uint64)
+    others[slot, group], signs[:, slot, group] = high, negative
+    word = own
+    for k in range(GROUPED):
+        word = word | others[k] << np.uint64(PLACE_BITS * (k + 1))
+    shift = np.arange(PLACE_BITS * (GROUPED + 1), 64, dtype=np.uint64)[:GROUPED, None]
+    in_turn = np.lexsort((own, number[opens]))  # threads side by side then read words side by side
+    return np.ascontiguousarray((word + (signs << shift).sum(axis=1, dtype=np.uint64))[:, in_turn])
 
 
 def tail_bytes(class_bits: int) -> int:

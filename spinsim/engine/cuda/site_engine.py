@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -11,13 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
+from spinsim.acceptance import check_beta
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.device import multiprocessors, require_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import struct
+from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.plans import Kind, SitePlan, kind_of
+from spinsim.engine.tables import PLANES
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -28,6 +30,9 @@ UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 HALF_SWEEPS_A_LAUNCH: Final = 2000
 COUNT_THREADS: Final = 256  # as in measure_site.cu
 COUNT_BLOCKS: Final = 4  # on one multiprocessor
+OVERLAP_THREADS: Final = 256  # as in overlaps.cu
+OVERLAP_BLOCKS: Final = 8  # on one multiprocessor
+OVERLAP_WORDS: Final = 2**20  # of 128 sites that a block compares, at most
 
 
 class Share(NamedTuple):
@@ -85,6 +90,7 @@ class CudaSiteEngine(CudaEngine):
                 lanes = cupy.full((replicas, 2), np.uint64(2**64 - 1))
                 self._random_start(self.state.reshape(model.samples, replicas, 2 * plan.groups, 2), lanes)
         self._launch: Launch | None = None
+        self._sums_shape, self._weights = (2, model.samples, replicas), plan.weights
 
     @property
     def tasks(self) -> int:
@@ -126,13 +132,21 @@ class CudaSiteEngine(CudaEngine):
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         import cupy
 
-        plan, d = self._plan, self.dynamics
-        tables = plan.tables(beta)
+        tables = self._plan.tables(beta)
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
-            self._arrived, self._next = (cupy.zeros(self.tasks, cupy.uint32) for _ in range(2))
+            self._make_launch(check_beta(beta, self.replicas))
+        self._tempering = None
+
+    def _make_launch(self, beta: npt.NDArray[np.float64]) -> None:
+        """Make ready for sweeps at inverse temperatures ``beta``, whatever the tables will hold of them."""
+        import cupy
+
+        plan, d = self._plan, self.dynamics
+        self._arrived, self._next = (cupy.zeros(self.tasks, cupy.uint32) for _ in range(2))
         self._arrivals = self._drawn = 0
-        signed, kind, slots = plan.signs is not None, min(kind_of(plan, tables), Kind.PLAIN), 2 * self._dimension
+        signed, kind, slots = plan.signs is not None, min(kind_of(plan, beta), Kind.PLAIN), 2 * self._dimension
+        tables = struct(*self._tables, self.replicas if len(self._tables[0]) > 1 else 0)
         blocks = BLOCKS
         while True:
             share = self._share(blocks)
@@ -141,7 +155,7 @@ class CudaSiteEngine(CudaEngine):
             )
             self._launch = Launch(self.device, "metropolis_site.cu", expression, {
                 "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
-                "tables": struct(*self._tables), "share": share.record, "sample": np.uint32(0),
+                "tables": tables, "share": share.record, "sample": np.uint32(0),
                 "replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
                 "tickets": struct(self._next, 0), "barriers": struct(self._arrived, 0), "key": self._round_keys,
             }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
@@ -150,6 +164,37 @@ class CudaSiteEngine(CudaEngine):
                 break
             blocks = room
         self._share_now = share
+
+    def _prepare_ladder(self, tempering: Tempering) -> None:
+        import cupy
+
+        plan, beta = self._plan, tempering.ladder.beta
+        classes, parts = 2**plan.classes.bits, plan.shape[:2]
+        self._tables = always, planes, thresholds = [
+            cupy.empty((*parts, classes), cupy.uint32),
+            cupy.empty((*parts, PLANES, classes), cupy.uint32),
+            cupy.empty((*parts, classes), cupy.uint64),
+        ]
+        self._make_launch(beta)
+        self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
+        self._lay = Launch(self.device, "lay_tables.cu", "lay_uniform_tables", {
+            "always": always, "planes": planes, "thresholds": thresholds,
+            "ladder": struct(limits, certain, beta.size), "place": tempering.place,
+            "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
+        })  # fmt: skip
+        self._overlap = Launch(self.device, "overlaps.cu", "differing_lattices", {
+            "state": self.state, "words": np.uint32(2 * plan.groups), "pairs": tempering.pairs(),
+            "differing": np.uint64(0),
+        })  # fmt: skip
+
+    def _lay_tables(self) -> None:
+        self._lay(self.stream, (-(-self.tasks // THREADS), 1, 1), THREADS)
+
+    def _add_differing(self, totals: int) -> None:
+        overlaps, words = self._on_ladder().overlaps, 2 * self._plan.groups
+        fill = OVERLAP_BLOCKS * multiprocessors(self.device) // (overlaps * self.model.samples)
+        shares = min(-(-words // OVERLAP_THREADS), max(fill, -(-words // OVERLAP_WORDS)))
+        self._overlap(self.stream, (overlaps, shares, self.model.samples), OVERLAP_THREADS, differing=totals)
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -183,16 +228,19 @@ class CudaSiteEngine(CudaEngine):
         most = max(1, COUNT_BLOCKS * multiprocessors(self.device) // self.tasks)
         return launch, min(most, -(-self._plan.groups // COUNT_THREADS))
 
-    def begin_counts(self) -> Callable[[], Counts]:
-        """Ask for the present energies and magnetisations; the function returned waits for them."""
+    def _add_sums(self, one: int, other: int) -> None:
         samples, replicas = self._plan.shape[:2]
-        with self._here():
-            totals = self._totals.take((2, samples, replicas))
-            launch, blocks = self._count
-            up, unsatisfied = totals.parts
-            launch(self.stream, (blocks, replicas, samples), COUNT_THREADS, up=up, unsatisfied=unsatisfied)
-            fetched = self._totals.fetch(totals)
-        return lambda: self._plan.counts(*fetched())
+        launch, blocks = self._count
+        launch(self.stream, (blocks, replicas, samples), COUNT_THREADS, up=one, unsatisfied=other)
+
+    def _read_sums(self, sums: npt.NDArray[np.int64]) -> Counts:
+        return self._plan.counts(*sums)
+
+    def _words_of_state(self) -> npt.NDArray[np.uint64]:
+        return np.asarray(self.state.get())
+
+    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        self.state.set(words)
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

@@ -1,0 +1,19 @@
+// Tempering between sweeps: exchanges of all samples from energies that a counting kernel has left on the device.
+#include "exchange.cuh"
+
+// Energies of replicas, up to a constant, are per_one * one + per_other * other; cleared once they are read.
+struct Sums {
+    u64 *one, *other;  // [sample][stride]
+    long long per_one, per_other;
+    size_t stride;
+};
+
+// A block a sample.
+template <int ROUNDS>
+__global__ __launch_bounds__(128) void exchange_neighbours(Exchange exchange, Sums sums, u32 first_sample, u64 round, Key key) {
+    const u32 sample = blockIdx.x;
+    u64 *const one = sums.one + sample * sums.stride, *const other = sums.other + sample * sums.stride;
+    const auto energy = [&](int r) { return sums.per_one * (long long)one[r] + sums.per_other * (long long)other[r]; };
+    exchange_sample<ROUNDS>(exchange.of(sample), energy, round, first_sample + sample, key);
+    for (u32 i = threadIdx.x; i < sums.stride; i += blockDim.x) one[i] = other[i] = 0;
+}

@@ -1,0 +1,41 @@
+// Sums over items of 128 lanes, lane by lane.
+#pragma once
+#include "counters.cuh"
+
+constexpr int AT_ONCE = 4;  // items that a thread loads before it adds them
+
+template <int ITEMS, int PLANES, typename Item>
+__device__ __forceinline__ void count_batch(const Item& item, u32 first, Counters<PLANES, 4>& counters) {
+    u32 word[4][ITEMS];
+#pragma unroll
+    for (int k = 0; k < ITEMS; ++k) {
+        const uint4 lanes = item(first + k * blockDim.x);
+        word[0][k] = lanes.x, word[1][k] = lanes.y, word[2][k] = lanes.z, word[3][k] = lanes.w;
+    }
+    counters.add(word);
+}
+
+// The calling thread's items from `first` on below `stop`, blockDim.x apart; no more than the planes hold.
+template <int PLANES, typename Item>
+__device__ __forceinline__ Counters<PLANES, 4> count_strided(const Item& item, u32 first, u32 stop) {
+    Counters<PLANES, 4> counters;
+    counters.clear();
+    const u32 ahead = (AT_ONCE - 1) * blockDim.x;
+    for (; first + ahead < stop; first += AT_ONCE * blockDim.x) count_batch<AT_ONCE>(item, first, counters);
+    for (; first < stop; first += blockDim.x) count_batch<1>(item, first, counters);
+    return counters;
+}
+
+// The warp's counts into totals[128] in shared memory; every thread of the warp must call it.
+template <int PLANES>
+__device__ __forceinline__ void add_warp(const Counters<PLANES, 4>& counters, u32* totals) {
+    const auto sum = pair_sum<1>(pair_sum<2>(pair_sum<4>(pair_sum<8>(pair_sum<16>(counters)))));
+    const u32 word = threadIdx.x % 32 / 8;  // which the thread was left with, as were all eight of its octet
+#pragma unroll
+    for (u32 bit = threadIdx.x % 8, k = 0; k < 4; ++k, bit += 8) {
+        u32 count = 0;
+#pragma unroll
+        for (int p = 0; p < PLANES + 5; ++p) count |= (sum.plane[p][0] >> bit & 1) << p;
+        atomicAdd(totals + 32 * word + bit, count);
+    }
+}

@@ -1,0 +1,154 @@
+"""Exchange of temperatures on a GPU: its state, the kernels that change it, and what the host reads of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.cuda.instances import instance
+from spinsim.engine.cuda.launch import Launch
+from spinsim.engine.cuda.records import struct
+from spinsim.engine.cuda.totals import TotalsInTurn
+from spinsim.engine.exchange import Exchange, Ladder, copy_pairs, holders
+
+THREADS: Final = 128  # of a sample's exchanges
+WIDEST_FIRST: Final = ("attempts", "accepts", "trips", "place", "last_end")
+
+
+class DeviceExchange:
+    """The state of ``Exchange`` on a device, in one buffer, so that one copy fetches all of it.
+
+    Args:
+        ladder: Temperatures of each copy.
+        samples: Samples of the model.
+        stream: Of the kernels; the present one of CuPy.
+
+    Attributes:
+        arrays: ``Exchange`` on the device.
+        holder: The replica at each temperature, int32 (samples, copies, temperatures).
+    """
+
+    def __init__(self, ladder: Ladder, samples: int, stream: Any) -> None:
+        import cupy
+
+        begin = ladder.begin(samples)._asdict()
+        self._like = {name: begin[name] for name in WIDEST_FIRST}
+        whole = np.concatenate([array.reshape(-1).view(np.uint8) for array in self._like.values()])
+        self._buffer = cupy.asarray(np.append(whole, np.zeros(-whole.size % 8, np.uint8)).view(np.int64))
+        self.arrays = self._split(self._buffer)
+        holder = np.broadcast_to(np.arange(ladder.replicas, dtype=np.int32), (samples, ladder.replicas))
+        self.holder = cupy.asarray(np.ascontiguousarray(holder))
+        self._stream, self._totals = stream, TotalsInTurn(stream)
+
+    def _split(self, words: Any) -> Exchange:
+        """The arrays of a buffer of int64."""
+        fields, first = {}, 0
+        octets = words.view(np.uint8)
+        for name, like in self._like.items():
+            fields[name] = octets[first : first + like.nbytes].view(like.dtype).reshape(like.shape)
+            first += like.nbytes
+        return Exchange(**fields)
+
+    def begin(self) -> Callable[[], Exchange]:
+        """Copy the state behind what is queued; the function returned waits for it."""
+        totals = self._totals.take((1, self._buffer.size))
+        totals.sums.data.copy_from_device_async(self._buffer.data, self._buffer.nbytes, self._stream)
+        fetched = self._totals.fetch(totals)
+        return lambda: self._split(fetched()[0])
+
+    def restore(self, exchange: Exchange, copies: int) -> None:
+        """Set the state."""
+        for name, value in exchange._asdict().items():
+            getattr(self.arrays, name).set(np.ascontiguousarray(value))
+        self.holder.set(holders(exchange.place, copies).reshape(self.holder.shape).astype(np.int32))
+
+
+class Tempering:
+    """Exchanges and overlaps of one engine's replicas, whatever its packing.
+
+    Args:
+        device: Number of the device.
+        stream: Of the kernels; the present one of CuPy.
+        ladder: Temperatures of each copy.
+        steps: ``Ladder.steps``.
+        shape: Of the sums that energies follow from, (2, samples, ...).
+        weights: Energies are ``weights[0] * sums[0] + weights[1] * sums[1]``, up to what all replicas have in common.
+        rng_rounds: Philox rounds.
+        key: Round keys.
+
+    Attributes:
+        ladder: As given.
+        round: Exchanges tried.
+        sums: Addresses of both sums; 0 when a kernel begins to add to them.
+        place: Temperature of each replica, on the device.
+    """
+
+    def __init__(
+        self,
+        device: int,
+        stream: Any,
+        ladder: Ladder,
+        steps: npt.NDArray[np.float64],
+        shape: tuple[int, ...],
+        weights: tuple[int, int],
+        rng_rounds: int,
+        key: npt.NDArray[np.void],
+    ) -> None:
+        import cupy
+
+        self.ladder, self.round, self._stream = ladder, 0, stream
+        self._samples = samples = shape[1]
+        self._state = state = DeviceExchange(ladder, samples, stream)
+        self.place = state.arrays.place
+        self._steps, self._sums = cupy.asarray(steps), cupy.zeros(shape, cupy.int64)
+        self.sums = tuple(part.data.ptr for part in self._sums)
+        e = state.arrays
+        self.record = struct(
+            e.place, state.holder, e.attempts, e.accepts, e.trips, e.last_end, self._steps,
+            ladder.copies, ladder.temperatures,
+        )  # fmt: skip
+        stride = self._sums[0, 0].size
+        self._exchange = Launch(device, "exchange.cu", instance("exchange_neighbours", rng_rounds), {
+            "exchange": self.record, "sums": struct(*self.sums, *(w % 2**64 for w in weights), stride),
+            "sample": np.uint32(0), "round": np.uint64(0), "key": key,
+        })  # fmt: skip
+        self._pairs = copy_pairs(ladder.copies)
+        self._pairs_on_device = cupy.asarray(self._pairs.astype(np.int32))
+        self._overlaps = TotalsInTurn(stream)
+
+    def exchange(self) -> None:
+        """Queue one round of exchanges, from the sums."""
+        self._exchange(self._stream, (self._samples, 1, 1), THREADS, round=self.round)
+        self.round += 1
+
+    def restore(self, exchange: Exchange, rounds: int) -> None:
+        """Go on from a state after so many rounds."""
+        self._state.restore(exchange, self.ladder.copies)
+        self.round = rounds
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state; the function returned waits for it."""
+        return self._state.begin()
+
+    @property
+    def overlaps(self) -> int:
+        """Overlaps of each sample."""
+        return len(self._pairs) * self.ladder.temperatures
+
+    def pairs(self) -> npt.NDArray[np.void]:
+        """``Pairs`` of overlaps.cu."""
+        ladder = self.ladder
+        return struct(self._state.holder, self._pairs_on_device, ladder.replicas, ladder.temperatures, self.overlaps)
+
+    def begin_overlaps(self, sites: int, count: Callable[[int], None]) -> Callable[[], npt.NDArray[np.int64]]:
+        """Ask for overlaps; ``count`` queues a kernel that adds the sites that differ to sums at an address."""
+        shape = self._samples, len(self._pairs), self.ladder.temperatures
+        if not self.overlaps:
+            return lambda: np.empty(shape, np.int64)
+        totals = self._overlaps.take((1, *shape))
+        count(totals.parts[0])
+        fetched = self._overlaps.fetch(totals)
+        return lambda: sites - 2 * fetched()[0]
