@@ -184,7 +184,9 @@ class TemperResult(Result):
         _, samples, copies, _ = self.energy.shape
         layout = temper_layout(self.model.sites, samples, copies, self.temperature)
         kept = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
-        store.create(target, self.model, layout, len(self.sweep), kept)
+        run = self.config.get("temper", {})
+        planned = run["sweeps"] // run["measure_every"] if run else 0
+        store.create(target, self.model, layout, max(planned, len(self.sweep)), kept)
         names = {series.name for series in layout.series} - {"step"}
         with store.open_to_append(target) as file:
             for step in range(len(self.sweep)):

@@ -110,8 +110,13 @@ class RunFile:
         self._thread.submit(write).result()
 
     def save(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Replace the older of the two checkpoints; whenever the process dies, one of them is whole."""
+        """Replace the older of the two checkpoints; whenever the process dies, one of them is whole.
+
+        A file that Python wrote has none: its run begins anew.
+        """
         self.flush()
+        if "checkpoint" not in self._file:
+            return
         self._thread.submit(self._save, arrays).result()
 
     def _save(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -143,6 +148,12 @@ class RunFile:
             damaged = "the last checkpoint is damaged: the run goes on from the one before it"
         return None, damaged and "both checkpoints are damaged: the run begins anew"
 
+    def forget_summary(self) -> None:
+        """What an analysis of fewer rows found is no longer true."""
+        group = self._file.get("summary", {})
+        stale = [dataset.name for dataset in group.values() if not dataset.is_scale]
+        self.write_again({name: np.full(self._file[name].shape, np.nan) for name in stale})
+
     def take_over(self, old: h5py.File) -> None:
         """Copy everything measured and saved from another file."""
 
@@ -155,6 +166,8 @@ class RunFile:
                     new[first : first + step] = dataset[first : first + step]
             for name in ("checkpoint", "tempering"):
                 old[name].visititems(lambda path, item, name=name: self._take(item) if _is_fixed(item) else None)
+            self._file.flush()
+            self._disk.sync()
 
         self._thread.submit(copy).result()
 
@@ -292,18 +305,27 @@ def extend(path: Path, layout: Layout, rows: int, attributes: Mapping[str, str])
     """Give a run's file room for ``rows`` rows and other attributes: a copy takes its place at one stroke.
 
     Raises:
-        InputError: where the file cannot be read or its copy cannot be written.
+        InputError: where the file has no checkpoint, is open elsewhere, or its copy cannot be written.
     """
-    copy = path.with_name(f".{path.name}.extended")
-    copy.unlink(missing_ok=True)  # of a process that was killed
-    with open_to_read(path) as old:
-        arrays = {name: dataset[...] for name, dataset in old["checkpoint/0"].items()}
-        kept = dict(_text_attributes(old)) | dict(attributes)
-        del kept["finished"]
-        create(copy, read_model(old), layout, rows, kept, checkpoint=arrays)
-        with open_to_append(copy) as new:
-            new.take_over(old)
-    os.replace(copy, path)
+    path = path.resolve()
+    copy = path.with_name(f".{path.name}.{os.getpid()}.extended")
+    try:
+        with Disk(path, "r+") as disk:
+            disk.lock()
+            with h5py.File(disk, "r") as old:
+                if "checkpoint" not in old:
+                    raise InputError(f"{path} holds no checkpoint to go on from: resume the file that the run wrote")
+                arrays = {name: dataset[...] for name, dataset in old["checkpoint/0"].items()}
+                kept = _text_attributes(old) | dict(attributes)
+                kept.pop("finished", None)
+                create(copy, read_model(old), layout, rows, kept, checkpoint=arrays)
+                with open_to_append(copy) as new:
+                    new.take_over(old)
+            os.replace(copy, path)
+    except OSError as error:
+        raise not_written(path, error) from error
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 def _text_attributes(file: h5py.File) -> dict[str, str]:

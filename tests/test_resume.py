@@ -87,6 +87,27 @@ def test_a_hundred_and_a_hundred_sweeps_are_two_hundred(do, capsys, monkeypatch,
     assert not list(part.parent.glob(".*"))
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
+def test_a_run_that_was_cut_short_is_extended(do, tmp_path) -> None:
+    process = spinsim(tmp_path, *TEMPER.replace("--sweeps 6000", "--sweeps 100000").split(), "--out", "part.h5")
+    wait_for(tmp_path / "part.h5", process)
+    process.send_signal(signal.SIGINT)
+    assert finish(process).status == 130
+    longer = "100020"
+    outcome = finish(spinsim(tmp_path, "resume", "part.h5", "--sweeps", longer, "--checkpoint-every", "0.5"))
+    assert outcome.status == 0, outcome
+    whole = do(TEMPER.replace("--sweeps 6000", f"--sweeps {longer}"), "whole.h5")
+    assert contents(tmp_path / "part.h5", *OWN) == contents(whole, *OWN)
+
+
+def test_an_analysis_of_part_of_a_run_is_forgotten(do, capsys, monkeypatch) -> None:
+    path = do(GAUSSIAN, "a.h5")
+    assert run(capsys, monkeypatch, "analyze", path).status == 0
+    assert run(capsys, monkeypatch, "resume", path, "--sweeps", "400", "--quiet").status == 0
+    with h5py.File(path) as file:
+        assert np.isnan(file["summary/energy_per_site"][...]).all()
+
+
 def test_a_finished_run_is_left_alone(do, capsys, monkeypatch) -> None:
     path = do(GAUSSIAN, "a.h5")
     before = path.read_bytes()

@@ -17,6 +17,7 @@ from scipy import stats
 import spinsim as ss
 from spinsim import store
 from spinsim.analysis.autocorrelation import integrated_time
+from spinsim.analysis.summary import summarize
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.exchange import holders
 from spinsim.model.ising import Ising
@@ -256,6 +257,31 @@ def test_analyze_agrees_with_the_exact_averages(do, capsys, monkeypatch) -> None
     with xarray.open_dataset(path, group="summary", engine="h5netcdf") as dataset:
         np.testing.assert_array_equal(dataset["binder_cumulant"], found["binder_cumulant"])
         assert dataset["energy_per_site_tau"].attrs["units"] == "sweeps"
+
+
+def test_errors_of_a_short_series_cover_the_truth() -> None:
+    """One sample, series of 50 autocorrelation times: as many z-scores within 1 as there should be."""
+    random, tau, steps, runs = np.random.default_rng(4), 10, 500, 300
+    rho = (2 * tau - 1) / (2 * tau + 1)
+    within = []
+    model = Ising(ss.square(4))
+    for _ in range(runs):
+        noise = random.normal(size=(steps + 200, 2))
+        series = np.zeros_like(noise)
+        for t in range(1, len(noise)):
+            series[t] = rho * series[t - 1] + np.sqrt(1 - rho**2) * noise[t]
+        energy = np.repeat(series[200:, None, None, :1], 2, axis=-1)
+        made = TemperResult(
+            model=model, temperature=np.array([1.0, 2.0]), sweep=np.arange(1, steps + 1), energy=16 * energy,
+            magnetization=energy.astype(np.int64), overlap=np.empty((steps, 1, 0, 2), np.int64),
+            permutation=np.empty((steps, 1, 1, 2), np.int64), attempts=np.ones((1, 1), np.int64),
+            accepts=np.ones((1, 1), np.int64), round_trips=np.ones((1, 2), np.int64),
+        )  # fmt: skip
+        found = summarize(made).estimates["energy_per_site"]
+        if found.trusted[0]:
+            within.append(abs(found.value[0]) < found.error[0])
+    assert len(within) > runs / 3
+    assert 0.58 < np.mean(within) < 0.78
 
 
 def test_analyze_gives_no_error_that_cannot_be_trusted(do, capsys, monkeypatch) -> None:

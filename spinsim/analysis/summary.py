@@ -71,8 +71,9 @@ def summarize(result: TemperResult) -> Summary:
 
     Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat and
     susceptibilities are functions of those averages, with jackknife errors over samples, or over 32 stretches of time
-    where there is one sample. U = 1 - [<m^4>] / (3 [<m^2>]^2), and likewise for q; the specific heat per site is
-    [<E^2> - <E>^2] / (N T^2); the susceptibility N [<m^2>] / T; the spin-glass susceptibility N [<q^2>].
+    where there is one sample; those are widened as far as stretches are too short against tau.
+    U = 1 - [<m^4>] / (3 [<m^2>]^2), and likewise for q; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
+    susceptibility N [<m^2>] / T; the spin-glass susceptibility N [<q^2>].
 
     Raises:
         InputError: for fewer than 16 measurements.
@@ -108,12 +109,30 @@ def summarize(result: TemperResult) -> Summary:
 
     found = jackknife(functions, data)
     times = {name: _times(values, _sweeps_a_step(result)) for name, values in series.items()}
+    wider = {name: _widening(values) for name, values in series.items()}
     names = [name for name, _, _ in SUMMARY][: len(found.value)]
-    estimates = {name: Estimate(found.value[k], found.error[k], *times[TAU_OF[name]]) for k, name in enumerate(names)}
+    estimates = {
+        name: Estimate(found.value[k], found.error[k] * wider[TAU_OF[name]], *times[TAU_OF[name]])
+        for k, name in enumerate(names)
+    }
     coldest = {"energy": energy[..., 0].mean(axis=2)}
     if copies > 1:
         coldest["q^2"] = series["q^2"][..., 0].mean(axis=2)
     return Summary(temperature, estimates, {name: equilibration(rows) for name, rows in coldest.items()})
+
+
+def _widening(series: Array) -> Array:
+    """Factor to the errors of one sample: averages over stretches of time that are short against tau are correlated.
+
+    ``series``: (steps, samples, chains, temperatures); 1 where there are several samples.
+    """
+    if series.shape[1] > 1:
+        return np.ones(series.shape[-1])
+    chains = series[:, 0]
+    stretches = bin_means(chains.mean(axis=1), min(BINS, len(chains) // 2))
+    found = stretches.std(axis=0, ddof=1) / np.sqrt(len(stretches))
+    true = np.nan_to_num(integrated_time(chains, chain_axis=1).mean_error)
+    return np.asarray(np.maximum(1.0, np.divide(true, found, out=np.ones_like(found), where=found > 0)))
 
 
 def _sweeps_a_step(result: TemperResult) -> int:

@@ -26,6 +26,8 @@ def analyze(
     as_json: Annotated[bool, typer.Option("--json", help="All numbers as one JSON object.")] = False,
 ) -> None:
     """Find averages with errors at each temperature and write them into the file's /summary."""
+    import numpy as np
+
     from spinsim.analysis.summary import summarize
     from spinsim.result import load_temper
     from spinsim.store import open_to_append
@@ -35,7 +37,8 @@ def analyze(
     with open_to_append(file) as opened:
         values = {}
         for name, estimate in found.estimates.items():
-            for suffix, numbers in (("", estimate.value), ("_error", estimate.error), ("_tau", estimate.tau)):
+            error = np.where(estimate.trusted, estimate.error, np.nan)
+            for suffix, numbers in (("", estimate.value), ("_error", error), ("_tau", estimate.tau)):
                 values[f"summary/{name}{suffix}"] = numbers
         opened.write_again(values)
     if as_json:

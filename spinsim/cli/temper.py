@@ -105,6 +105,8 @@ def describe(plan: TemperPlan) -> str:
 
 def report(result: TemperResult) -> list[str]:
     """Means at each temperature, a line each; without errors, which need an analysis."""
+    import numpy as np
+
     sites = result.model.sites
     energy = result.energy.mean(axis=(0, 1, 2)) / sites
     square = ((result.magnetization / sites) ** 2).mean(axis=(0, 1, 2))
@@ -112,7 +114,7 @@ def report(result: TemperResult) -> list[str]:
     head = "       T        E/N     <m^2>"
     copies = result.overlap.shape[2] > 0
     lines.append(head + ("     <q^2>" if copies else "") + "  exchanged with the next")
-    overlap = ((result.overlap / sites) ** 2).mean(axis=(0, 1, 2))
+    overlap = ((result.overlap / sites) ** 2).mean(axis=(0, 1, 2)) if copies else np.zeros(0)
     for k, temperature in enumerate(result.temperature):
         row = f"{temperature:8.5g} {energy[k]:10.6f} {square[k]:9.6f}" + (f" {overlap[k]:9.6f}" if copies else "")
         lines.append(row + (f" {result.swap_rate[k]:8.3f}" if k + 1 < len(result.temperature) else ""))

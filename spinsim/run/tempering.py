@@ -120,10 +120,12 @@ def _carry_out(
         saved, damaged = file.saved()
         if damaged:
             on_warning(damaged)
+        file.forget_summary()
         if saved is not None:
             engine.restore(saved)
         for frame in frames:
             if frame is None:
+                file.write_again(_sums(engine.begin_exchange()()))
                 file.save(engine.snapshot())
                 saving.saved()
             else:
