@@ -36,6 +36,11 @@ class Result:
         """Whether the run went on to its end."""
         return "finished" in self.attributes
 
+    @property
+    def _origin(self) -> dict[str, str]:
+        """The attributes that a new file of the same run begins with."""
+        return {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
+
 
 @dataclass(frozen=True)
 class AnnealResult(Result):
@@ -101,10 +106,9 @@ class AnnealResult(Result):
         """
         target = Path(path)
         _, _, replicas = self.energy.shape
-        kept = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
         planned = self.config.get("anneal", {}).get("steps", 0)
         layout = anneal_layout(self.model.samples, replicas)
-        store.create(target, self.model, layout, max(planned, len(self.temperature)), kept, best_of=replicas)
+        store.create(target, self.model, layout, max(planned, len(self.temperature)), self._origin, best_of=replicas)
         with store.open_to_append(target) as file:
             for step, temperature in enumerate(self.temperature):
                 row = {"step": step, "temperature": float(temperature)}
@@ -183,10 +187,9 @@ class TemperResult(Result):
         target = Path(path)
         _, samples, copies, _ = self.energy.shape
         layout = temper_layout(self.model.sites, samples, copies, self.temperature)
-        kept = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
         run = self.config.get("temper", {})
         planned = run["sweeps"] // run["measure_every"] if run else 0
-        store.create(target, self.model, layout, max(planned, len(self.sweep)), kept)
+        store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin)
         names = {series.name for series in layout.series} - {"step"}
         with store.open_to_append(target) as file:
             for step in range(len(self.sweep)):
@@ -217,7 +220,7 @@ def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult:
         InputError: for a missing file or one that spinsim did not write.
     """
     with store.open_to_read(Path(path)) as file:
-        attributes = {key: str(value) for key, value in store.attributes(file).items()}
+        attributes = store.text_attributes(file)
         rows = store.complete_rows(file)
         m = file["measurements"]
         if attributes.get("job") == "temper":

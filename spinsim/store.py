@@ -62,9 +62,6 @@ class RunFile:
         file: As made by ``create``.
         disk: What it is written to.
         thread: Where everything is written.
-
-    Attributes:
-        rows: Complete rows when it was opened.
     """
 
     def __init__(self, file: h5py.File, disk: Disk, thread: Executor) -> None:
@@ -72,7 +69,6 @@ class RunFile:
         self._pending: list[Mapping[str, Any]] = []
         self._flushed = time.monotonic()
         self._series = _growing(file)
-        self.rows = complete_rows(file)
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write the row of number ``row["step"]``, a value for each series by name.
@@ -316,7 +312,7 @@ def extend(path: Path, layout: Layout, rows: int, attributes: Mapping[str, str])
                 if "checkpoint" not in old:
                     raise InputError(f"{path} holds no checkpoint to go on from: resume the file that the run wrote")
                 arrays = {name: dataset[...] for name, dataset in old["checkpoint/0"].items()}
-                kept = _text_attributes(old) | dict(attributes)
+                kept = text_attributes(old) | dict(attributes)
                 kept.pop("finished", None)
                 create(copy, read_model(old), layout, rows, kept, checkpoint=arrays)
                 with open_to_append(copy) as new:
@@ -326,11 +322,6 @@ def extend(path: Path, layout: Layout, rows: int, attributes: Mapping[str, str])
         raise not_written(path, error) from error
     finally:
         copy.unlink(missing_ok=True)
-
-
-def _text_attributes(file: h5py.File) -> dict[str, str]:
-    """Root attributes as text."""
-    return {key: str(value) for key, value in attributes(file).items()}
 
 
 def _write_model(group: h5py.Group, model: Ising) -> None:
@@ -439,6 +430,11 @@ def attributes(file: h5py.File) -> dict[str, Any]:
     """The root attributes of a spinsim file, ``finished`` only where it is."""
     values = {key: value.decode() if isinstance(value, bytes) else value for key, value in file.attrs.items()}
     return {key: value for key, value in values.items() if key != "finished" or value}
+
+
+def text_attributes(file: h5py.File) -> dict[str, str]:
+    """The same as ``attributes``, as text."""
+    return {key: str(value) for key, value in attributes(file).items()}
 
 
 def read_attributes(path: Path) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from harness import run
 from hypothesis import settings
 
 settings.register_profile("reproducible", deadline=None, derandomize=True)
@@ -13,3 +16,18 @@ settings.load_profile("reproducible")
 def device(request: pytest.FixtureRequest) -> str:
     """Every device: one test body serves them all, and a run of the GPU tests without a GPU fails."""
     return str(request.param)
+
+
+@pytest.fixture
+def do(capsys, monkeypatch, tmp_path):
+    """Run a command in a folder below ``tmp_path`` and return the HDF5 file in it."""
+
+    def command(line: str, folder: str = "a", status: int = 0) -> Path:
+        where = tmp_path / folder
+        where.mkdir(exist_ok=True)
+        monkeypatch.chdir(where)
+        outcome = run(capsys, monkeypatch, *line.split())
+        assert outcome.status == status, outcome
+        return next(where.rglob("*.h5"))
+
+    return command

@@ -39,21 +39,6 @@ MODELS = {
 }
 
 
-@pytest.fixture
-def do(capsys, monkeypatch, tmp_path):
-    """Run a command in a folder below ``tmp_path`` and return the HDF5 files in it."""
-
-    def command(line: str, folder: str = "a", status: int = 0) -> Path:
-        where = tmp_path / folder
-        where.mkdir(exist_ok=True)
-        monkeypatch.chdir(where)
-        outcome = run(capsys, monkeypatch, *line.split())
-        assert outcome.status == status, outcome
-        return next(where.rglob("*.h5"))
-
-    return command
-
-
 @pytest.fixture(scope="module")
 def results() -> dict[str, AnnealResult]:
     return {name: ss.anneal(make(), [3.0, 2.0, 1.0], sweeps=2, replicas=5) for name, make in MODELS.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,21 +168,6 @@ def test_every_replica_is_at_one_temperature() -> None:
 COMMAND = (
     "temper --lattice cubic --size 4 --couplings pm-j --samples 3 --temperatures 0.8:2.5:6 --sweeps 120 --thermalize 20"
 )
-
-
-@pytest.fixture
-def do(capsys, monkeypatch, tmp_path):
-    """Run a command in a folder below ``tmp_path`` and return the HDF5 file in it."""
-
-    def command(line: str, folder: str = "a", status: int = 0) -> Path:
-        where = tmp_path / folder
-        where.mkdir(exist_ok=True)
-        monkeypatch.chdir(where)
-        outcome = run(capsys, monkeypatch, *line.split())
-        assert outcome.status == status, outcome
-        return next(where.rglob("*.h5"))
-
-    return command
 
 
 def same(one: TemperResult, other: TemperResult) -> bool:

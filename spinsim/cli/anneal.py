@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from spinsim.cli import flags
+from spinsim.cli.showing import closing_lines, run_shown
 from spinsim.cli.values import Real, Whole
 
 if TYPE_CHECKING:
@@ -61,35 +61,16 @@ def anneal(
 
 def carry_out(plan: AnnealPlan, quiet: bool, as_json: bool) -> None:
     """Run a plan and say how it went."""
-    from spinsim.cli.progress import UpdateProgress
     from spinsim.run import anneal_to_file
 
-    def say(line: object) -> None:
-        if not (quiet or as_json):
-            typer.echo(line)
-
-    say(describe(plan))
-    with UpdateProgress(plan.updates, silent=quiet or as_json) as progress:
-        try:
-            ran = anneal_to_file(plan, progress.advance, partial(typer.echo, err=True))
-        except KeyboardInterrupt:
-            progress.stop()
-            if plan.path.exists():
-                typer.echo(f"Interrupted; spinsim resume {plan.path} completes it from its last checkpoint.", err=True)
-            raise
+    ran, progress = run_shown(plan, anneal_to_file, describe(plan), quiet or as_json)
     outcome = read_outcome(plan.path)
     if as_json:
         typer.echo(json.dumps(summary(plan, *outcome) | {"updates_per_ns": progress.rate if ran else None}))
-        return
-    if not ran:
-        say("This very run is finished already; nothing was done again.")
-    for line in report(plan.model, outcome.best_energy):
-        say(line)
-    if ran:
-        say(f"{progress.rate:.3g} updates/ns over {progress.seconds:.1f} s")
-    say(f"Results  {plan.path}")
-    say(f"Next     spinsim show {plan.path}")
-    say(f"         spinsim plot {plan.path}")
+    elif not quiet:
+        for line in closing_lines(plan, ran, progress, report(plan.model, outcome.best_energy)):
+            typer.echo(line)
+        typer.echo(f"         spinsim plot {plan.path}")
 
 
 def describe(plan: AnnealPlan) -> str:

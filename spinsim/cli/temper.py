@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spinsim.cli import flags
+from spinsim.cli.showing import closing_lines, run_shown
 from spinsim.cli.values import Whole
 
 if TYPE_CHECKING:
@@ -60,35 +60,16 @@ def temper(
 
 def carry_out(plan: TemperPlan, quiet: bool, as_json: bool) -> None:
     """Run a plan and say how it went."""
-    from spinsim.cli.progress import UpdateProgress
     from spinsim.result import load_temper
     from spinsim.run import temper_to_file
 
-    def say(line: object) -> None:
-        if not (quiet or as_json):
-            typer.echo(line)
-
-    say(describe(plan))
-    with UpdateProgress(plan.updates, silent=quiet or as_json) as progress:
-        try:
-            ran = temper_to_file(plan, progress.advance, partial(typer.echo, err=True))
-        except KeyboardInterrupt:
-            progress.stop()
-            if plan.path.exists():
-                typer.echo(f"Interrupted; spinsim resume {plan.path} completes it from its last checkpoint.", err=True)
-            raise
+    ran, progress = run_shown(plan, temper_to_file, describe(plan), quiet or as_json)
     result = load_temper(plan.path)
     if as_json:
         typer.echo(json.dumps(summary(plan, result) | {"updates_per_ns": progress.rate if ran else None}))
-        return
-    if not ran:
-        say("This very run is finished already; nothing was done again.")
-    for line in report(result):
-        say(line)
-    if ran:
-        say(f"{progress.rate:.3g} updates/ns over {progress.seconds:.1f} s")
-    say(f"Results  {plan.path}")
-    say(f"Next     spinsim show {plan.path}")
+    elif not quiet:
+        for line in closing_lines(plan, ran, progress, report(result)):
+            typer.echo(line)
 
 
 def describe(plan: TemperPlan) -> str:

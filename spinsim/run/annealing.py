@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,18 +17,18 @@ from spinsim.model.ising import Ising
 from spinsim.result import AnnealResult
 from spinsim.rng import ROUNDS
 from spinsim.run.common import (
+    OnUpdates,
+    OnWarning,
     Plan,
     build_model,
     check_disk,
     engine_attributes,
     identify,
-    is_finished,
     provenance,
+    to_file,
 )
 from spinsim.run.saving import Saving
 from spinsim.sampling import Best, annealing, temperature_schedule
-
-OnUpdates = Callable[[int], None]
 
 
 class AnnealPlan(Plan[Anneal]):
@@ -67,7 +65,7 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
 def anneal_to_file(
     plan: AnnealPlan,
     on_updates: OnUpdates = lambda updates: None,
-    on_warning: Callable[[str], None] = lambda sentence: None,
+    on_warning: OnWarning = lambda sentence: None,
 ) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
@@ -76,18 +74,14 @@ def anneal_to_file(
     Raises:
         InputError: where the file belongs to another run or cannot be written.
     """
-    begun = os.path.lexists(plan.path)
-    if begun and is_finished(plan):
-        return False
-    saving = Saving(plan.config.run.checkpoint_every)
-    with saving.on_signals():
+
+    def carry_out(plan: AnnealPlan, begun: bool, saving: Saving) -> None:
         _carry_out(plan, begun, saving, on_updates, on_warning)
-    return True
+
+    return to_file(plan, carry_out)
 
 
-def _carry_out(
-    plan: AnnealPlan, begun: bool, saving: Saving, on_updates: OnUpdates, on_warning: Callable[[str], None]
-) -> None:
+def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, on_updates: OnUpdates, on_warning: OnWarning) -> None:
     run, a = plan.config.run, plan.config.anneal
     dynamics = Dynamics(run.seed, a.start, a.zero_acceptance, run.rng_rounds)
     engine = create_engine(plan.model, run.replicas, dynamics, plan.device, run.threads)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -21,8 +23,12 @@ from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 from spinsim.packing import Packing, rows_fill_groups
+from spinsim.run.saving import Saving
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
+AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
+OnUpdates = Callable[[int], None]
+OnWarning = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,20 @@ def is_finished(plan: Plan[Any]) -> bool:
     if attributes["config_sha256"] != plan.attributes["config_sha256"]:
         raise InputError(f"{plan.path} holds another run and is never overwritten: choose another --out or remove it")
     return "finished" in attributes
+
+
+def to_file(plan: AnyPlan, carry_out: Callable[[AnyPlan, bool, Saving], None]) -> bool:
+    """Run a plan into its file; False where the file already holds the finished run.
+
+    ``carry_out`` takes the plan, whether its file has been begun, and when to save.
+    """
+    begun = os.path.lexists(plan.path)
+    if begun and is_finished(plan):
+        return False
+    saving = Saving(plan.config.run.checkpoint_every)
+    with saving.on_signals():
+        carry_out(plan, begun, saving)
+    return True
 
 
 def check_disk(path: Path, model: Ising, replicas: int, layout: Layout, rows: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,18 +18,18 @@ from spinsim.model.ising import Ising
 from spinsim.result import TemperResult
 from spinsim.rng import ROUNDS
 from spinsim.run.common import (
+    OnUpdates,
+    OnWarning,
     Plan,
     build_model,
     check_disk,
     engine_attributes,
     identify,
-    is_finished,
     provenance,
+    to_file,
 )
 from spinsim.run.saving import Saving
 from spinsim.sampling import TemperFrame, Times, tempering
-
-OnUpdates = Callable[[int], None]
 
 
 class TemperPlan(Plan[Temper]):
@@ -86,7 +84,7 @@ def _sums(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
 def temper_to_file(
     plan: TemperPlan,
     on_updates: OnUpdates = lambda updates: None,
-    on_warning: Callable[[str], None] = lambda sentence: None,
+    on_warning: OnWarning = lambda sentence: None,
 ) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
@@ -95,18 +93,14 @@ def temper_to_file(
     Raises:
         InputError: where the file belongs to another run or cannot be written.
     """
-    begun = os.path.lexists(plan.path)
-    if begun and is_finished(plan):
-        return False
-    saving = Saving(plan.config.run.checkpoint_every)
-    with saving.on_signals():
+
+    def carry_out(plan: TemperPlan, begun: bool, saving: Saving) -> None:
         _carry_out(plan, begun, saving, on_updates, on_warning)
-    return True
+
+    return to_file(plan, carry_out)
 
 
-def _carry_out(
-    plan: TemperPlan, begun: bool, saving: Saving, on_updates: OnUpdates, on_warning: Callable[[str], None]
-) -> None:
+def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, on_updates: OnUpdates, on_warning: OnWarning) -> None:
     run, t, times = plan.config.run, plan.config.temper, plan.config.temper.times()
     dynamics = Dynamics(run.seed, t.start, t.zero_acceptance, run.rng_rounds)
     engine = create_engine(plan.model, plan.replicas, dynamics, plan.device, run.threads)

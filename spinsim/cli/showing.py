@@ -1,0 +1,39 @@
+"""A run on a terminal: what it is, its progress, how to go on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from spinsim.cli.progress import UpdateProgress
+
+
+def run_shown(plan: Any, to_file: Callable[..., bool], description: str, silent: bool) -> tuple[bool, UpdateProgress]:
+    """Run a plan of any job into its file; whether it ran, and its rate."""
+    from spinsim.cli.progress import UpdateProgress
+
+    if not silent:
+        typer.echo(description)
+    with UpdateProgress(plan.updates, silent=silent) as progress:
+        try:
+            return to_file(plan, progress.advance, partial(typer.echo, err=True)), progress
+        except KeyboardInterrupt:
+            progress.stop()
+            if plan.path.exists():
+                typer.echo(f"Interrupted; spinsim resume {plan.path} completes it from its last checkpoint.", err=True)
+            raise
+
+
+def closing_lines(plan: Any, ran: bool, progress: UpdateProgress, report: list[str]) -> list[str]:
+    """The report of a run between what was done and where it is."""
+    return [
+        *([] if ran else ["This very run is finished already; nothing was done again."]),
+        *report,
+        *([f"{progress.rate:.3g} updates/ns over {progress.seconds:.1f} s"] if ran else []),
+        f"Results  {plan.path}",
+        f"Next     spinsim show {plan.path}",
+    ]
