@@ -349,13 +349,14 @@ def _write_model(group: h5py.Group, model: Ising) -> None:
         _rows(group, "fields", model.fields, ("sample", "site"), "field h at each site")
 
 
-def _rows(group: h5py.Group, name: str, rows: npt.NDArray[np.float64], scales: tuple[str, ...], long_name: str) -> None:
+def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[str, ...], long_name: str) -> None:
     """Rows by sample; one number for all is stored as the fill value, whatever the size."""
     shape = (len(group["sample"]), rows.shape[1])
     if rows.size and rows.strides[-1] == 0:
         dataset = group.create_dataset(name, shape, np.float64, fillvalue=rows[0, 0], chunks=True)
     else:
-        dataset = group.create_dataset(name, data=np.broadcast_to(rows, shape), **_compressed(rows.shape[-1]))
+        dataset = group.create_dataset(name, shape, np.float64, **_compressed(rows.shape[-1]))
+        dataset[...] = np.broadcast_to(rows, shape)
     _label(dataset, scales, long_name, "|J|")
 
 

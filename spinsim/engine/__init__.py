@@ -34,7 +34,7 @@ def needed_bytes(
     Site-packed runs have no adjacency and no batches, and next to nothing for each bond where all have one coupling.
     """
     if packing is Packing.SITE:
-        drawn = 0 if one_coupling else bonds * (128 + 40 * samples)
+        drawn = 0 if one_coupling else bonds * (8 + 8 * samples)  # a byte each, and passes over them
         return bonds * 24 + drawn + samples * (sites * 4 + replicas * (sites // 8 + 512))
     shared = bonds * (8 + 8 + 16 + 16 + 16) + sites * 64
     site = 16 if packing is Packing.REPLICA else LANES

@@ -18,36 +18,30 @@ from spinsim.model.lattice import Lattice
 RANDOM_KINDS: Final = ("pm-j", "gaussian")
 KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)
 GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings are multiples of it, so that local fields fit 32 bits
+AT_ONCE: Final = 2**22  # bonds that are drawn at once
 
 
 @kernel
-def _draw(sample, k0, k1, out):  # type: ignore[no-untyped-def]
+def _draw(sample, first, k0, k1, out):  # type: ignore[no-untyped-def]
+    """64-bit uniform integers of bonds from ``first`` on."""
     stream = np.uint64(rng.Stream.COUPLINGS) << np.uint64(8)
     block = rng.counter_block(np.uint64(sample), np.uint64(0))
     for i in range(out.size):
-        x0, x1, _, _ = rng.philox(np.uint64(i), block, np.uint64(0), stream, k0, k1, rng.ROUNDS)
+        x0, x1, _, _ = rng.philox(np.uint64(first + i), block, np.uint64(0), stream, k0, k1, rng.ROUNDS)
         out[i] = (x0 << rng.SHIFT32) | rng.low32(x1)
 
 
-def _uniform64(seed: int, sample: int, bonds: int) -> npt.NDArray[np.uint64]:
-    """One 64-bit uniform integer a bond."""
-    out = np.empty(bonds, np.uint64)
-    _draw(sample, *rng.split_seed(seed), out)
-    return out
-
-
-def pm_j(seed: int, sample: int, bonds: int, positive_fraction: float = 0.5) -> npt.NDArray[np.float64]:
-    """Couplings +1 with probability ``positive_fraction``, else -1; shape (bonds,)."""
+def _signs(uniform: npt.NDArray[np.uint64], positive_fraction: float) -> npt.NDArray[np.int8]:
+    """+1 with probability ``positive_fraction``, else -1."""
     if positive_fraction >= 1:
-        return np.ones(bonds)
-    threshold = np.uint64(int(positive_fraction * 2.0**64))
-    return np.where(_uniform64(seed, sample, bonds) < threshold, 1.0, -1.0)
+        return np.ones(len(uniform), np.int8)
+    return np.where(uniform < np.uint64(int(positive_fraction * 2.0**64)), np.int8(1), np.int8(-1))
 
 
-def gaussian(seed: int, sample: int, bonds: int) -> npt.NDArray[np.float64]:
-    """Normal couplings of mean 0 and variance 1 on a grid of 2^-24; shape (bonds,)."""
-    uniform = ((_uniform64(seed, sample, bonds) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    return np.asarray(np.rint(ndtri(uniform) / GAUSSIAN_GRID) * GAUSSIAN_GRID)
+def _gaussian(uniform: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Normal numbers of mean 0 and variance 1 on a grid of 2^-24."""
+    between = ((uniform >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return np.asarray(np.rint(ndtri(between) / GAUSSIAN_GRID) * GAUSSIAN_GRID)
 
 
 def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
@@ -81,11 +75,14 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     rng.split_seed(seed)
     graph = Graph.of_lattice(lattice)
     bonds = graph.bonds
-    rows = np.empty((samples, bonds))
+    rows = np.empty((samples, bonds), np.int8 if couplings == "pm-j" else np.float64)
+    uniform = np.empty(min(bonds, AT_ONCE), np.uint64)
     for sample in range(samples):
-        rows[sample] = (
-            pm_j(seed, sample, bonds, bond_fraction) if couplings == "pm-j" else gaussian(seed, sample, bonds)
-        )
+        for first in range(0, bonds, AT_ONCE):
+            drawn = uniform[: bonds - first]
+            _draw(sample, first, *rng.split_seed(seed), drawn)
+            values = _signs(drawn, bond_fraction) if couplings == "pm-j" else _gaussian(drawn)
+            rows[sample, first : first + len(drawn)] = values
     if couplings == "gaussian":
         field = np.rint(np.asarray(field, np.float64) / GAUSSIAN_GRID) * GAUSSIAN_GRID
     return Ising(graph, rows, field, name=f"{lattice.label}-{couplings}")

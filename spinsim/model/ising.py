@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from functools import cached_property
 from math import fsum, sqrt
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from spinsim.model.lattice import Lattice
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
 _LARGEST_VALUE: Final = 1e300
 _SMALLEST_EXPONENT: Final = -1000
+_AT_ONCE: Final = 2**22  # numbers that are widened at once
+_Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 
 class Ising:
@@ -36,7 +38,7 @@ class Ising:
         maxcut_weight: Sum of all weights of a MaxCut instance, else None; its cut is (weight - energy) / 2.
 
     Attributes:
-        couplings: J, ``float64`` (1 or samples, bonds), multiples of ``quantum``.
+        couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where they were given so.
         fields: h, ``float64`` (1 or samples, sites), multiples of ``quantum``.
         samples: Number of disorder samples.
         quantum: Unit of the exact integers, a power of two.
@@ -103,8 +105,8 @@ class Ising:
         """H of one sample in quanta, shape (sites,)."""
         return self._in_quanta(self.fields, sample)
 
-    def _in_quanta(self, rows: npt.NDArray[np.float64], sample: int) -> npt.NDArray[np.int64]:
-        row: npt.NDArray[np.float64] = rows[sample if len(rows) > 1 else 0]
+    def _in_quanta(self, rows: _Rows, sample: int) -> npt.NDArray[np.int64]:
+        row: _Rows = rows[sample if len(rows) > 1 else 0]
         return np.rint(row / self.quantum).astype(np.int64)
 
     @cached_property
@@ -148,7 +150,9 @@ class Ising:
         digest.update(np.ascontiguousarray(self.graph.edges, "<i4").data)
         for sample in range(self.samples):
             for rows in (self.couplings, self.fields):
-                digest.update(np.ascontiguousarray(rows[sample % len(rows)], "<f8").data)
+                row = rows[sample % len(rows)]
+                for first in range(0, row.size, _AT_ONCE):
+                    digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], "<f8").data)
         return digest.hexdigest()
 
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -176,66 +180,81 @@ class Ising:
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
 
 
-def _as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> npt.NDArray[np.float64]:
-    """Values as float64 (samples, length), numbers broadcast without a copy."""
+def _as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> _Rows:
+    """Values as float64 (samples, length), or int8 as they are; numbers broadcast without a copy."""
+    array: npt.NDArray[Any]
     try:
-        array = np.asarray(values, np.float64)
+        array = np.asarray(values)
+        if array.dtype != np.int8 or array.min(initial=0) == np.iinfo(np.int8).min:  # which has no absolute value
+            array = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} cannot be read as numbers: give floats or integers") from error
-    if array.ndim == 0:
-        rows = np.broadcast_to(array, (1, length))
-    else:
-        rows = array.reshape(1, -1) if array.ndim == 1 else array
+    rows = np.broadcast_to(array, (1, length)) if array.ndim == 0 else np.atleast_2d(array)
     if rows.ndim != 2 or rows.shape[1] != length or len(rows) < 1:
         raise InputError(
             f"{what} have shape {array.shape}: give ({length},) or (samples, {length}) for {length} {unit}"
         )
     probe = array.reshape(-1)
-    bad = np.flatnonzero(~np.isfinite(probe))
+    bad = np.flatnonzero(~np.isfinite(probe)) if array.dtype == np.float64 else np.empty(0, np.intp)
     if len(bad):
         raise InputError(f"{what} contain {probe[bad[0]]} at position {bad[0]}: every value must be finite")
     return rows
 
 
-def _distinct(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _distinct(rows: _Rows) -> _Rows:
     """The rows' stored values, a broadcast number only once."""
     return rows[:, :1] if rows.strides[-1] == 0 else rows
 
 
-def _round_to(rows: npt.NDArray[np.float64], quantum: float) -> npt.NDArray[np.float64]:
+def _round_to(rows: _Rows, quantum: float) -> npt.NDArray[np.float64]:
     return np.asarray(np.rint(rows / quantum) * quantum)
 
 
-def _power_above(rows: npt.NDArray[np.float64]) -> float:
+def _power_above(rows: _Rows) -> float:
     """Smallest power of two above every |value|."""
-    return float(np.ldexp(1.0, int(np.frexp(np.abs(_distinct(rows)).max())[1]))) if rows.size else 0.0
+    return float(np.ldexp(1.0, int(np.frexp(float(np.abs(_distinct(rows)).max()))[1]))) if rows.size else 0.0
 
 
-def _mean_square(rows: npt.NDArray[np.float64], unit: float) -> float:
+def _mean_square(rows: _Rows, unit: float) -> float:
     """Mean of (value / unit)^2, summed without rounding so that it does not depend on the processor."""
     if not rows.size:
         return 0.0
-    values = _distinct(rows) / unit
-    return fsum((values**2).flat) / values.size
+    values = _distinct(rows)
+    if values.dtype == np.int8:
+        return int(np.square(values, dtype=np.int16).sum(dtype=np.int64)) / unit**2 / values.size
+    return fsum(((values / unit) ** 2).flat) / values.size
 
 
-def _common_quantum(couplings: npt.NDArray[np.float64], fields: npt.NDArray[np.float64]) -> tuple[float, bool]:
+def _sum_of_sizes(row: _Rows) -> float:
+    """Sum of |values| without rounding but of the result."""
+    sizes = np.abs(row)
+    return float(sizes.sum(dtype=np.int64)) if row.dtype == np.int8 else fsum(sizes)
+
+
+def _lowest_bit(values: _Rows) -> int:
+    """Exponent of the coarsest power of two that divides every value; some are not 0."""
+    if values.dtype == np.int8:
+        values = np.array([np.bitwise_or.reduce(np.abs(values), axis=None)], np.float64)
+    mantissa, exponent = np.frexp(values[values != 0])
+    integer = np.abs(mantissa * 2.0**53).astype(np.int64)
+    trailing = np.frexp((integer & -integer).astype(np.float64))[1] - 1
+    return int((exponent - 53 + trailing).min())
+
+
+def _common_quantum(couplings: _Rows, fields: _Rows) -> tuple[float, bool]:
     """The coarsest power of two that divides every value, or the finest that energies allow; and whether it rounds."""
     total, lowest = 0.0, None
     for rows in (couplings, fields):
         distinct = _distinct(rows)
         if not distinct.any():
             continue
-        largest = np.abs(distinct).max()
+        largest = float(np.abs(distinct).max())
         if not largest < _LARGEST_VALUE / rows.shape[1]:
             raise InputError(
                 f"value {largest:g} is too large for exact energies: rescale couplings and fields to order 1"
             )
-        total += max(fsum(np.abs(row)) for row in distinct) * (rows.shape[1] // distinct.shape[1])
-        mantissa, exponent = np.frexp(distinct[distinct != 0])
-        integer = np.abs(mantissa * 2.0**53).astype(np.int64)
-        trailing = np.frexp((integer & -integer).astype(np.float64))[1] - 1
-        bits = int((exponent - 53 + trailing).min())
+        total += max(_sum_of_sizes(row) for row in distinct) * (rows.shape[1] // distinct.shape[1])
+        bits = _lowest_bit(distinct)
         lowest = bits if lowest is None else min(lowest, bits)
     if lowest is None:
         return 1.0, False
