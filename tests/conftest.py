@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from emulation.compiler import why_not
+from emulation.cupy import in_place_of_cupy
 from harness import run
 from hypothesis import settings
 
@@ -12,9 +15,28 @@ settings.register_profile("reproducible", deadline=None, derandomize=True)
 settings.load_profile("reproducible")
 
 
-@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.fixture
+def emulated() -> Iterator[None]:
+    """GPU engines run on the CPU."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    with in_place_of_cupy():
+        yield
+
+
+@pytest.fixture(
+    params=[
+        "cpu",
+        pytest.param("cuda", marks=pytest.mark.gpu),
+        pytest.param("emulated", marks=pytest.mark.emulated),
+    ]
+)
 def device(request: pytest.FixtureRequest) -> str:
     """Every device: one test body serves them all, and a run of the GPU tests without a GPU fails."""
+    if request.param == "emulated":
+        request.getfixturevalue("emulated")
+        return "cuda"
     return str(request.param)
 
 

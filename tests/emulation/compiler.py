@@ -1,0 +1,68 @@
+"""Kernel instances as shared libraries of the CPU."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+SHIM: Final = Path(__file__).with_name("device.h")
+# Without fused multiply-adds, as on the device; shared words are read as several types.
+OPTIONS: Final = ("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared")
+_ASM: Final = re.compile(r"\basm(?: volatile)?\(\s*(\"[^;]*;\".*?)\);", re.DOTALL)
+_DYNAMIC: Final = re.compile(r"extern __shared__ (\w+) (\w+)\[\];")
+
+
+def why_not() -> str | None:
+    """What keeps kernels from being emulated here, None where nothing does."""
+    return None if shutil.which("g++") and Path("/usr/include/ucontext.h").exists() else "needs g++ and ucontext.h"
+
+
+def _operands(statement: str) -> list[str]:
+    """Operands of an asm statement: what stands in brackets behind a constraint such as "=r"."""
+    found = []
+    for match in re.finditer(r'"[=+]?[rlnfd]"\(', statement):
+        depth, end = 1, match.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(statement[end], 0)
+            end += 1
+        found.append(statement[match.end() : end - 1])
+    return found
+
+
+def _call(match: re.Match[str]) -> str:
+    """An asm statement as a call of ``device.h``."""
+    mnemonic = re.match(r'"([\w.]+)', match[1])
+    assert mnemonic
+    return f"ptx_{mnemonic[1].replace('.', '_')}({', '.join(_operands(match[1]))});"
+
+
+def translate(source: str) -> str:
+    """CUDA C++ as C++."""
+    return _DYNAMIC.sub(r"\1* const \2 = (\1*)emulation::dynamic_shared;", _ASM.sub(_call, source))
+
+
+@cache
+def compile_instance(source: str, expression: str) -> ctypes.CDLL:
+    """A library with ``launch_instance(values, grid, threads)``."""
+    folder = Path(tempfile.mkdtemp(prefix="emulated-"))
+    code = f"""#include "{SHIM}"
+{translate(source)}
+static void instance(void** values) {{ emulation::call(&{expression}, values); }}
+extern "C" void launch_instance(void** values, const unsigned* grid, unsigned threads) {{
+    emulation::launch(instance, values, grid, threads);
+}}
+"""
+    try:
+        (folder / "kernel.cpp").write_text(code)
+        command = ["g++", *OPTIONS, "-o", folder / "kernel.so", folder / "kernel.cpp"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:3000]
+        return ctypes.CDLL(str(folder / "kernel.so"))
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,159 @@
+"""As much of CuPy as spinsim's engines use, on NumPy arrays; kernels run at once, on one multiprocessor."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from emulation.compiler import compile_instance
+from spinsim.engine.cuda import compile as compiling
+
+SHARED: Final = 232448  # bytes that a block may have, as in device.h
+MEMORY: Final = 2**33
+
+
+class Memory:
+    """Where an array lies."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self.ptr = array.ctypes.data
+
+    def copy_from_device_async(self, source: Memory, size: int, stream: object) -> None:
+        ctypes.memmove(self.ptr, source.ptr, size)
+
+    def copy_to_host_async(self, target: int, size: int, stream: object) -> None:
+        ctypes.memmove(target, self.ptr, size)
+
+    def memset_async(self, value: int, size: int, stream: object) -> None:
+        ctypes.memset(self.ptr, value, size)
+
+
+class Array(np.ndarray):  # type: ignore[type-arg]
+    """An array "on the device"."""
+
+    @property
+    def data(self) -> Memory:  # type: ignore[override]
+        return Memory(self)
+
+    def get(self) -> npt.NDArray[Any]:
+        return np.array(self)
+
+    def set(self, values: npt.NDArray[Any]) -> None:
+        self[...] = values
+
+
+class Nothing:
+    """Streams, events and the present device: all is done at once, in order."""
+
+    ptr = 0
+    attributes: Final = {"MaxSharedMemoryPerBlockOptin": SHARED, "MultiProcessorCount": 1}
+
+    def __init__(self, *given: object, **named: object) -> None: ...
+
+    def __enter__(self) -> Nothing:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def record(self, stream: object = None) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+    def wait_event(self, event: object) -> None: ...
+
+
+def _pinned_memory(size: int) -> Any:
+    """Memory that copies go to."""
+    memory = type("Bytes", (ctypes.c_char * size,), {})()
+    memory.ptr = ctypes.addressof(memory)
+    return memory
+
+
+class Function:
+    """A kernel instance."""
+
+    max_dynamic_shared_size_bytes = 0
+    every: Final[list[Function]] = []
+
+    def __init__(self, code: str, expression: str) -> None:
+        self.library = compile_instance(code, expression)
+        self.every.append(self)
+        self.kernel = SimpleNamespace(ptr=len(self.every) - 1)
+
+
+class RawModule:
+    """A kernel file."""
+
+    def __init__(self, code: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> None:
+        self._code = code
+
+    def get_function(self, expression: str) -> Function:
+        return Function(self._code, expression)
+
+
+def _launch(
+    function: int,
+    gx: int,
+    gy: int,
+    gz: int,
+    threads: int,
+    y: int,
+    z: int,
+    shared: int,
+    stream: int,
+    values: int,
+    _: int,
+) -> None:
+    assert shared <= SHARED
+    grid = (ctypes.c_uint * 3)(gx, gy, gz)
+    Function.every[function].library.launch_instance(ctypes.c_void_p(values), grid, ctypes.c_uint(threads))
+
+
+def _module() -> ModuleType:
+    """``cupy``."""
+    module: Any = ModuleType("cupy")
+    for name in ("empty", "zeros", "ones", "full", "unpackbits", "asarray"):
+        make = getattr(np, "array" if name == "asarray" else name)
+        setattr(module, name, lambda *given, _make=make, **named: _make(*given, **named).view(Array))
+    for name in ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64"):
+        setattr(module, name, getattr(np, name))
+    module.RawModule = RawModule
+    module.cuda = ModuleType("cupy.cuda")
+    module.cuda.Device = module.cuda.Stream = module.cuda.Event = Nothing
+    module.cuda.alloc_pinned_memory = _pinned_memory
+    module.cuda.get_elapsed_time = lambda began, ended: 1.0
+    module.cuda.driver = SimpleNamespace(
+        launchKernel=_launch, occupancyMaxActiveBlocksPerMultiprocessor=lambda function, threads, shared: 1
+    )
+    module.cuda.runtime = SimpleNamespace(
+        CUDARuntimeError=RuntimeError,
+        getDeviceCount=lambda: 1,
+        getDeviceProperties=lambda device: {"name": b"emulator"},
+        memGetInfo=lambda: (MEMORY, MEMORY),
+    )
+    return module
+
+
+@contextmanager
+def in_place_of_cupy() -> Iterator[None]:
+    """``import cupy`` gives the stand-in."""
+    module = _module()
+    before = {name: sys.modules.get(name) for name in ("cupy", "cupy.cuda")}
+    sys.modules |= {"cupy": module, "cupy.cuda": module.cuda}
+    compiling.kernel.cache_clear()
+    try:
+        yield
+    finally:
+        compiling.kernel.cache_clear()
+        for name, old in before.items():
+            if old is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = old

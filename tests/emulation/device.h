@@ -1,0 +1,253 @@
+// CUDA's language on one thread of a CPU: the threads of a block are fibers that take turns at barriers, blocks run one by one.
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+using std::max;
+using std::min;
+
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __shared__ static
+#define __grid_constant__
+
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(8) int2 { int x, y; };
+
+struct alignas(16) float4 { float x, y, z, w; };
+struct alignas(16) double2 { double x, y; };
+struct uint3 { unsigned x, y, z; };
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+static inline int2 make_int2(int x, int y) { return {x, y}; }
+
+static uint3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace emulation {
+
+constexpr unsigned WARP = 32;
+constexpr size_t STACK = 1 << 17, SHARED = 232448;
+alignas(128) static char dynamic_shared[SHARED];
+
+// Fibers wait until all that have not ended have arrived.
+struct Barrier {
+    unsigned size = 0, arrived = 0, phase = 0;
+};
+
+struct Fiber {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack{new char[STACK]};
+    bool ended = false;
+};
+
+static ucontext_t scheduler;
+static std::vector<Fiber> fibers;
+static Barrier block_barrier;
+static std::vector<Barrier> warp_barriers;
+static std::vector<uint64_t> words;  // that threads of a warp show each other
+static void (*body)(void**);
+static void** arguments;
+
+static unsigned thread() { return threadIdx.x; }
+
+static void yield() {
+    const unsigned self = thread();
+    swapcontext(&fibers[self].context, &scheduler);
+    threadIdx.x = self;
+}
+
+static void pass(Barrier& barrier) {
+    if (barrier.arrived >= barrier.size) barrier.arrived = 0, ++barrier.phase;
+}
+
+static void wait(Barrier& barrier) {
+    const unsigned phase = barrier.phase;
+    ++barrier.arrived;
+    pass(barrier);
+    while (barrier.phase == phase) yield();
+}
+
+static void leave(Barrier& barrier) {
+    --barrier.size;
+    if (barrier.size) pass(barrier);
+}
+
+static void enter() {
+    body(arguments);
+    const unsigned self = thread();
+    fibers[self].ended = true;
+    leave(block_barrier);
+    leave(warp_barriers[self / WARP]);
+    setcontext(&scheduler);
+}
+
+static void run_block(unsigned threads) {
+    memset(dynamic_shared, 0x5a, SHARED);
+    block_barrier = {threads};
+    warp_barriers.assign((threads + WARP - 1) / WARP, {});
+    for (unsigned t = 0; t < threads; ++t) ++warp_barriers[t / WARP].size;
+    words.assign(threads + WARP, 0);
+    fibers.resize(max<size_t>(fibers.size(), threads));
+    for (unsigned t = 0; t < threads; ++t) {
+        Fiber& fiber = fibers[t];
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = fiber.stack.get();
+        fiber.context.uc_stack.ss_size = STACK;
+        fiber.context.uc_link = nullptr;
+        fiber.ended = false;
+        makecontext(&fiber.context, enter, 0);
+    }
+    for (unsigned left = threads; left;) {
+        left = 0;
+        for (unsigned t = 0; t < threads; ++t) {
+            if (fibers[t].ended) continue;
+            threadIdx = {t, 0, 0};
+            swapcontext(&scheduler, &fibers[t].context);
+            left += !fibers[t].ended;
+        }
+    }
+}
+
+template <typename... Types, size_t... Numbers>
+static void unpack(void (*kernel)(Types...), void** values, std::index_sequence<Numbers...>) {
+    kernel(*(Types*)values[Numbers]...);
+}
+
+template <typename... Types>
+static void call(void (*kernel)(Types...), void** values) {
+    unpack(kernel, values, std::index_sequence_for<Types...>());
+}
+
+static void launch(void (*kernel)(void**), void** values, const unsigned* grid, unsigned threads) {
+    body = kernel, arguments = values;
+    blockDim = {threads, 1, 1}, gridDim = {grid[0], grid[1], grid[2]};
+    for (unsigned z = 0; z < grid[2]; ++z)
+        for (unsigned y = 0; y < grid[1]; ++y)
+            for (unsigned x = 0; x < grid[0]; ++x) {
+                blockIdx = {x, y, z};
+                run_block(threads);
+            }
+}
+
+static uint64_t* warp_words() { return words.data() + thread() / WARP * WARP; }
+static void wait_warp() { wait(warp_barriers[thread() / WARP]); }
+
+// Every thread shows `value`; what `read` makes of the warp's values.
+template <typename T, typename Read>
+static T exchange(T value, Read read) {
+    static_assert(sizeof(T) <= 8, "words have up to eight bytes");
+    memcpy(warp_words() + thread() % WARP, &value, sizeof(T));
+    wait_warp();
+    const T found = read([all = warp_words()](unsigned lane) {
+        T shown;
+        memcpy(&shown, all + lane, sizeof(T));
+        return shown;
+    });
+    wait_warp();
+    return found;
+}
+
+// Shared memory has addresses of its own, of 32 bits.
+static char* shared_at(unsigned address) { return dynamic_shared + (int)address; }
+
+}  // namespace emulation
+
+static inline void __syncthreads() { emulation::wait(emulation::block_barrier); }
+static inline void __syncwarp(unsigned = ~0u) { emulation::wait_warp(); }
+template <typename T> static T __shfl_sync(unsigned, T value, unsigned lane) {
+    return emulation::exchange(value, [=](auto of) { return of(lane % 32); });
+}
+template <typename T> static T __shfl_xor_sync(unsigned, T value, unsigned mask) {
+    const unsigned lane = threadIdx.x % 32;
+    return emulation::exchange(value, [=](auto of) { return of(lane ^ mask); });
+}
+template <typename T> static T __shfl_down_sync(unsigned, T value, unsigned by) {
+    const unsigned lane = threadIdx.x % 32;
+    return emulation::exchange(value, [=](auto of) { return of(lane + by < 32 ? lane + by : lane); });
+}
+static inline unsigned __ballot_sync(unsigned, int predicate) {
+    return emulation::exchange((unsigned)(predicate != 0), [](auto of) {
+        unsigned votes = 0;
+        for (int i = 0; i < 32; ++i) votes |= of(i) << i;
+        return votes;
+    });
+}
+static inline unsigned __reduce_add_sync(unsigned, unsigned value) {
+    return emulation::exchange(value, [](auto of) {
+        unsigned sum = 0;
+        for (int i = 0; i < 32; ++i) sum += of(i);
+        return sum;
+    });
+}
+static inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)((const char*)p - emulation::dynamic_shared); }
+template <typename T> static T __ldg(const T* p) { return *p; }
+template <typename T> static T atomicAdd(T* p, T value) { const T old = *p; *p += value; return old; }
+template <typename T> static T atomicXor(T* p, T value) { const T old = *p; *p ^= value; return old; }
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
+    return (unsigned)((((uint64_t)high << 32) | low) >> (by & 31));
+}
+static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+    const uint64_t both = (uint64_t)b << 32 | a;
+    unsigned out = 0;
+    for (int i = 0; i < 4; ++i) {
+        const unsigned pick = selector >> 4 * i & 15;
+        const unsigned byte = both >> 8 * (pick & 7) & 255;
+        out |= (pick & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
+    }
+    return out;
+}
+static inline double __dmul_rn(double a, double b) { return a * b; }
+static inline double __dadd_rn(double a, double b) { return a + b; }
+static inline double __dsub_rn(double a, double b) { return a - b; }
+static inline unsigned long long __double2ull_rz(double a) { return (unsigned long long)a; }
+static inline double __longlong_as_double(long long a) { double d; memcpy(&d, &a, 8); return d; }
+static inline float __uint_as_float(unsigned a) { float f; memcpy(&f, &a, 4); return f; }
+
+// PTX by mnemonic: results first, then operands, as an asm statement lists them.
+static inline void ptx_mov_u32(unsigned& lane) { lane = threadIdx.x % 32; }  // of %laneid, the only special register used
+static inline void ptx_lop3_b32(unsigned& out, unsigned a, unsigned b, unsigned c, int table) {
+    out = 0;
+    for (int i = 0; i < 8; ++i)
+        if (table >> i & 1) out |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+}
+// The lattice barrier and tickets: blocks run one by one, so that each finds itself alone.
+static inline void ptx_red_release_gpu_global_add_u32(unsigned* p) { ++*p; }
+static inline void ptx_ld_relaxed_gpu_global_u32(unsigned& now, const unsigned* p) { now = *p; }
+static inline void ptx_ld_acquire_gpu_global_u32(unsigned& now, const unsigned* p) { now = *p; }
+static inline void ptx_prmt_b32(int& out, unsigned word, unsigned selector) { out = (int)__byte_perm(word, 0, selector); }
+static inline void ptx_ex2_approx_ftz_f32(float& out, float x) { out = exp2f(x); }
+static inline void ptx_ld_shared_u32(unsigned& v, unsigned address) { memcpy(&v, emulation::shared_at(address), 4); }
+static inline void ptx_ld_shared_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w, unsigned address) {
+    uint4 v;
+    memcpy(&v, emulation::shared_at(address), 16);
+    x = v.x, y = v.y, z = v.z, w = v.w;
+}
+static inline void ptx_ld_global_nc_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w, const void* p) {
+    uint4 v;
+    memcpy(&v, p, 16);
+    x = v.x, y = v.y, z = v.z, w = v.w;
+}
+static inline void ptx_ld_global_nc_v2_u32(unsigned& x, unsigned& y, const void* p) {
+    memcpy(&x, p, 4), memcpy(&y, (const char*)p + 4, 4);
+}
+static inline void ptx_cp_async_ca_shared_global(unsigned address, const void* from) {
+    memcpy(emulation::shared_at(address), from, 16);
+}
+static inline void ptx_cp_async_cg_shared_global(unsigned address, const void* from) {
+    memcpy(emulation::shared_at(address), from, 16);
+}
+static inline void ptx_cp_async_wait_all() {}
