@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spinsim import sampling as sampling
+    from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
     from spinsim.errors import InputError as InputError
@@ -53,6 +54,7 @@ _HOME = {
     "read_instance": "spinsim.model.instances",
     "sampling": "spinsim.sampling",
     "square": "spinsim.model.lattice",
+    "table": "spinsim.analysis.tables",
     "temper": "spinsim.run",
 }
 

@@ -17,6 +17,7 @@ LAYERS = [
     ["run"],
     ["config"],
     ["analysis"],
+    ["overview"],
     ["result"],
     ["sampling"],
     ["store"],

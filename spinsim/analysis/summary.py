@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.binder import binder_cumulant
 from spinsim.analysis.equilibration import Equilibration, equilibration
-from spinsim.analysis.jackknife import bin_means, jackknife
+from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 from spinsim.errors import InputError
 from spinsim.layout import SUMMARY
 from spinsim.result import TemperResult
@@ -66,18 +67,27 @@ class Summary:
     equilibration: dict[str, Equilibration]
 
 
-def summarize(result: TemperResult) -> Summary:
-    """Averages, errors, autocorrelation times and whether the run was in equilibrium.
+@dataclass(frozen=True)
+class _Averages:
+    """Independent data, and observables as functions of their means.
 
-    Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat and
-    susceptibilities are functions of those averages, with jackknife errors over samples, or over 32 stretches of time
-    where there is one sample; those are widened as far as stretches are too short against tau.
-    U = 1 - [<m^4>] / (3 [<m^2>]^2), and likewise for q; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
-    susceptibility N [<m^2>] / T; the spin-glass susceptibility N [<q^2>].
-
-    Raises:
-        InputError: for fewer than 16 measurements.
+    Attributes:
+        data: Moments of each sample, or of each stretch of time of a single one, (entries, moments, temperatures).
+        functions: From means (moments, temperatures) to observables (observables, temperatures).
+        names: Of the observables, the first of ``layout.SUMMARY``.
+        series: Whose correlation in time says how far errors can be trusted, (steps, samples, chains, temperatures).
+        wider: Factors to the errors that stretches of time give, likewise by name, (temperatures,).
     """
+
+    data: Array
+    functions: Callable[[Array], Array]
+    names: list[str]
+    series: dict[str, Array]
+    wider: dict[str, Array]
+
+
+def _averages(result: TemperResult) -> _Averages:
+    """What every estimate, its error and its resampling begin with."""
     steps, samples, copies, _ = result.energy.shape
     if steps < FEWEST_STEPS:
         raise InputError(f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}")
@@ -107,18 +117,48 @@ def summarize(result: TemperResult) -> Summary:
             found += [mean[5], sites * mean[5], binder_cumulant(mean[5], mean[6])]
         return np.stack(found)
 
-    found = jackknife(functions, data)
-    times = {name: _times(values, _sweeps_a_step(result)) for name, values in series.items()}
-    wider = {name: _widening(values) for name, values in series.items()}
-    names = [name for name, _, _ in SUMMARY][: len(found.value)]
+    names = [name for name, _, _ in SUMMARY][: len(functions(data[0]))]
+    return _Averages(data, functions, names, series, {name: _widening(values) for name, values in series.items()})
+
+
+def summarize(result: TemperResult) -> Summary:
+    """Averages, errors, autocorrelation times and whether the run was in equilibrium.
+
+    Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat and
+    susceptibilities are functions of those averages, with jackknife errors over samples, or over 32 stretches of time
+    where there is one sample; those are widened as far as stretches are too short against tau.
+    U = 1 - [<m^4>] / (3 [<m^2>]^2), and likewise for q; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
+    susceptibility N [<m^2>] / T; the spin-glass susceptibility N [<q^2>].
+
+    Raises:
+        InputError: for fewer than 16 measurements.
+    """
+    a, energy = _averages(result), result.energy / result.model.sites
+    found = jackknife(a.functions, a.data)
+    times = {name: _times(values, _sweeps_a_step(result)) for name, values in a.series.items()}
     estimates = {
-        name: Estimate(found.value[k], found.error[k] * wider[TAU_OF[name]], *times[TAU_OF[name]])
-        for k, name in enumerate(names)
+        name: Estimate(found.value[k], found.error[k] * a.wider[TAU_OF[name]], *times[TAU_OF[name]])
+        for k, name in enumerate(a.names)
     }
     coldest = {"energy": energy[..., 0].mean(axis=2)}
-    if copies > 1:
-        coldest["q^2"] = series["q^2"][..., 0].mean(axis=2)
-    return Summary(temperature, estimates, {name: equilibration(rows) for name, rows in coldest.items()})
+    if "q^2" in a.series:
+        coldest["q^2"] = a.series["q^2"][..., 0].mean(axis=2)
+    return Summary(result.temperature, estimates, {name: equilibration(rows) for name, rows in coldest.items()})
+
+
+def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Array]:
+    """Each observable's curve with its bootstrap resamples, (1 + resamples, temperatures), row 0 from all data.
+
+    Drawn are samples, or stretches of time where there is one sample; their spread is widened as errors are.
+
+    Raises:
+        InputError: as ``summarize``, and as ``bootstrap``.
+    """
+    a = _averages(result)
+    curves = bootstrap(a.functions, a.data, resamples, seed).values
+    return {
+        name: curves[0, k] + (curves[:, k] - curves[0, k]) * a.wider[TAU_OF[name]] for k, name in enumerate(a.names)
+    }
 
 
 def _widening(series: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,16 +25,23 @@ SHOWN = {
 def analyze(
     file: Annotated[Path, typer.Argument(help="A file that spinsim temper wrote.")],
     as_json: Annotated[bool, typer.Option("--json", help="All numbers as one JSON object.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="Write them to this file too, a line for each temperature.")] = None,
 ) -> None:
     """Find averages with errors at each temperature and write them into the file's /summary."""
     import numpy as np
 
     from spinsim.analysis.summary import summarize
+    from spinsim.analysis.tables import summary_columns, write_csv
+    from spinsim.errors import InputError
     from spinsim.result import load_temper
     from spinsim.store import open_to_append
 
+    if csv and os.path.realpath(csv) == os.path.realpath(file):
+        raise InputError(f"--csv {csv} is the result file itself: choose another name")
     result = load_temper(file)
     found = summarize(result)
+    if csv:
+        write_csv(summary_columns(found), csv)
     with open_to_append(file) as opened:
         values = {}
         for name, estimate in found.estimates.items():

@@ -3,39 +3,157 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spinsim.cli.values import Real, Whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from spinsim.analysis.sizes import SizeCrossing
+    from spinsim.result import AnnealResult, TemperResult
+
+    Figures = dict[str, Callable[[], Figure]]
+
+FIGURES = {
+    "anneal": ("thermodynamics", "configuration"),
+    "temper": ("thermodynamics", "overlap", "exchange", "equilibration"),
+    "several": ("crossings",),
+}
+EVERY = tuple(dict.fromkeys(name for names in FIGURES.values() for name in names))
+
 
 def plot(
-    file: Annotated[Path, typer.Argument(help="A file that spinsim wrote.")],
-    what: Annotated[str, typer.Option(help="all, thermodynamics or configuration.")] = "all",
-    sample: Annotated[int, typer.Option(help="Disorder sample of the configuration.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Figure file.  [beside FILE, <FILE's stem>-<what>.pdf]")] = None,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="A file that spinsim wrote, or temper files of several sizes."),
+    ],
+    what: Annotated[
+        str,
+        typer.Option(
+            help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, overlap, exchange or "
+            "equilibration of a temper run; crossings of several."
+        ),
+    ] = "all",
+    sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
+    observable: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose curves cross, overlap or magnetization.  [magnetization of ferromagnets, else overlap]"
+        ),
+    ] = None,
+    near: Annotated[float | None, Real(help="Temperature near which to look for crossings.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Figure file.  [beside the first FILE, <its stem>-<what>.pdf]")
+    ] = None,
     suffix: Annotated[str | None, typer.Option("--format", help="pdf or png.  [the suffix of --out, else pdf]")] = None,
 ) -> None:
-    """Draw the measurements of a run and its lowest state, for a paper."""
-    from spinsim.analysis.figures import configuration_figure, has_configuration, save_figure, thermodynamics_figure
+    """Draw the measurements of a run, its lowest state, or the crossings of runs of several sizes, for a paper."""
+    from spinsim.analysis.figures import save_figure
     from spinsim.errors import InputError
-    from spinsim.result import load_anneal
 
-    if what not in ("all", "thermodynamics", "configuration"):
-        raise InputError(f"figure {what!r} is unknown: choose all, thermodynamics or configuration")
-    if out and what == "all":
-        raise InputError(f"--out {out} names one figure: add --what thermodynamics or --what configuration")
+    if what != "all" and what not in EVERY:
+        raise InputError(f"figure {what!r} is unknown: choose all, {', '.join(EVERY[:-1])} or {EVERY[-1]}")
     if out and suffix and out.suffix[1:].lower() != suffix.lower():
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")
-    if out and os.path.realpath(out) == os.path.realpath(file):
+    if out and any(os.path.realpath(out) == os.path.realpath(file) for file in files):
         raise InputError(f"--out {out} is the result file itself: choose another name")
-    result = load_anneal(file)
-    figures = {}
-    if what != "configuration":
-        figures["thermodynamics"] = thermodynamics_figure(result)
-    if what == "configuration" or (what == "all" and has_configuration(result)):
-        figures["configuration"] = configuration_figure(result, sample)
-    for name, figure in figures.items():
-        path = out or file.with_name(f"{file.stem}-{name}.{suffix or 'pdf'}")
+    results, kind = _read(files, what)
+    if out and what == "all" and len(FIGURES[kind]) > 1:
+        raise InputError(f"--out {out} names one figure: add --what {' or --what '.join(FIGURES[kind])}")
+    _check_options(kind, {"--sample": (sample, "anneal"), "--observable": (observable, "several"),
+                          "--near": (near, "several")})  # fmt: skip
+    if kind == "several":
+        figures = _of_several(results, observable, near)
+    elif kind == "temper":
+        figures = _of_tempering(results[0], what)
+    else:
+        figures = _of_annealing(results[0], what, sample or 0)
+    drawn = {name: draw() for name, draw in figures.items() if what in ("all", name)}
+    for name, figure in drawn.items():
+        path = out or files[0].with_name(f"{files[0].stem}-{name}.{suffix or 'pdf'}")
         save_figure(figure, path)
         typer.echo(path)
+
+
+def _read(files: list[Path], what: str) -> tuple[list[Any], str]:
+    """The runs, and the key of ``FIGURES`` that they belong to."""
+    from spinsim.errors import InputError
+    from spinsim.result import AnnealResult, load
+
+    results = [load(file) for file in files]
+    jobs = ["anneal" if isinstance(result, AnnealResult) else "temper" for result in results]
+    kind = jobs[0] if len(files) == 1 else "several"
+    if kind == "several" and "anneal" in jobs:
+        raise InputError(
+            f"{files[jobs.index('anneal')]} holds an anneal run: of several files only temper runs are drawn together, "
+            "give an anneal file alone"
+        )
+    if what == "crossings" and kind != "several":
+        raise InputError(f"{files[0]} alone has no crossings: give temper files of two sizes or more")
+    if what != "all" and what not in FIGURES[kind]:
+        whose = "several files" if kind == "several" else f"{'an' if kind == 'anneal' else 'a'} {kind} run"
+        raise InputError(f"figure {what!r} is none of {whose}: choose all, {' or '.join(FIGURES[kind])}")
+    return results, kind
+
+
+def _check_options(kind: str, options: dict[str, tuple[object, str]]) -> None:
+    """Refuse options that would do nothing."""
+    from spinsim.errors import InputError
+
+    whose = {"anneal": "the configuration of an anneal run", "several": "the crossings of several temper runs"}
+    for name, (value, of) in options.items():
+        if value is not None and of != kind:
+            raise InputError(f"{name} is for {whose[of]}: leave it out")
+
+
+def _of_annealing(result: AnnealResult, what: str, sample: int) -> Figures:
+    from spinsim.analysis.figures import configuration_figure, has_configuration, thermodynamics_figure
+
+    figures: Figures = {"thermodynamics": lambda: thermodynamics_figure(result)}
+    if what == "configuration" or has_configuration(result):
+        figures["configuration"] = lambda: configuration_figure(result, sample)
+    return figures
+
+
+def _of_tempering(result: TemperResult, what: str) -> Figures:
+    from functools import cache
+
+    from spinsim.analysis.figures import averages_figure, equilibration_figure, exchange_figure, overlap_figure
+    from spinsim.analysis.summary import summarize
+
+    summary = cache(lambda: summarize(result))
+    figures: Figures = {"thermodynamics": lambda: averages_figure(result, summary())}
+    if what == "overlap" or result.overlap.shape[2]:
+        figures["overlap"] = lambda: overlap_figure(result)
+    if what == "exchange" or result.attempts.any():
+        figures["exchange"] = lambda: exchange_figure(result)
+    figures["equilibration"] = lambda: equilibration_figure(result, summary())
+    return figures
+
+
+def _of_several(results: list[TemperResult], observable: str | None, near: float | None) -> Figures:
+    """Crossings, which are printed too."""
+    from spinsim.analysis.figures import crossings_figure
+    from spinsim.analysis.sizes import compare_sizes
+
+    found = compare_sizes(results, observable, near)
+    for comparison in found:
+        for pair in comparison.crossings:
+            typer.echo(f"{comparison.name}: {_sentence(pair)}")
+    return {"crossings": lambda: crossings_figure(found)}
+
+
+def _sentence(pair: SizeCrossing) -> str:
+    """Where two sizes cross, or why that cannot be told."""
+    sizes, found = " and ".join(pair.labels), pair.crossing
+    if found.reason:
+        more = ", with --near T" if len(found.candidates) > 1 and "say near which" in found.reason else ""
+        return f"{sizes}: {found.reason}{more}"
+    if not pair.trusted:
+        return f"{sizes} cross at T = {found.value:.5g}, without an error: series too short near it"
+    return f"{sizes} cross at T = {found.value:.5g} +- {found.error:.2g}"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from spinsim.result import AnnealResult, TemperResult
+    from spinsim.overview import TemperOverview
+    from spinsim.result import AnnealResult
 
 
 def show(
@@ -17,17 +18,21 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="The same as one JSON object.")] = False,
 ) -> None:
     """Say what is in a file, how far it got and its main numbers."""
-    from spinsim.result import AnnealResult, load
+    from spinsim.overview import overview
+    from spinsim.result import load_anneal
+    from spinsim.store import read_attributes
 
-    result = load(file)
-    rows = len(result.energy)
-    if isinstance(result, AnnealResult):
-        planned = result.config.get("anneal", {}).get("steps", rows)
-        numbers, lines = _of_annealing(result)
-    else:
-        run = result.config.get("temper", {})
+    result: AnnealResult | TemperOverview
+    if read_attributes(file).get("job") == "temper":
+        result = overview(file)
+        rows, replicas, run = result.steps, result.round_trips.shape[1], result.config.get("temper", {})
         planned = run["sweeps"] // run["measure_every"] if run else rows
         numbers, lines = _of_tempering(result)
+    else:
+        result = load_anneal(file)
+        rows, replicas = len(result.energy), result.energy.shape[2]
+        planned = result.config.get("anneal", {}).get("steps", rows)
+        numbers, lines = _of_annealing(result)
     if as_json:
         typer.echo(
             json.dumps(result.attributes | {"file": str(file), "steps": rows, "planned_steps": planned} | numbers)
@@ -37,7 +42,6 @@ def show(
     typer.echo(f"{file}: {attributes['job']} of {model.name}")
     size = f"{model.sites} sites, {model.bonds} bonds, {model.samples} samples"
     typer.echo(f"Model      {size}, quantum {model.quantum:g} |J|")
-    replicas = result.energy[0, 0].size if rows else "?"
     typer.echo(f"Run        {replicas} replicas, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
     state = f"finished {attributes['finished']}" if result.finished else "NOT finished: the same command completes it"
     typer.echo(f"Progress   {rows} of {planned} steps, begun {attributes['created']}, {state}")
@@ -65,10 +69,11 @@ def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     return {"lowest_energy": float(lowest.min())}, lines
 
 
-def _of_tempering(result: TemperResult) -> tuple[dict[str, Any], list[str]]:
+def _of_tempering(result: TemperOverview) -> tuple[dict[str, Any], list[str]]:
     """The same of a tempering run."""
     from spinsim.cli.temper import report
 
-    if not len(result.energy):
+    if not result.steps:
         return {"round_trips": 0}, []
-    return {"round_trips": int(result.round_trips.sum())}, report(result)
+    numbers = {"temperatures": result.temperature.tolist(), "round_trips": int(result.round_trips.sum())}
+    return numbers, report(result)

@@ -12,7 +12,7 @@ from spinsim.cli.showing import closing_lines, run_shown
 from spinsim.cli.values import Whole
 
 if TYPE_CHECKING:
-    from spinsim.result import TemperResult
+    from spinsim.overview import TemperOverview
     from spinsim.run import TemperPlan
 
 KEYS = ("start", "temperatures", "thermalize", "sweeps", "measure_every", "swap_every", "zero_acceptance")
@@ -60,15 +60,15 @@ def temper(
 
 def carry_out(plan: TemperPlan, quiet: bool, as_json: bool) -> None:
     """Run a plan and say how it went."""
-    from spinsim.result import load_temper
+    from spinsim.overview import overview
     from spinsim.run import temper_to_file
 
     ran, progress = run_shown(plan, temper_to_file, describe(plan), quiet or as_json)
-    result = load_temper(plan.path)
+    found = overview(plan.path)
     if as_json:
-        typer.echo(json.dumps(summary(plan, result) | {"updates_per_ns": progress.rate if ran else None}))
+        typer.echo(json.dumps(summary(plan, found) | {"updates_per_ns": progress.rate if ran else None}))
     elif not quiet:
-        for line in closing_lines(plan, ran, progress, report(result)):
+        for line in closing_lines(plan, ran, progress, report(found)):
             typer.echo(line)
 
 
@@ -84,35 +84,30 @@ def describe(plan: TemperPlan) -> str:
     )
 
 
-def report(result: TemperResult) -> list[str]:
+def report(found: TemperOverview) -> list[str]:
     """Means at each temperature, a line each; without errors, which need an analysis."""
-    import numpy as np
-
-    sites = result.model.sites
-    energy = result.energy.mean(axis=(0, 1, 2)) / sites
-    square = ((result.magnetization / sites) ** 2).mean(axis=(0, 1, 2))
-    lines = [f"Round trips  {int(result.round_trips.sum())} of {result.round_trips.size} replicas"]
-    head = "       T        E/N     <m^2>"
-    copies = result.overlap.shape[2] > 0
-    lines.append(head + ("     <q^2>" if copies else "") + "  exchanged with the next")
-    overlap = ((result.overlap / sites) ** 2).mean(axis=(0, 1, 2)) if copies else np.zeros(0)
-    for k, temperature in enumerate(result.temperature):
-        row = f"{temperature:8.5g} {energy[k]:10.6f} {square[k]:9.6f}" + (f" {overlap[k]:9.6f}" if copies else "")
-        lines.append(row + (f" {result.swap_rate[k]:8.3f}" if k + 1 < len(result.temperature) else ""))
+    overlap = found.overlap_squared
+    lines = [f"Round trips  {int(found.round_trips.sum())} of {found.round_trips.size} replicas"]
+    lines.append(
+        "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + "  exchanged with the next"
+    )
+    for k, temperature in enumerate(found.temperature):
+        row = f"{temperature:8.5g} {found.energy[k]:10.6f} {found.magnetization_squared[k]:9.6f}"
+        row += "" if overlap is None else f" {overlap[k]:9.6f}"
+        lines.append(row + (f" {found.swap_rate[k]:8.3f}" if k + 1 < len(found.temperature) else ""))
     return lines
 
 
-def summary(plan: TemperPlan, result: TemperResult) -> dict[str, Any]:
+def summary(plan: TemperPlan, found: TemperOverview) -> dict[str, Any]:
     """The same numbers for ``--json``."""
-    sites = plan.model.sites
     return {
         "job": "temper",
         "file": str(plan.path),
         "config_sha256": plan.attributes["config_sha256"],
         "model": plan.model.name,
-        "sites": sites,
-        "temperatures": result.temperature.tolist(),
-        "energy_per_site": (result.energy.mean(axis=(0, 1, 2)) / sites).tolist(),
-        "swap_rate": result.swap_rate.tolist(),
-        "round_trips": int(result.round_trips.sum()),
+        "sites": plan.model.sites,
+        "temperatures": found.temperature.tolist(),
+        "energy_per_site": found.energy.tolist(),
+        "swap_rate": found.swap_rate.tolist(),
+        "round_trips": int(found.round_trips.sum()),
     }

@@ -118,6 +118,11 @@ class Ising:
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
 
+    @property
+    def coupling_unit(self) -> float:
+        """|J| where all bonds share one, else 1: what energies and temperatures are divided by in figures."""
+        return self.magnitude * self.quantum if self.magnitude else 1.0
+
     @cached_property
     def uniform_field(self) -> int | None:
         """Field h in quanta where every site of every sample has the same one, else None."""

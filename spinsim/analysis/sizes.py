@@ -1,0 +1,176 @@
+"""Runs of several sizes side by side: the curves that do not depend on the size at a critical point, and crossings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import CubicSpline
+
+from spinsim.analysis.crossings import Crossing, crossing
+from spinsim.analysis.summary import Estimate, resampled, summarize
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+from spinsim.result import TemperResult
+
+Array = npt.NDArray[np.float64]
+
+CURVES: Final = {
+    "overlap": ("overlap_binder_cumulant", "overlap_correlation_length"),
+    "magnetization": ("binder_cumulant", "correlation_length"),
+}
+"""Estimates of ``layout.SUMMARY`` without dimension, by the observable that they are of."""
+RESAMPLES: Final = 500  # errors to 3 %
+_FEWEST: Final = 4  # points of a spline
+
+
+@dataclass(frozen=True)
+class SizeCurve:
+    """An estimate of one size.
+
+    Attributes:
+        label: Such as "L = 8".
+        temperature: In units of |J|, rising, (temperatures,).
+        estimate: The curve and its errors.
+        resampled: Row 0 from all data, then one row a bootstrap resample, (1 + resamples, temperatures).
+    """
+
+    label: str
+    temperature: Array
+    estimate: Estimate
+    resampled: Array
+
+
+@dataclass(frozen=True)
+class SizeCrossing:
+    """Where the curves of two sizes cross.
+
+    Attributes:
+        labels: Of the smaller and of the larger size.
+        crossing: Temperature with its error, or why there is none.
+        height: Of the curves there, NaN where they do not cross.
+        trusted: Whether the errors of both curves can be trusted on both sides of it.
+    """
+
+    labels: tuple[str, str]
+    crossing: Crossing
+    height: float
+    trusted: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One estimate for all sizes.
+
+    Attributes:
+        name: Of the estimate.
+        curves: From the smallest size to the largest.
+        crossings: Of each two.
+    """
+
+    name: str
+    curves: list[SizeCurve]
+    crossings: list[SizeCrossing]
+
+
+def compare_sizes(
+    results: Sequence[TemperResult], observable: str | None = None, near: float | None = None
+) -> list[Comparison]:
+    """The curves of several sizes, and where each two of them cross, with bootstrap errors.
+
+    Args:
+        results: Of one lattice in different sizes, two or more.
+        observable: ``overlap`` or ``magnetization``, whose Binder cumulants and correlation lengths are compared. By
+            default the magnetisation of ferromagnets, the overlap of all else.
+        near: The crossing nearest to this temperature, in units of |J|, is taken where curves cross more than once.
+
+    Returns:
+        One for each estimate that all results have.
+
+    Raises:
+        InputError: for fewer than two sizes, equal ones and different kinds of lattices, an unknown observable,
+            overlaps of a run with one copy, and runs too short to analyse.
+    """
+    ordered = sorted(results, key=lambda result: result.model.sites)
+    _check_sizes([result.model for result in ordered])
+    names = CURVES[_check_observable(ordered, observable)]
+    found = [(summarize(result), resampled(result, RESAMPLES, seed)) for seed, result in enumerate(ordered)]
+    comparisons = []
+    for name in names:
+        if all(name in summary.estimates for summary, _ in found):
+            curves = [
+                SizeCurve(
+                    _label(result.model),
+                    result.temperature / result.model.coupling_unit,
+                    summary.estimates[name],
+                    rows[name],
+                )
+                for result, (summary, rows) in zip(ordered, found, strict=True)
+            ]
+            pairs = [_cross(a, b, near) for a, b in combinations(curves, 2)]
+            comparisons.append(Comparison(name, curves, pairs))
+    return comparisons
+
+
+def is_ferromagnet(model: Ising) -> bool:
+    """Whether all couplings are positive, so that the magnetisation is the order parameter."""
+    return model.bonds > 0 and bool(model.couplings.min() > 0)
+
+
+def _label(model: Ising) -> str:
+    """Such as "L = 8", "8 x 8 x 4" where sides differ, "N = 100" without a lattice."""
+    if model.lattice is None:
+        return f"N = {model.sites}"
+    sides = model.lattice.shape
+    return f"L = {sides[0]}" if len(set(sides)) == 1 else " x ".join(map(str, sides))
+
+
+def _check_sizes(models: list[Ising]) -> None:
+    if len(models) < 2:
+        raise InputError("curves of one size cross nothing: give two files or more of different sizes")
+    for a, b in combinations(models, 2):
+        if a.sites == b.sites:
+            raise InputError(f"two runs have size {_label(a)}: give runs of different sizes, one of each")
+        kinds = [(m.lattice.dimension, m.lattice.periodic) if m.lattice else None for m in (a, b)]
+        if kinds[0] != kinds[1]:
+            raise InputError(f"{a.name} and {b.name} are not one lattice in two sizes: give runs that are")
+
+
+def _check_observable(results: list[TemperResult], observable: str | None) -> str:
+    if observable is None:
+        observable = "magnetization" if all(is_ferromagnet(result.model) for result in results) else "overlap"
+    if observable not in CURVES:
+        raise InputError(f"observable {observable!r} is unknown: choose {' or '.join(CURVES)}")
+    for result in results:
+        if observable == "overlap" and not result.overlap.shape[2]:
+            raise InputError(
+                f"the run of {result.model.name}, {_label(result.model)}, has one copy at each temperature and no "
+                "overlaps: run it with --replicas 2 or more, or choose the observable magnetization"
+            )
+    return observable
+
+
+def _cross(a: SizeCurve, b: SizeCurve, near: float | None) -> SizeCrossing:
+    points = [np.isfinite(curve.resampled).all(axis=0) for curve in (a, b)]  # xi of noise alone is NaN
+    x, y = a.temperature[points[0]], b.temperature[points[1]]
+    labels = (a.label, b.label)
+    if min(len(x), len(y)) < _FEWEST or max(x[0], y[0]) >= min(x[-1], y[-1]):
+        reason = f"fewer than {_FEWEST} temperatures have a value" if min(len(x), len(y)) < _FEWEST else ""
+        reason = reason or "their temperatures do not overlap"
+        none = Crossing(np.nan, np.nan, np.empty(0), np.full(len(a.resampled) - 1, np.nan), reason)
+        return SizeCrossing(labels, none, np.nan, trusted=False)
+    found = crossing(x, a.resampled[:, points[0]], y, b.resampled[:, points[1]], near)
+    if np.isnan(found.value):
+        return SizeCrossing(labels, found, np.nan, trusted=False)
+    height = float(CubicSpline(x, a.resampled[0, points[0]])(found.value))
+    return SizeCrossing(labels, found, height, all(_trusted_around(curve, found.value) for curve in (a, b)))
+
+
+def _trusted_around(curve: SizeCurve, x: float) -> bool:
+    """Whether the errors at the temperatures on both sides of x can be trusted."""
+    above = int(np.clip(np.searchsorted(curve.temperature, x), 1, len(curve.temperature) - 1))
+    return bool(curve.estimate.trusted[above - 1 : above + 1].all())

@@ -1,0 +1,86 @@
+"""The main numbers of a tempering file, read piece by piece: the file may be larger than memory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+from spinsim.result import Result
+
+Array = npt.NDArray[np.float64]
+
+PIECE_BYTES: Final = 2**24
+"""Of a series that are in memory at a time; at least a row."""
+
+
+@dataclass(frozen=True)
+class TemperOverview(Result):
+    """What a tempering run comes to, without its series and without errors, which need an analysis.
+
+    Attributes:
+        model: What was simulated.
+        steps: Measurements that the file holds.
+        temperature: From the lowest to the highest, in units of |J|, shape (temperatures,).
+        energy: Mean energy per site at each temperature, NaN where there are no measurements.
+        magnetization_squared: Mean m^2, likewise.
+        overlap_squared: Mean q^2, likewise; None where there is one copy.
+        swap_rate: Share of exchanges accepted with the next temperature, (temperatures - 1,).
+        round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
+        attributes: Root attributes of the file.
+    """
+
+    model: Ising
+    steps: int
+    temperature: Array
+    energy: Array
+    magnetization_squared: Array
+    overlap_squared: Array | None
+    swap_rate: Array
+    round_trips: npt.NDArray[np.int64]
+    attributes: dict[str, str]
+
+
+def overview(path: str | os.PathLike[str]) -> TemperOverview:
+    """Read the main numbers of a tempering file; of an unfinished run, of the steps it has.
+
+    Raises:
+        InputError: for a missing file, one that spinsim did not write and one of another job.
+    """
+    with store.open_to_read(Path(path)) as file:
+        attributes = store.text_attributes(file)
+        if attributes.get("job") != "temper":
+            raise InputError(f"{path} holds a {attributes.get('job')} run: give the file of a temper run")
+        model, rows = store.read_model(file), store.complete_rows(file)
+        m, t = file["measurements"], file["tempering"]
+        attempts, accepts = t["attempts"][...].sum(axis=0), t["accepts"][...].sum(axis=0)
+        return TemperOverview(
+            model=model,
+            steps=rows,
+            temperature=m["temperature"][...],
+            energy=_mean(m["energy"], rows, 1) / model.sites,
+            magnetization_squared=_mean(m["magnetization"], rows, 2) / model.sites**2,
+            overlap_squared=_mean(m["overlap"], rows, 2) / model.sites**2 if "overlap" in m else None,
+            swap_rate=accepts / np.maximum(attempts, 1),
+            round_trips=t["round_trips"][...],
+            attributes=attributes,
+        )
+
+
+def _mean(series: h5py.Dataset, rows: int, power: int) -> Array:
+    """Mean power of the first rows of (steps, samples, copies, temperatures) at each temperature."""
+    piece = max(1, PIECE_BYTES // (8 * int(np.prod(series.shape[1:]))))
+    total = np.zeros(series.shape[-1])
+    for first in range(0, rows, piece):
+        values = series[first : min(first + piece, rows)].astype(np.float64)
+        total += (values**power).sum(axis=(0, 1, 2))
+    count = rows * int(np.prod(series.shape[1:-1]))
+    return total / count if count else np.full_like(total, np.nan)

@@ -1,0 +1,145 @@
+"""Tables of runs: pandas, CSV, xarray, and the main numbers of a file that is read in pieces."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+import xarray
+from harness import one_sentence, run
+from made_up import LADDER, frozen, tempered
+
+import spinsim as ss
+from spinsim import overview
+from spinsim.analysis.summary import summarize
+from spinsim.analysis.thermodynamics import thermodynamics
+
+
+@pytest.fixture(scope="module")
+def result() -> ss.TemperResult:
+    return frozen(tempered(ss.EdwardsAnderson(ss.cubic(4), samples=3, seed=1)))
+
+
+def test_table_of_a_tempering_run(result, tmp_path):
+    table, found = ss.table(result), summarize(result)
+    assert table["temperature"].tolist() == LADDER.tolist()
+    for name, estimate in found.estimates.items():
+        np.testing.assert_array_equal(table[name], estimate.value)
+        np.testing.assert_array_equal(table[f"{name}_tau"], estimate.tau)
+        np.testing.assert_array_equal(table[f"{name}_trusted"], estimate.trusted)
+        np.testing.assert_array_equal(table[f"{name}_error"][1:], estimate.error[1:])
+        assert np.isnan(table[f"{name}_error"][0])
+    assert len(table.columns) == 1 + 4 * len(found.estimates)
+    assert ss.table(result.save(tmp_path / "run.h5")).equals(table)
+
+
+def test_table_of_an_annealing_run(tmp_path):
+    result = ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], replicas=8)
+    table, found = ss.table(result), thermodynamics(result)
+    assert table["temperature"].tolist() == [2.0, 1.0]
+    np.testing.assert_array_equal(table["energy_per_site_error"], found.energy_error)
+    np.testing.assert_array_equal(table["specific_heat"], found.specific_heat)
+    np.testing.assert_array_equal(table["abs_magnetization"], found.magnetization)
+    assert ss.table(result.save(tmp_path / "run.h5")).equals(table)
+
+
+def test_table_names_the_missing_extra(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ss.InputError, match=r"install spinsim\[xarray\] to use table\(\)"):
+        ss.table(result)
+
+
+def test_analyze_writes_csv(result, tmp_path, capsys, monkeypatch):
+    file, table = result.save(tmp_path / "run.h5"), ss.table(result)
+    assert run(capsys, monkeypatch, "analyze", file, "--csv", tmp_path / "out.csv").status == 0
+    with (tmp_path / "out.csv").open(newline="") as text:
+        head, *rows = csv.reader(text)
+    assert head == list(table.columns)
+    for row, expected in zip(rows, table.itertuples(index=False), strict=True):
+        assert row == ["" if value != value else str(value) for value in expected]
+
+
+@pytest.mark.parametrize(("csv", "words"), [("run.h5", "is the result file itself"), ("no/a.csv", "cannot be written")])
+def test_analyze_refuses_a_csv_file_before_it_writes(result, tmp_path, capsys, monkeypatch, csv, words):
+    monkeypatch.chdir(tmp_path)
+    before = result.save(tmp_path / "run.h5").read_bytes()
+    one_sentence(run(capsys, monkeypatch, "analyze", "run.h5", "--csv", csv), words)
+    assert (tmp_path / "run.h5").read_bytes() == before
+
+
+def test_xarray_opens_every_group_of_a_tempering_file(result, tmp_path, capsys, monkeypatch):
+    file = result.save(tmp_path / "run.h5")
+    assert run(capsys, monkeypatch, "analyze", file).status == 0
+    state = ("step", "sample", "copy", "temperature")
+    axes = {
+        "measurements": {"energy": state, "magnetization": state, "sweep": ("step",)},
+        "tempering": {"permutation": state, "attempts": ("sample", "pair"), "round_trips": ("sample", "replica")},
+        "summary": {"energy_per_site": ("temperature",), "overlap_squared_error": ("temperature",)},
+    }
+    for group, expected in axes.items():
+        with xarray.open_dataset(file, group=group, engine="h5netcdf") as dataset:
+            assert {name: dataset[name].dims for name in expected} == expected
+            assert all("units" in variable.attrs for variable in dataset.data_vars.values())
+            if group != "tempering":
+                np.testing.assert_array_equal(dataset["temperature"], LADDER)
+    with xarray.open_dataset(file, group="measurements", engine="h5netcdf") as dataset:
+        frame = dataset["overlap"].to_dataframe()
+    assert frame["overlap"].to_numpy().tolist() == result.overlap.ravel().tolist()
+
+
+def test_a_file_is_summed_up_in_pieces(result, tmp_path, monkeypatch):
+    file, means = result.save(tmp_path / "run.h5"), []
+    for piece in (1, 5000, 2**24):  # a row, some rows, all
+        monkeypatch.setattr(overview, "PIECE_BYTES", piece)
+        means.append(overview.overview(file))
+    sites, found = result.model.sites, means[0]
+    np.testing.assert_allclose(found.energy, result.energy.mean(axis=(0, 1, 2)) / sites, rtol=1e-12)
+    square = ((result.magnetization / sites) ** 2).mean(axis=(0, 1, 2))
+    np.testing.assert_allclose(found.magnetization_squared, square, rtol=1e-12)
+    np.testing.assert_allclose(found.overlap_squared, ((result.overlap / sites) ** 2).mean(axis=(0, 1, 2)), rtol=1e-12)
+    np.testing.assert_array_equal(found.swap_rate, result.swap_rate)
+    for other in means[1:]:
+        np.testing.assert_array_equal(other.energy, found.energy)  # sums of integers are exact
+        np.testing.assert_array_equal(other.overlap_squared, found.overlap_squared)
+
+
+def test_memory_for_a_long_file_is_that_of_a_piece(tmp_path, monkeypatch):
+    result = tempered(ss.Ising(ss.square(4)), copies=4, steps=16_000)
+    file = result.save(tmp_path / "run.h5")
+    monkeypatch.setattr(overview, "PIECE_BYTES", 2**14)
+    overview.overview(file)  # imports
+    tracemalloc.start()
+    overview.overview(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.energy.nbytes > 2**21
+    assert peak < 2**19
+
+
+def test_show_and_the_report_do_not_read_whole_series(result, tmp_path, capsys, monkeypatch):
+    file = result.save(tmp_path / "run.h5")
+    monkeypatch.setattr("spinsim.result.load", None)
+    shown = run(capsys, monkeypatch, "show", file).out
+    assert "1024 of 1024 steps" in shown
+    assert "16 replicas" in shown
+    assert f"{LADDER[0]:8.5g} {result.energy[..., 0].mean() / 64:10.6f}" in shown
+
+
+def test_overview_of_one_copy_and_of_an_empty_file(tmp_path, capsys, monkeypatch):
+    one = tempered(ss.Ising(ss.square(4)), copies=1).save(tmp_path / "one.h5")
+    assert overview.overview(one).overlap_squared is None
+    assert "<q^2>" not in run(capsys, monkeypatch, "show", one).out
+    whole = tempered(ss.Ising(ss.square(4)))
+    empty = ss.TemperResult(**{
+        name: value[:0] if name in ("sweep", "energy", "magnetization", "overlap", "permutation") else value
+        for name, value in vars(whole).items()
+    })  # fmt: skip
+    file = empty.save(tmp_path / "empty.h5")
+    assert np.isnan(overview.overview(file).energy).all()
+    assert "0 of 0 steps" in run(capsys, monkeypatch, "show", file).out
+    annealed = ss.anneal(ss.Ising(ss.square(4)), [2.0], replicas=2).save(tmp_path / "a.h5")
+    with pytest.raises(ss.InputError, match="give the file of a temper run"):
+        overview.overview(annealed)
