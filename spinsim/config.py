@@ -28,6 +28,7 @@ from spinsim.errors import InputError
 from spinsim.model.disorder import KINDS, RANDOM_KINDS
 from spinsim.model.lattice import NAMES
 from spinsim.packing import LANES
+from spinsim.sampling import placement
 from spinsim.sampling.annealing import SCHEDULES, Schedule, temperature_schedule
 from spinsim.sampling.tempering import Times
 
@@ -137,7 +138,8 @@ class TemperConfig:
     """The ladder of temperatures and the length of the run; it goes by default from 0.3 to 0.8 times the local field.
 
     Attributes:
-        temperatures: ``from:to:count``, geometric, or a list with commas; from the lowest to the highest.
+        temperatures: ``from:to:count``, geometric, or a list with commas, from the lowest to the highest; or
+            ``auto:from:to`` or ``auto:from:to:count``, placed in a pre-run so that all exchange equally often.
     """
 
     start: Start = "random"
@@ -153,17 +155,22 @@ class TemperConfig:
         check_zero_acceptance(self.zero_acceptance)
         _in_range("sweeps", self.sweeps, 1, 10**12)
         self.times()
-        if self.temperatures is not None:
+        if self.temperatures is not None and self.to_place() is None:
             self.ladder()
 
     def times(self) -> Times:
         """How long and how often."""
         return Times(self.thermalize, self.sweeps, self.measure_every, self.swap_every)
 
-    def ladder(self) -> npt.NDArray[np.float64]:
-        """Temperatures from the lowest to the highest, in units of |J|."""
+    def to_place(self) -> placement.Range | None:
+        """Ends of a ladder whose temperatures a pre-run places; None where they are given."""
         text = self.temperatures or ""
-        form = "give from:to:count such as 0.7:2.0:32, or numbers with commas between them"
+        return placement.read_range(text) if text.startswith(placement.PREFIX) else None
+
+    def ladder(self) -> npt.NDArray[np.float64]:
+        """The temperatures given, from the lowest to the highest, in units of |J|."""
+        text = self.temperatures or ""
+        form = "give from:to:count such as 0.7:2.0:32, auto:0.7:2.0, or numbers with commas between them"
         try:
             if ":" in text:
                 low, high, count = text.split(":")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-MEASUREMENTS, TEMPERING, SUMMARY_GROUP = "measurements", "tempering", "summary"
+MEASUREMENTS, TEMPERING, SUMMARY_GROUP, PLACEMENT = "measurements", "tempering", "summary", "placement"
 
 SUMMARY = (
     ("energy_per_site", "energy per site", "|J|"),
@@ -51,6 +51,18 @@ class Series(NamedTuple):
         return f"{self.group}/{self.name}"
 
 
+class Placement(NamedTuple):
+    """How the temperatures of a ladder were placed; rows of fewer temperatures end with NaN.
+
+    Attributes:
+        temperature: Ladder of each iteration, (iterations, most temperatures).
+        swap_rate: How often its neighbours exchange, (iterations, most temperatures - 1).
+    """
+
+    temperature: npt.NDArray[np.float64]
+    swap_rate: npt.NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Layout:
     """What the file of a run holds beside its model.
@@ -60,17 +72,19 @@ class Layout:
         units: Of axes that have some.
         series: Growing datasets; each group's first one is ``step``.
         sums: Datasets that are written again and again.
+        given: Datasets that are written once, with their values.
     """
 
     scales: Mapping[str, npt.NDArray[np.generic]]
     units: Mapping[str, str]
     series: tuple[Series, ...]
     sums: tuple[Series, ...] = ()
+    given: tuple[tuple[Series, npt.NDArray[np.float64]], ...] = ()
 
     @property
     def groups(self) -> list[str]:
         """Groups in the order of their first dataset."""
-        return list(dict.fromkeys(s.group for s in (*self.series, *self.sums)))
+        return list(dict.fromkeys(s.group for s in self._all))
 
     def shape(self, series: Series) -> tuple[int, ...]:
         """Of a row."""
@@ -83,7 +97,11 @@ class Layout:
 
     def axes(self, group: str) -> list[str]:
         """Axes that a group's datasets have."""
-        return list(dict.fromkeys(axis for s in (*self.series, *self.sums) if s.group == group for axis in s.axes))
+        return list(dict.fromkeys(axis for s in self._all if s.group == group for axis in s.axes))
+
+    @property
+    def _all(self) -> tuple[Series, ...]:
+        return *self.series, *self.sums, *(series for series, _ in self.given)
 
 
 def anneal_layout(samples: int, replicas: int) -> Layout:
@@ -101,8 +119,14 @@ def anneal_layout(samples: int, replicas: int) -> Layout:
     )
 
 
-def temper_layout(sites: int, samples: int, copies: int, temperatures: npt.NDArray[np.float64]) -> Layout:
-    """A row after every few sweeps, temperatures from the lowest to the highest."""
+def temper_layout(
+    sites: int,
+    samples: int,
+    copies: int,
+    temperatures: npt.NDArray[np.float64],
+    placement: Placement | None = None,
+) -> Layout:
+    """A row after every few sweeps, temperatures from the lowest to the highest; how they were placed, if they were."""
     count = np.int32 if sites < 2**31 else np.int64
     state = "sample", "copy", "temperature"
     measured = [
@@ -122,6 +146,9 @@ def temper_layout(sites: int, samples: int, copies: int, temperatures: npt.NDArr
         "pair": np.arange(len(temperatures) - 1),
         "replica": np.arange(copies * len(temperatures)),
     }
+    if placement is not None:
+        iterations, rungs = placement.temperature.shape
+        scales |= {"iteration": np.arange(iterations), "rung": np.arange(rungs), "rung_pair": np.arange(rungs - 1)}
     return Layout(
         scales,
         {"temperature": "|J|/k_B"},
@@ -136,6 +163,20 @@ def temper_layout(sites: int, samples: int, copies: int, temperatures: npt.NDArr
             Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back", "1", TEMPERING),
             *_summary_series(SUMMARY if copies > 1 else SUMMARY[:-3]),
         ),
+        () if placement is None else _given(placement),
+    )
+
+
+def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]], ...]:
+    """Datasets of a placement."""
+    ladders = "temperatures of each iteration of the pre-run, NaN past the last"
+    rates = "mean probability there of an exchange with the next temperature"
+    return (
+        (
+            Series("temperature", ("iteration", "rung"), np.float64, ladders, "|J|/k_B", PLACEMENT),
+            placement.temperature,
+        ),
+        (Series("swap_rate", ("iteration", "rung_pair"), np.float64, rates, "1", PLACEMENT), placement.swap_rate),
     )
 
 

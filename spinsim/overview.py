@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError
+from spinsim.layout import Placement
 from spinsim.model.ising import Ising
-from spinsim.result import Result
+from spinsim.result import Result, placement_of
 
 Array = npt.NDArray[np.float64]
 
@@ -36,6 +37,7 @@ class TemperOverview(Result):
         swap_rate: Share of exchanges accepted with the next temperature, (temperatures - 1,).
         round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
         attributes: Root attributes of the file.
+        placement: How the temperatures were placed, None where they were given.
     """
 
     model: Ising
@@ -47,6 +49,7 @@ class TemperOverview(Result):
     swap_rate: Array
     round_trips: npt.NDArray[np.int64]
     attributes: dict[str, str]
+    placement: Placement | None
 
 
 def overview(path: str | os.PathLike[str]) -> TemperOverview:
@@ -72,6 +75,7 @@ def overview(path: str | os.PathLike[str]) -> TemperOverview:
             swap_rate=accepts / np.maximum(attempts, 1),
             round_trips=t["round_trips"][...],
             attributes=attributes,
+            placement=placement_of(file),
         )
 
 

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError
-from spinsim.layout import TEMPERING, anneal_layout, temper_layout
+from spinsim.layout import PLACEMENT, TEMPERING, Placement, anneal_layout, temper_layout
 from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:
+    import h5py
     import xarray
 
 
@@ -134,6 +135,7 @@ class TemperResult(Result):
         attempts: Exchanges tried of each pair of neighbouring temperatures, (samples, temperatures - 1).
         accepts: Of them accepted, likewise.
         round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
+        placement: How the temperatures were placed, None where they were given.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
@@ -147,6 +149,7 @@ class TemperResult(Result):
     attempts: npt.NDArray[np.int64]
     accepts: npt.NDArray[np.int64]
     round_trips: npt.NDArray[np.int64]
+    placement: Placement | None = None
     attributes: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -186,7 +189,7 @@ class TemperResult(Result):
         """
         target = Path(path)
         _, samples, copies, _ = self.energy.shape
-        layout = temper_layout(self.model.sites, samples, copies, self.temperature)
+        layout = temper_layout(self.model.sites, samples, copies, self.temperature, self.placement)
         run = self.config.get("temper", {})
         planned = run["sweeps"] // run["measure_every"] if run else 0
         store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin)
@@ -211,6 +214,12 @@ def _xarray() -> ModuleType:
     except ImportError as error:
         raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
     return xarray
+
+
+def placement_of(file: h5py.File) -> Placement | None:
+    """How the temperatures of a file were placed; None where they were given."""
+    group = file.get(PLACEMENT)
+    return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
 
 
 def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult:
@@ -238,6 +247,7 @@ def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult:
                 attempts=t["attempts"][...],
                 accepts=t["accepts"][...],
                 round_trips=t["round_trips"][...],
+                placement=placement_of(file),
                 attributes=attributes,
             )
         return AnnealResult(

@@ -60,6 +60,7 @@ class Stream(IntEnum):
     START = 2  # initial spins
     COUPLINGS = 3  # disorder, keyed by the disorder seed
     SWAP = 4  # exchanges of temperatures
+    PRE_RUN = 5  # seeds of short runs that come before a run itself
 
 
 @_inlined
@@ -162,6 +163,12 @@ def split_seed(seed: int) -> tuple[np.uint64, np.uint64]:
     """The two key words of a 64-bit seed."""
     value = check_seed(seed)
     return np.uint64(value & 0xFFFFFFFF), np.uint64(value >> 32)
+
+
+def derived_seed(seed: int, number: int) -> int:
+    """Seed of the pre-run of this number: 64 bits of the stream ``PRE_RUN`` with the number as group."""
+    low, high, _, _ = (int(word) for word in draw(seed, Stream.PRE_RUN, group=number))
+    return high << 32 | low
 
 
 def draw(

@@ -63,6 +63,7 @@ COMMANDS = [
     ("show", "file", "Missing argument"),
     ("bench", "bench", "Missing command"),
     ("bench metropolis --repeats 0", "repeats 0", "at least 1"),
+    ("bench temper --threads 0", "threads 0", "from 1"),
     # sizes
     ("anneal --size 0", "'0'", "positive integers"),
     ("anneal --size -3", "'-3'", "positive integers"),
@@ -116,6 +117,22 @@ COMMANDS = [
     ("anneal --start down", "'down'", "random, up"),
     ("anneal --zero-acceptance 0", "0.0", "above 0"),
     ("anneal --zero-acceptance nan", "nan", "above 0"),
+    # ladders to be placed
+    ("temper --temperatures auto:2:1", "auto:2:1", "give the lower one first"),
+    ("temper --temperatures auto:1:1", "auto:1:1", "give the lower one first"),
+    ("temper --temperatures auto:1", "'auto:1'", "such as auto:0.7:2.0"),
+    ("temper --temperatures auto:", "'auto:'", "such as auto:0.7:2.0"),
+    ("temper --temperatures auto:1:x", "'auto:1:x'", "such as auto:0.7:2.0"),
+    ("temper --temperatures auto:1:2:3:4", "'auto:1:2:3:4'", "auto:LO:HI:COUNT"),
+    ("temper --temperatures auto:1:2:1.5", "'auto:1:2:1.5'", "auto:LO:HI:COUNT"),
+    ("temper --temperatures auto:1:2:1", "auto:1:2:1", "from 2 to 1000"),
+    ("temper --temperatures auto:1:2:1001", "auto:1:2:1001", "from 2 to 1000"),
+    ("temper --temperatures auto:0:2", "temperature 0", "positive"),
+    ("temper --temperatures auto:-1:2", "temperature -1", "positive"),
+    ("temper --temperatures auto:nan:2", "temperature nan", "finite"),
+    ("temper --temperatures auto:1:inf", "temperature inf", "finite"),
+    ("temper --size 4 --temperatures auto:1:1e300", "1e+300", "too high"),
+    ("temper --size 4 --temperatures auto:0.001:0.002 --start up --quiet", "auto:0.001:0.002", "energies were equal"),
     # runs
     ("anneal --replicas 0", "replicas 0", "from 1"),
     ("anneal --replicas 3000000", "3000000", "to 2097152"),
@@ -314,7 +331,8 @@ def test_a_machine_that_fails_elsewhere(
 LIMIT = """
 import resource
 from spinsim import store
-store._FLUSH_SECONDS = 0
+from spinsim.store import appending
+appending._FLUSH_SECONDS = 0
 def limited(function, size, when):
     def call(*arguments, **options):
         if when(*arguments):

@@ -135,7 +135,7 @@ def test_saving_never_overwrites(results, tmp_path) -> None:
 
 def test_rows_of_many_chunks(results, tmp_path, monkeypatch) -> None:
     whole = results["samples"].save(tmp_path / "a.h5")
-    monkeypatch.setattr(store, "_LARGEST_CHUNK_BYTES", 80)  # two samples of five replicas
+    monkeypatch.setattr("spinsim.store.creating._LARGEST_CHUNK_BYTES", 80)  # two samples of five replicas
     parts = results["samples"].save(tmp_path / "b.h5")
     with h5py.File(parts) as file:
         assert file["measurements/energy"].chunks[1:] == (2, 5)
@@ -253,7 +253,7 @@ def write_log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bytes]]:
 @pytest.mark.parametrize(("model", "flush"), [("samples", 0.0), ("lattice", 0.0), ("fields", 1e9)])
 def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model, flush) -> None:
     """Every state that a killed process can leave, one for each write: all of them open and hold true rows."""
-    monkeypatch.setattr(store, "_FLUSH_SECONDS", flush)
+    monkeypatch.setattr("spinsim.store.appending._FLUSH_SECONDS", flush)
     result = ss.anneal(MODELS[model](), np.linspace(3, 1, 16), sweeps=1, replicas=150)
     path = tmp_path / "a.h5"
     with monkeypatch.context() as patch:
@@ -303,7 +303,7 @@ def test_headers_lie_within_pages(tmp_path, monkeypatch, filler) -> None:
 
 
 KILLED = "anneal --lattice cubic --size 8 --couplings pm-j --steps 1000 --sweeps 80 --replicas 128 --quiet --out k.h5"
-EVERY_ROW = "from spinsim import store; store._FLUSH_SECONDS = 0"
+EVERY_ROW = "from spinsim.store import appending; appending._FLUSH_SECONDS = 0"
 
 
 def kill_many(tmp_path: Path, do, kills: int) -> list[int]:

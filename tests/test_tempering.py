@@ -114,6 +114,23 @@ def test_a_large_lattice_is_swept_in_parts_with_the_same_bits(monkeypatch: pytes
         np.testing.assert_array_equal(one, other)
 
 
+def test_unpacked_rounds_in_one_call_have_the_bits_of_rounds_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of 32 replicas in the first engine, of 128 in the second, and a last one that is not full."""
+    model = ss.EdwardsAnderson(ss.cubic(3), samples=2, couplings="gaussian", seed=1, field=0.2)
+    engines = []
+    for long_round, threads in ((0, 6), (2**60, 6), (0, 1)):
+        monkeypatch.setattr("spinsim.engine.cpu.general_engine.LONG_ROUND", long_round)
+        engine = create_engine(model, 135, Dynamics(seed=8), "cpu", threads=threads)
+        engine.set_ladder(1 / np.geomspace(0.3, 2.0, 45), copies=3)
+        engine.temper(3, 2)
+        engine.temper(4, 1)
+        engine.sweep(1)  # at the temperatures of the last exchange
+        engines.append(engine)
+    for others in engines[1:]:
+        for one, other in zip(state(engines[0]), state(others), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 def test_overlaps_and_observables_belong_to_their_temperatures(device: str) -> None:
     """What a frame says, from the configurations themselves."""
     model = ss.EdwardsAnderson(ss.square(6), samples=2, seed=4)

@@ -14,16 +14,17 @@ class UpdateProgress:
     """Counts spin updates and shows them on a terminal's standard error; silent elsewhere.
 
     Attributes:
-        rate: Updates per nanosecond since the engine was ready.
+        rate: Updates per nanosecond since the engine was ready; of the run itself, not of a pre-run.
         seconds: Time since then.
     """
 
-    def __init__(self, updates: int, silent: bool) -> None:
+    def __init__(self, silent: bool) -> None:
         self._done = 0
         self._began: float | None = None
         self._bar: Progress | None = None
         if not silent and sys.stderr.isatty():
             self._bar = Progress(
+                TextColumn("{task.description}"),
                 BarColumn(),
                 TaskProgressColumn(),
                 TextColumn("{task.fields[rate]} updates/ns"),
@@ -31,7 +32,13 @@ class UpdateProgress:
                 console=Console(stderr=True),
                 transient=True,
             )
-            self._task = self._bar.add_task("", total=updates, rate="")
+            self._task = self._bar.add_task("", total=None, rate="")
+
+    def begin(self, what: str, updates: int) -> None:
+        """Start the bar and the clock anew for what comes now and its number of updates."""
+        self._done, self._began = 0, None
+        if self._bar is not None:
+            self._bar.reset(self._task, total=updates, description=what)
 
     @property
     def seconds(self) -> float:

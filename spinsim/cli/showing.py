@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 def run_shown(plan: Any, to_file: Callable[..., bool], description: str, silent: bool) -> tuple[bool, UpdateProgress]:
     """Run a plan of any job into its file; whether it ran, and its rate."""
     from spinsim.cli.progress import UpdateProgress
+    from spinsim.run import Watch
 
     if not silent:
         typer.echo(description)
-    with UpdateProgress(plan.updates, silent=silent) as progress:
+    with UpdateProgress(silent=silent) as progress:
+        watch = Watch(progress.begin, progress.advance, partial(typer.echo, err=True))
         try:
-            return to_file(plan, progress.advance, partial(typer.echo, err=True)), progress
+            return to_file(plan, watch), progress
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():

@@ -31,7 +31,10 @@ def temper(
     start: flags.Start = None,
     temperatures: Annotated[
         str | None,
-        flags.Flag(help="from:to:count, geometric, or 0.8,1.0,1.3.  [16 from 0.3 to 0.8 x the rms local field]"),
+        flags.Flag(
+            help="from:to:count, geometric; 0.8,1.0,1.3; auto:from:to or auto:from:to:count, placed in a pre-run so "
+            "that all exchange equally often.  [16 from 0.3 to 0.8 x the rms local field]"
+        ),
     ] = None,
     thermalize: Annotated[int | None, Whole(help="Sweeps before the first measurement.  [2000]")] = None,
     sweeps: Annotated[int | None, Whole(help="Sweeps of the measured part.  [10000]")] = None,
@@ -74,20 +77,31 @@ def carry_out(plan: TemperPlan, quiet: bool, as_json: bool) -> None:
 
 def describe(plan: TemperPlan) -> str:
     """What is about to run, in one line."""
-    t, r, model, ladder = plan.config.temper, plan.config.run, plan.model, plan.temperatures
+    t, r, model, wanted = plan.config.temper, plan.config.run, plan.model, plan.config.temper.to_place()
+    if wanted is None:
+        low, *_, high = ladder = t.ladder()
+        many = str(len(ladder))
+    else:
+        low, high, many = wanted.low, wanted.high, f"{wanted.count or ''} placed".strip()
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} copies x "
-        f"{len(ladder)} temperatures from {ladder[0]:.4g} to {ladder[-1]:.4g}, {t.thermalize} + {t.sweeps} sweeps, "
+        f"{many} temperatures from {low:.4g} to {high:.4g}, {t.thermalize} + {t.sweeps} sweeps, "
         f"on the {where}"
     )
 
 
 def report(found: TemperOverview) -> list[str]:
     """Means at each temperature, a line each; without errors, which need an analysis."""
+    import numpy as np
+
     overlap = found.overlap_squared
     lines = [f"Round trips  {int(found.round_trips.sum())} of {found.round_trips.size} replicas"]
+    if found.placement is not None:
+        last = found.placement.swap_rate[-1]
+        low, high = np.nanmin(last), np.nanmax(last)
+        lines.append(f"Temperatures {len(found.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
     lines.append(
         "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + "  exchanged with the next"
     )
@@ -109,5 +123,6 @@ def summary(plan: TemperPlan, found: TemperOverview) -> dict[str, Any]:
         "temperatures": found.temperature.tolist(),
         "energy_per_site": found.energy.tolist(),
         "swap_rate": found.swap_rate.tolist(),
+        "placed": found.placement is not None,
         "round_trips": int(found.round_trips.sum()),
     }

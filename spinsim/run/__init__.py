@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from spinsim.run.annealing import AnnealPlan, anneal, anneal_to_file, plan_anneal
+from spinsim.run.common import Watch
 from spinsim.run.resuming import plan_resume
 from spinsim.run.tempering import TemperPlan, plan_temper, temper, temper_to_file
 
 __all__ = [
     "AnnealPlan",
     "TemperPlan",
+    "Watch",
     "anneal",
     "anneal_to_file",
     "plan_anneal",

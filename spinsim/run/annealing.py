@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
-from spinsim.config import Anneal, canonical_json, sha256
+from spinsim.config import Anneal
 from spinsim.engine import Dynamics, Start, create_engine, resolve_device
 from spinsim.layout import anneal_layout
 from spinsim.memory import require
@@ -17,14 +17,15 @@ from spinsim.model.ising import Ising
 from spinsim.result import AnnealResult
 from spinsim.rng import ROUNDS
 from spinsim.run.common import (
+    SILENT,
     OnUpdates,
-    OnWarning,
     Plan,
+    Watch,
     build_model,
     check_disk,
     engine_attributes,
     identify,
-    provenance,
+    python_provenance,
     to_file,
 )
 from spinsim.run.saving import Saving
@@ -62,11 +63,7 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     return AnnealPlan(config, model, device, *identify(config, model))
 
 
-def anneal_to_file(
-    plan: AnnealPlan,
-    on_updates: OnUpdates = lambda updates: None,
-    on_warning: OnWarning = lambda sentence: None,
-) -> bool:
+def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
     A file of the same configuration that was cut short is completed from its last checkpoint.
@@ -74,14 +71,10 @@ def anneal_to_file(
     Raises:
         InputError: where the file belongs to another run or cannot be written.
     """
-
-    def carry_out(plan: AnnealPlan, begun: bool, saving: Saving) -> None:
-        _carry_out(plan, begun, saving, on_updates, on_warning)
-
-    return to_file(plan, carry_out)
+    return to_file(plan, watch, _carry_out)
 
 
-def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, on_updates: OnUpdates, on_warning: OnWarning) -> None:
+def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     run, a = plan.config.run, plan.config.anneal
     dynamics = Dynamics(run.seed, a.start, a.zero_acceptance, run.rng_rounds)
     engine = create_engine(plan.model, run.replicas, dynamics, plan.device, run.threads)
@@ -90,7 +83,8 @@ def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, on_updates: OnUpda
     def state() -> dict[str, npt.NDArray[Any]]:
         return engine.snapshot() | {"best_energy": best.energy, "best_spins": best.spins}
 
-    frames = annealing(engine, plan.temperatures, a.sweeps, on_updates, saving.due)
+    watch.on_stage("", plan.updates)
+    frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due)
     if not begun:
         layout = anneal_layout(plan.model.samples, run.replicas)
         check_disk(plan.path, plan.model, run.replicas, layout, a.steps)
@@ -99,7 +93,7 @@ def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, on_updates: OnUpda
     with store.open_to_append(plan.path) as file:
         saved, damaged = file.saved()
         if damaged:
-            on_warning(damaged)
+            watch.on_warning(damaged)
         if saved is not None:
             engine.restore(saved)
             best.energy, best.spins = saved["best_energy"], saved["best_spins"]
@@ -157,19 +151,8 @@ def anneal(
     frames = annealing(engine, ladder, sweeps, on_updates)
     kept = 32 * len(ladder) * model.samples * int(replicas)  # energies and magnetisations, and again when stacked
     require(kept, f"a record of {len(ladder)} steps", "choose fewer steps, samples or replicas")
-    physics = {
-        "model": model.name,
-        "model_sha256": model.content_sha256(),
-        "temperatures": ladder.tolist(),
-        "sweeps": int(sweeps),
-        "replicas": int(replicas),
-        "seed": dynamics.seed,
-        "start": start,
-        "zero_acceptance": float(zero_acceptance),
-        "rng_rounds": int(rng_rounds),
-    }
-    text = canonical_json(physics)
-    attributes = provenance("anneal", text, sha256(text)) | engine_attributes(engine)
+    numbers = {"temperatures": ladder.tolist(), "sweeps": int(sweeps), "replicas": int(replicas)}
+    attributes = python_provenance("anneal", model, dynamics, numbers) | engine_attributes(engine)
     best = Best(engine)
     measured = []
     for frame in frames:

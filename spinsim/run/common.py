@@ -6,15 +6,15 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import spinsim
 from spinsim import store
-from spinsim.config import Config, ModelConfig
-from spinsim.engine import Engine, check_memory
+from spinsim.config import Config, ModelConfig, canonical_json, sha256
+from spinsim.engine import Dynamics, Engine, check_memory
 from spinsim.errors import InputError
 from spinsim.layout import Layout
 from spinsim.memory import readable
@@ -29,6 +29,25 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
 OnUpdates = Callable[[int], None]
 OnWarning = Callable[[str], None]
+OnStage = Callable[[str, int], None]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who hears how a run goes.
+
+    Attributes:
+        on_stage: Called with the name of what begins, empty for the run itself, and its number of spin updates.
+        on_updates: Called now and then with the number of spin updates since the last call.
+        on_warning: Called with a sentence.
+    """
+
+    on_stage: OnStage = lambda what, updates: None
+    on_updates: OnUpdates = lambda updates: None
+    on_warning: OnWarning = lambda sentence: None
+
+
+SILENT: Final = Watch()
 
 
 @dataclass(frozen=True)
@@ -88,6 +107,14 @@ def provenance(job: str, config: str, identity: str) -> dict[str, str]:
     }
 
 
+def python_provenance(job: str, model: Ising, dynamics: Dynamics, numbers: dict[str, Any]) -> dict[str, str]:
+    """The same for a run of a Python call; ``numbers`` are its own parameters."""
+    physics = {"model": model.name, "model_sha256": model.content_sha256(), **asdict(dynamics), **numbers}
+    plain = {"zero_acceptance": float(dynamics.zero_acceptance), "rng_rounds": int(dynamics.rng_rounds)}
+    text = canonical_json(physics | plain)
+    return provenance(job, text, sha256(text))
+
+
 def engine_attributes(engine: Engine) -> dict[str, str]:
     """Root attributes that say how it ran; the packing follows from the configuration."""
     kind = "cpu" if engine.device_name == "cpu" else "cuda"
@@ -112,17 +139,17 @@ def is_finished(plan: Plan[Any]) -> bool:
     return "finished" in attributes
 
 
-def to_file(plan: AnyPlan, carry_out: Callable[[AnyPlan, bool, Saving], None]) -> bool:
+def to_file(plan: AnyPlan, watch: Watch, carry_out: Callable[[AnyPlan, bool, Saving, Watch], None]) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
-    ``carry_out`` takes the plan, whether its file has been begun, and when to save.
+    ``carry_out`` takes the plan, whether its file has been begun, when to save and who watches.
     """
     begun = os.path.lexists(plan.path)
     if begun and is_finished(plan):
         return False
     saving = Saving(plan.config.run.checkpoint_every)
     with saving.on_signals():
-        carry_out(plan, begun, saving)
+        carry_out(plan, begun, saving, watch)
     return True
 
 

@@ -11,10 +11,9 @@ from spinsim import store
 from spinsim.config import JOBS, Anneal, Config, Temper, tables_of
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
-from spinsim.layout import temper_layout
 from spinsim.run.annealing import AnnealPlan
-from spinsim.run.common import check_disk, identify
-from spinsim.run.tempering import TemperPlan
+from spinsim.run.common import identify
+from spinsim.run.tempering import TemperPlan, extend
 
 
 def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any]) -> AnnealPlan | TemperPlan:
@@ -38,10 +37,7 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any]) -> AnnealPl
     device = resolve_device(config.run.device)
     plan = (AnnealPlan if isinstance(config, Anneal) else TemperPlan)(config, model, device, *identify(config, model))  # type: ignore[arg-type]
     if isinstance(plan, TemperPlan) and plan.attributes["config_sha256"] != attributes["config_sha256"]:
-        layout = temper_layout(model.sites, model.samples, plan.config.run.replicas, plan.temperatures)
-        rows = plan.config.temper.times().measurements
-        check_disk(path, model, plan.replicas, layout, rows)
-        store.extend(path, layout, rows, {name: plan.attributes[name] for name in ("config", "config_sha256")})
+        extend(plan)
     return plan
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,46 +13,37 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
-from spinsim.config import Temper, canonical_json, sha256
+from spinsim.config import Temper, TemperConfig
 from spinsim.engine import Dynamics, Start, create_engine, resolve_device
 from spinsim.engine.exchange import Exchange
-from spinsim.layout import temper_layout
+from spinsim.layout import Placement, temper_layout
 from spinsim.memory import require
 from spinsim.model.ising import Ising
-from spinsim.result import TemperResult
+from spinsim.result import TemperResult, placement_of
 from spinsim.rng import ROUNDS
 from spinsim.run.common import (
+    SILENT,
     OnUpdates,
-    OnWarning,
     Plan,
+    Watch,
     build_model,
     check_disk,
     engine_attributes,
     identify,
-    provenance,
+    python_provenance,
     to_file,
 )
 from spinsim.run.saving import Saving
-from spinsim.sampling import TemperFrame, Times, tempering
+from spinsim.sampling import Placed, Range, TemperFrame, Times, place, tempering
 
 
 class TemperPlan(Plan[Temper]):
     """A tempering run that is ready to begin."""
 
-    @property
-    def temperatures(self) -> npt.NDArray[np.float64]:
-        """The ladder."""
-        return self.config.temper.ladder()
-
-    @property
-    def replicas(self) -> int:
-        """Replicas of each sample: copies times temperatures."""
-        return self.config.run.replicas * len(self.temperatures)
-
-    @property
-    def updates(self) -> int:
-        """Attempted spin updates of the whole run."""
-        return self.model.sites * self.model.samples * self.replicas * self.config.temper.times().total
+    def updates(self, temperatures: int) -> int:
+        """Attempted spin updates of the whole run with this many temperatures."""
+        replicas = self.config.run.replicas * temperatures
+        return self.model.sites * self.model.samples * replicas * self.config.temper.times().total
 
 
 def plan_temper(config: Temper) -> TemperPlan:
@@ -58,10 +53,17 @@ def plan_temper(config: Temper) -> TemperPlan:
         InputError: for anything that keeps the run from beginning.
     """
     device = resolve_device(config.run.device)
-    most = len(config.temper.ladder()) if config.temper.temperatures else 1
-    model = build_model(config.model, config.run.replicas * most)
+    model = build_model(config.model, config.run.replicas * _temperatures(config.temper))
     config = config.with_temperatures(model.energy_scale)
     return TemperPlan(config, model, device, *identify(config, model))
+
+
+def _temperatures(t: TemperConfig) -> int:
+    """How many there will be, as far as the configuration tells."""
+    if t.temperatures is None:
+        return 1
+    wanted = t.to_place()
+    return len(t.ladder()) if wanted is None else wanted.count or 2
 
 
 def _row(frame: TemperFrame) -> dict[str, Any]:
@@ -81,11 +83,7 @@ def _sums(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
     return {"tempering/attempts": e.attempts, "tempering/accepts": e.accepts, "tempering/round_trips": e.trips}
 
 
-def temper_to_file(
-    plan: TemperPlan,
-    on_updates: OnUpdates = lambda updates: None,
-    on_warning: OnWarning = lambda sentence: None,
-) -> bool:
+def temper_to_file(plan: TemperPlan, watch: Watch = SILENT) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
     A file of the same configuration that was cut short is completed from its last checkpoint.
@@ -93,27 +91,26 @@ def temper_to_file(
     Raises:
         InputError: where the file belongs to another run or cannot be written.
     """
-
-    def carry_out(plan: TemperPlan, begun: bool, saving: Saving) -> None:
-        _carry_out(plan, begun, saving, on_updates, on_warning)
-
-    return to_file(plan, carry_out)
+    return to_file(plan, watch, _carry_out)
 
 
-def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, on_updates: OnUpdates, on_warning: OnWarning) -> None:
+def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     run, t, times = plan.config.run, plan.config.temper, plan.config.temper.times()
     dynamics = Dynamics(run.seed, t.start, t.zero_acceptance, run.rng_rounds)
-    engine = create_engine(plan.model, plan.replicas, dynamics, plan.device, run.threads)
-    frames = tempering(engine, plan.temperatures, times, run.replicas, on_updates, saving.due)
+    ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, dynamics, saving, watch)
+    replicas = run.replicas * len(ladder)
+    engine = create_engine(plan.model, replicas, dynamics, plan.device, run.threads)
+    watch.on_stage("", plan.updates(len(ladder)))
+    frames = tempering(engine, ladder, times, run.replicas, watch.on_updates, saving.due)
     if not begun:
-        layout = temper_layout(plan.model.sites, plan.model.samples, run.replicas, plan.temperatures)
-        check_disk(plan.path, plan.model, plan.replicas, layout, times.measurements)
+        layout = temper_layout(plan.model.sites, plan.model.samples, run.replicas, ladder, placement)
+        check_disk(plan.path, plan.model, replicas, layout, times.measurements)
         attributes = plan.attributes | engine_attributes(engine)
         store.create(plan.path, plan.model, layout, times.measurements, attributes, checkpoint=engine.snapshot())
     with store.open_to_append(plan.path) as file:
         saved, damaged = file.saved()
         if damaged:
-            on_warning(damaged)
+            watch.on_warning(damaged)
         file.forget_summary()
         if saved is not None:
             engine.restore(saved)
@@ -129,9 +126,44 @@ def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, on_updates: OnUpda
         file.finish()
 
 
+def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | None]:
+    """The temperatures that a run has begun with, and how they were placed."""
+    with store.open_to_read(path) as file:
+        return file["measurements/temperature"][...], placement_of(file)
+
+
+def _ladder(
+    plan: TemperPlan, dynamics: Dynamics, saving: Saving, watch: Watch
+) -> tuple[npt.NDArray[np.float64], Placement | None]:
+    """The temperatures of a new run, placed where that is asked for."""
+    t, threads = plan.config.temper, plan.config.run.threads
+    wanted = t.to_place()
+    if wanted is None:
+        return t.ladder(), None
+
+    def stop() -> bool:
+        return saving.asked_to_stop
+
+    return place(plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop)
+
+
+def extend(plan: TemperPlan) -> None:
+    """Make room in the file of a plan for all rows of its configuration.
+
+    Raises:
+        InputError: where the file cannot be extended.
+    """
+    model, config = plan.model, plan.config
+    ladder, placement = _ladder_of_file(plan.path)
+    layout = temper_layout(model.sites, model.samples, config.run.replicas, ladder, placement)
+    rows = config.temper.times().measurements
+    check_disk(plan.path, model, config.run.replicas * len(ladder), layout, rows)
+    store.extend(plan.path, layout, rows, {name: plan.attributes[name] for name in ("config", "config_sha256")})
+
+
 def temper(
     model: Ising,
-    temperatures: npt.ArrayLike,
+    temperatures: npt.ArrayLike | str,
     sweeps: int,
     thermalize: int,
     replicas: int = 2,
@@ -149,7 +181,8 @@ def temper(
 
     Args:
         model: What to simulate.
-        temperatures: From the lowest to the highest, in units of |J|, shape (temperatures,).
+        temperatures: From the lowest to the highest, in units of |J|, shape (temperatures,); or text as the command
+            line takes it, such as ``auto:0.7:2.0`` (``sampling/placement.py``).
         sweeps: Sweeps of the measured part; a sweep attempts every spin once.
         thermalize: Sweeps before it.
         replicas: Copies of the ladder in each sample, two or more for overlaps.
@@ -169,34 +202,44 @@ def temper(
     Raises:
         InputError: for bad temperatures, numbers out of range or a run that does not fit in memory.
     """
-    ladder, times = check_temperatures(temperatures), Times(thermalize, sweeps, measure_every, swap_every)
+    times = Times(thermalize, sweeps, measure_every, swap_every)
     dynamics = Dynamics(seed, start, zero_acceptance, rng_rounds)
+    placed = partial(place, model, dynamics=dynamics, device=device, threads=threads, on_updates=on_updates)
+    ladder, placement = _given_ladder(temperatures, placed)
     engine = create_engine(model, replicas * len(ladder), dynamics, device, threads)
     frames = tempering(engine, ladder, times, replicas, on_updates)
     row_bytes = temper_layout(model.sites, model.samples, replicas, ladder).row_bytes
     kept = 4 * row_bytes * times.measurements  # wider integers, and again when stacked
     require(kept, f"a record of {times.measurements} measurements", "measure less often")
-    physics = {
-        "model": model.name,
-        "model_sha256": model.content_sha256(),
-        "temperatures": ladder.tolist(),
-        "thermalize": int(thermalize),
-        "sweeps": int(sweeps),
-        "measure_every": int(measure_every),
-        "swap_every": int(swap_every),
-        "replicas": int(replicas),
-        "seed": dynamics.seed,
-        "start": start,
-        "zero_acceptance": float(zero_acceptance),
-        "rng_rounds": int(rng_rounds),
-    }
-    text = canonical_json(physics)
-    attributes = provenance("temper", text, sha256(text)) | engine_attributes(engine)
-    kept_frames = [frame for frame in frames if frame is not None]
-    last = kept_frames[-1].exchange
+    numbers = {name: int(value) for name, value in asdict(times).items()} | {"replicas": int(replicas)}
+    text = {"temperatures": temperatures if isinstance(temperatures, str) else ladder.tolist()}
+    attributes = python_provenance("temper", model, dynamics, numbers | text) | engine_attributes(engine)
+    return _result(model, ladder, placement, [frame for frame in frames if frame is not None], attributes)
+
+
+def _given_ladder(
+    temperatures: npt.ArrayLike | str, placed: Callable[[Range], Placed]
+) -> tuple[npt.NDArray[np.float64], Placement | None]:
+    """The temperatures of a Python call: a list, or text as the command line takes it."""
+    if not isinstance(temperatures, str):
+        return check_temperatures(temperatures), None
+    config = TemperConfig(temperatures=temperatures)
+    wanted = config.to_place()
+    return (config.ladder(), None) if wanted is None else placed(wanted)
+
+
+def _result(
+    model: Ising,
+    ladder: npt.NDArray[np.float64],
+    placement: Placement | None,
+    frames: list[TemperFrame],
+    attributes: dict[str, str],
+) -> TemperResult:
+    """The frames of a finished run as arrays."""
+    last = frames[-1].exchange
 
     def series(name: str) -> npt.NDArray[Any]:
-        return np.stack([getattr(frame, name) for frame in kept_frames])
+        return np.stack([getattr(frame, name) for frame in frames])
 
     return TemperResult(
         model=model,
@@ -209,5 +252,6 @@ def temper(
         attempts=last.attempts,
         accepts=last.accepts,
         round_trips=last.trips,
+        placement=placement,
         attributes=attributes | {"finished": store.stamp()},
     )

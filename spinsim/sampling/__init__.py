@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from spinsim.sampling.annealing import AnnealFrame, annealing, temperature_schedule
 from spinsim.sampling.best import Best
+from spinsim.sampling.placement import Placed, Range, place
 from spinsim.sampling.tempering import TemperFrame, Times, tempering
 
-__all__ = ["AnnealFrame", "Best", "TemperFrame", "Times", "annealing", "temperature_schedule", "tempering"]
+__all__ = [
+    "AnnealFrame",
+    "Best",
+    "Placed",
+    "Range",
+    "TemperFrame",
+    "Times",
+    "annealing",
+    "place",
+    "temperature_schedule",
+    "tempering",
+]

@@ -15,6 +15,7 @@ from spinsim.engine.cpu.base import CpuEngine
 from spinsim.engine.cpu.counters import total_energies
 from spinsim.engine.cpu.general import sweep_general
 from spinsim.engine.cpu.start import fill_start
+from spinsim.engine.cpu.tempering import temper_unpacked
 from spinsim.engine.cpu.threads import Threads
 from spinsim.engine.exchange import Ladder
 from spinsim.engine.plans import WORDS, GeneralPlan
@@ -22,6 +23,7 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 SMALLEST_CHUNK = 32
+LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a thread each in every round
 
 
 class GeneralEngine(CpuEngine):
@@ -37,10 +39,13 @@ class GeneralEngine(CpuEngine):
         self._chunk = self._chunk_size()
         self._double_beta: npt.NDArray[np.float64] | None = None
         self.half_sweep = 0
-        self._chunks = [
-            [self._initial(sample, first) for first in range(0, replicas, self._chunk)]
-            for sample in range(model.samples)
-        ]
+        firsts = range(0, replicas, self._chunk)
+        width = firsts[-1] + self._width(firsts[-1])
+        self._spins = np.empty((model.samples, width * model.sites), np.int8)
+        self._chunks = [[self._part(sample, first) for first in firsts] for sample in range(model.samples)]
+        for sample, chunks in enumerate(self._chunks):
+            for first, chunk in zip(firsts, chunks, strict=True):
+                chunk[:] = self._initial(sample, first)
 
     def _chunk_size(self) -> int:
         """Replicas a task: a block of 128, less where that would leave threads idle."""
@@ -52,6 +57,11 @@ class GeneralEngine(CpuEngine):
     def _width(self, first: int) -> int:
         """Replicas of the chunk from ``first`` on, rounded up to whole Philox calls."""
         return -(-min(self._chunk, self.replicas - first) // WORDS) * WORDS
+
+    def _part(self, sample: int, first: int) -> npt.NDArray[np.int8]:
+        """The chunk from replica ``first`` on, (sites, width); chunks of a sample lie one after the other."""
+        sites, width = self.model.sites, self._width(first)
+        return self._spins[sample, first * sites : (first + width) * sites].reshape(sites, width)
 
     def _initial(self, sample: int, first: int) -> npt.NDArray[np.int8]:
         """Start spins of a chunk, in the order of ``sweep_general``."""
@@ -79,6 +89,40 @@ class GeneralEngine(CpuEngine):
 
     def _set_places(self, ladder: Ladder, samples: Iterable[int]) -> None:
         self._double_beta = GeneralPlan.double_beta(self.model, ladder.beta[self._exchange.place])
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+        model, plan, ladder = self.model, self._plan, self._on_ladder()
+        idle = model.samples < self._threads.count and len(self._chunks[0]) > 1
+        if idle and model.sites * self.replicas * sweeps >= LONG_ROUND:
+            super().temper(rounds, sweeps)
+            return
+        double_beta = GeneralPlan.double_beta(model, ladder.beta[None])[0]
+        key = rng.split_seed(self.dynamics.seed)
+
+        def task(k: int) -> None:
+            temper_unpacked(
+                self._spins[k],
+                (model.sites, self._chunk),
+                (model.graph.edges, model.integer_couplings(k), model.integer_fields(k)),
+                (plan.order, plan.colour_start, plan.start, plan.neighbour),
+                plan.couplings[k % len(plan.couplings)],
+                plan.fields[k % len(plan.fields)],
+                double_beta,
+                (ladder.steps(model), ladder.copies),
+                tuple(array[k] for array in self._exchange),
+                self.dynamics.zero_acceptance,
+                k,
+                key,
+                self.dynamics.rng_rounds,
+                np.uint64(self.half_sweep),
+                (self._round, rounds, sweeps),
+            )
+
+        self._threads.run(partial(task, k) for k in range(model.samples))
+        self._round += rounds
+        self.half_sweep += rounds * sweeps * self.colours
+        self._set_places(ladder, range(model.samples))
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""

@@ -1,4 +1,4 @@
-"""Rates of the Metropolis kernels on this machine, measured on states in equilibrium dynamics, never frozen ones."""
+"""Rates of the Metropolis kernels, and what measuring adds."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.benchmark.timing import MEASURE_EVERY, sweep_rates
 from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.cpu.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import cubic, square
 
-WARM_UP_SWEEPS: Final = 50
-SECONDS: Final = 0.5
-MEASURE_EVERY: Final = 10  # sweeps between measurements
 CRITICAL: Final = 2.269185  # temperature of the square ferromagnet
 
 
@@ -84,7 +82,7 @@ _LADDER: Final = (0.8, 2.0)
 CUDA_CASES: Final = (
     Case("2D ferromagnet, L = 32768", lambda: Ising(square(32768)), CRITICAL, 1, _RECORD),
     Case("2D ferromagnet, L = 4096", lambda: Ising(square(4096)), CRITICAL, 1),
-    Case("2D +-J, L = 16384", lambda: EdwardsAnderson(square(16384)), 1.1, 1, "752 (H200) Romero et al. 2019"),
+    Case("2D +-J, L = 32768", lambda: EdwardsAnderson(square(32768)), 1.1, 1, "752 (H200) Romero et al. 2019"),
     Case("3D +-J, L = 512", lambda: EdwardsAnderson(cubic(512)), 1.1, 1),
     Case("3D +-J, L = 16, ladder", lambda: EdwardsAnderson(cubic(16), samples=256), _LADDER, 128, _GLASS),
     Case("3D +-J, L = 32, ladder", lambda: EdwardsAnderson(cubic(32), samples=64), _LADDER, 128, _GLASS),
@@ -123,11 +121,7 @@ def metropolis_rates(device: str, threads: int | None, repeats: int, rng_rounds:
         model = case.model()
         engine = create_engine(model, case.replicas, Dynamics(rng_rounds=rng_rounds), device, threads)
         engine.set_beta(case.beta())
-        updates = model.sites * model.samples * case.replicas
-        engine.sweep(1)  # compiles, or loads what is compiled
-        engine.wait()
-        sweeps = max(1, int(SECONDS / engine.timed_sweep(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
-        rates = [updates * sweeps / engine.timed_sweep(sweeps) / 1e9 for _ in range(repeats)]
+        sweeps, rates = sweep_rates(engine, repeats)
         cost = _measuring_cost(engine, sweeps)
         cores = min(threads or available_threads(), engine.tasks) if engine.device_name == "cpu" else 1
         median = statistics.median(rates)

@@ -1,0 +1,108 @@
+"""Rates of parallel tempering, run as a user runs it, beside those of sweeps alone at the same temperatures."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.benchmark.timing import MEASURE_EVERY, WARM_UP_SWEEPS, sweep_rates
+from spinsim.engine import Dynamics, create_engine, resolve_device
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.ising import Ising
+from spinsim.model.lattice import cubic
+from spinsim.sampling import Times, tempering
+
+
+@dataclass(frozen=True)
+class TemperCase:
+    """One line of the table: exchanges after every sweep, energies and overlaps after every tenth.
+
+    Attributes:
+        ladder: Lowest temperature, highest one, how many.
+        copies: Of the ladder in each sample.
+        reference: Rates of other programs for the like, updates/ns.
+    """
+
+    name: str
+    model: Callable[[], Ising]
+    ladder: tuple[float, float, int]
+    copies: int
+    reference: str = ""
+
+    @property
+    def temperatures(self) -> npt.NDArray[np.float64]:
+        """From the lowest to the highest."""
+        return np.linspace(*self.ladder)
+
+
+@dataclass(frozen=True)
+class TemperRate:
+    """A measured case.
+
+    Attributes:
+        median, slowest, fastest: Attempted spin updates per nanosecond of the tempering over the repeats.
+        raw: The same of sweeps alone, the median.
+    """
+
+    case: TemperCase
+    samples: int
+    packing: str
+    median: float
+    slowest: float
+    fastest: float
+    raw: float
+
+
+_OTHERS: Final = "30 (GPU of 2014) Fang et al. 2014; just over 1000 (four A100, quantum) Bernaschi et al. 2024"
+_PM_J: Final = (0.8, 2.0)
+_GAUSSIAN: Final = (0.5, 1.8)
+CPU_CASES: Final = (
+    TemperCase("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 8),
+    TemperCase("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=4), (*_PM_J, 32), 4, _OTHERS),
+    TemperCase(
+        "3D Gaussian, L = 4", lambda: EdwardsAnderson(cubic(4), couplings="gaussian", samples=8), (*_GAUSSIAN, 16), 2
+    ),
+)
+CUDA_CASES: Final = (
+    TemperCase("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=128), (*_PM_J, 32), 4, _OTHERS),
+    TemperCase("3D +-J, L = 8", lambda: EdwardsAnderson(cubic(8), samples=1024), (*_PM_J, 32), 4),
+    TemperCase("3D +-J, L = 32", lambda: EdwardsAnderson(cubic(32), samples=16), (*_PM_J, 32), 4),
+    TemperCase(
+        "3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian", samples=16), (*_GAUSSIAN, 32), 4
+    ),
+)
+
+
+def _tempering_rates(
+    case: TemperCase, model: Ising, dynamics: Dynamics, device: str, threads: int | None, sweeps: int, repeats: int
+) -> list[float]:
+    """Updates/ns of each of ``repeats`` parts of a run, from the moments at which its measurements come."""
+    ladder = case.temperatures
+    part = max(2, sweeps // MEASURE_EVERY)
+    times = Times(WARM_UP_SWEEPS, (part * repeats + 1) * MEASURE_EVERY, MEASURE_EVERY)
+    engine = create_engine(model, case.copies * len(ladder), dynamics, device, threads)
+    moments = [time.perf_counter() for _ in tempering(engine, ladder, times, case.copies)][::part]
+    updates = model.sites * model.samples * engine.replicas * part * MEASURE_EVERY
+    return [updates / float(seconds) / 1e9 for seconds in np.diff(moments)]
+
+
+def temper_rates(device: str, threads: int | None, repeats: int, rng_rounds: int) -> Iterator[TemperRate]:
+    """Time every case: the median of ``repeats`` runs of about half a second each, after warming up."""
+    dynamics = Dynamics(rng_rounds=rng_rounds)
+    for case in CUDA_CASES if resolve_device(device) == "cuda" else CPU_CASES:
+        model = case.model()
+        engine = create_engine(model, case.copies * len(case.temperatures), dynamics, device, threads)
+        engine.set_beta(np.tile(1.0 / case.temperatures, case.copies))
+        sweeps, raw = sweep_rates(engine, repeats)
+        packing = engine.packing
+        del engine  # its memory
+        rates = _tempering_rates(case, model, dynamics, device, threads, sweeps, repeats)
+        yield TemperRate(
+            case, model.samples, packing, statistics.median(rates), min(rates), max(rates), statistics.median(raw)
+        )

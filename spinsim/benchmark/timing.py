@@ -1,0 +1,20 @@
+"""What all benchmarks share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from spinsim.engine import Engine
+
+WARM_UP_SWEEPS: Final = 50
+SECONDS: Final = 0.5  # of a run
+MEASURE_EVERY: Final = 10  # sweeps between measurements
+
+
+def sweep_rates(engine: Engine, repeats: int) -> tuple[int, list[float]]:
+    """Sweeps that take about half a second, and the updates/ns of as many in each of ``repeats`` runs, once warm."""
+    updates = engine.model.sites * engine.model.samples * engine.replicas
+    engine.sweep(1)  # compiles, or loads what is compiled
+    engine.wait()
+    sweeps = max(1, int(SECONDS / engine.timed_sweep(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
+    return sweeps, [updates * sweeps / engine.timed_sweep(sweeps) / 1e9 for _ in range(repeats)]

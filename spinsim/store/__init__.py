@@ -1,0 +1,29 @@
+"""The HDF5 file of a run: schema ``spinsim/1``, created at once or not at all, appended row by row.
+
+A file is written complete with its model under a temporary name and then linked to its own, so it never exists half
+made and never replaces another. A process killed at any instant leaves a file that opens and holds the rows up to one
+of its last flushes: room for every planned row is set aside at creation (sparse, so it takes no disk), and appending
+writes the rows in place and then, each at one stroke, the lengths of the series; no index, heap or superblock changes.
+Datasets carry no time stamps: equal runs make equal files but for the stamps in the root attributes.
+"""
+
+from __future__ import annotations
+
+from spinsim.store.appending import RunFile, extend, open_to_append
+from spinsim.store.creating import create, stamp
+from spinsim.store.models import read_model
+from spinsim.store.reading import SCHEMA, complete_rows, open_to_read, read_attributes, text_attributes
+
+__all__ = [
+    "SCHEMA",
+    "RunFile",
+    "complete_rows",
+    "create",
+    "extend",
+    "open_to_append",
+    "open_to_read",
+    "read_attributes",
+    "read_model",
+    "stamp",
+    "text_attributes",
+]

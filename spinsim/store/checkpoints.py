@@ -1,0 +1,67 @@
+"""Two checkpoints in slots of fixed size, written in turn: whenever the process dies, one of them is whole."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.store.parts import set_aside
+
+
+def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Make two slots, both empty, for arrays like these."""
+    group.attrs["long_name"] = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
+    for name in ("serial", "checksum"):
+        group.create_dataset(name, (2,), np.int64, dcpl=set_aside())
+    for slot in ("0", "1"):
+        for name, value in arrays.items():
+            group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, dcpl=set_aside())
+
+
+def write_checkpoint(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], sync: Callable[[], None]) -> None:
+    """Write the older of the two slots anew.
+
+    Args:
+        group: Of the checkpoints.
+        arrays: What to save.
+        sync: Brings all that is flushed to the disk.
+    """
+    serials = group["serial"][...]
+    slot = int(serials.argmin())
+    group["serial"][slot] = 0
+    group.file.flush()
+    for name, value in arrays.items():
+        group[f"{slot}/{name}"][...] = value
+    group["checksum"][slot] = _checksum(arrays)
+    group.file.flush()
+    sync()
+    group["serial"][slot] = serials.max() + 1  # the mark of a whole one, last
+    group.file.flush()
+
+
+def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any]] | None, str]:
+    """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged."""
+    if group is None:
+        return None, ""
+    damaged, serials = "", group["serial"][...]
+    for slot in np.argsort(-serials):
+        if serials[slot] == 0:
+            continue
+        arrays = {name: dataset[...] for name, dataset in group[str(slot)].items()}
+        if _checksum(arrays) == group["checksum"][slot]:
+            return arrays, damaged
+        damaged = "the last checkpoint is damaged: the run goes on from the one before it"
+    return None, damaged and "both checkpoints are damaged: the run begins anew"
+
+
+def _checksum(arrays: Mapping[str, npt.NDArray[Any]]) -> int:
+    """CRC-32 of all arrays in the order of their names."""
+    total = 0
+    for name in sorted(arrays):
+        total = zlib.crc32(np.ascontiguousarray(arrays[name]).data, total)
+    return total

@@ -1,0 +1,143 @@
+"""Making the file of a run, complete with its model and with room for every row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.files import Disk, new_file
+from spinsim.layout import Layout, Series
+from spinsim.model.ising import Ising
+from spinsim.store.checkpoints import make_checkpoints
+from spinsim.store.models import write_model
+from spinsim.store.parts import bare_dimension, label, scale, set_aside
+from spinsim.store.reading import SCHEMA
+
+CONVENTIONS: Final = {
+    "hamiltonian": "H = - sum over bonds J s_i s_j - sum over sites h s_i, s = +1 or -1, each bond once",
+    "units": "k_B = 1; energies are totals in units of |J|, temperatures likewise",
+    "site_order": "i = x + Lx * (y + Ly * z)",
+    "bond_order": "bond d * i + a goes from site i along axis a; open boundaries leave bonds out",
+    "maxcut": "J = -w; cut = (sum of weights - energy) / 2",
+    "binder_cumulant": "U = 1 - <m^4> / (3 <m^2>^2), and likewise for the overlap q",
+}
+_CHUNK_BYTES: Final = 2**18
+_LARGEST_CHUNK_BYTES: Final = 2**26  # HDF5 refuses 4 GiB
+_OLD_HEADER: Final = ("earliest", "v110")  # newer superblocks may mark files as open: after a kill they would stay shut
+_FIXED_INDEX: Final = ("v110", "v110")  # chunks in one block set aside at once, found without an index
+_NO_STRADDLING: Final = {"meta_block_size": 0, "alignment_threshold": 1, "alignment_interval": 1024}  # of 4 KiB pages
+_STAMP_BYTES: Final = 25
+
+
+def stamp() -> str:
+    """The time now, UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def create(
+    path: Path,
+    model: Ising,
+    layout: Layout,
+    rows: int,
+    attributes: Mapping[str, str],
+    best_of: int = 0,
+    checkpoint: Mapping[str, npt.NDArray[Any]] | None = None,
+) -> None:
+    """Make the file of a run that has not begun.
+
+    Args:
+        path: Where; its folder is made if missing.
+        model: Stored in full: the file stands alone.
+        layout: What is measured.
+        rows: Rows that there is room for.
+        attributes: Root attributes beside the conventions: job, config, config_sha256, engine and so on.
+        best_of: Replicas of each sample whose lowest states are kept, 0 for none.
+        checkpoint: Arrays like those that checkpoints hold; None where there will be none.
+
+    Raises:
+        InputError: where the path exists or cannot be written; nothing is left behind.
+    """
+    root = CONVENTIONS | {"schema": SCHEMA, "created": stamp()} | dict(attributes)
+    with new_file(path) as disk, ThreadPoolExecutor(1) as thread:
+        thread.submit(_write_new, disk, model, layout, max(1, rows), root, best_of, checkpoint or {}).result()
+
+
+def _write_new(
+    disk: Disk,
+    model: Ising,
+    layout: Layout,
+    rows: int,
+    root: Mapping[str, str],
+    best_of: int,
+    checkpoint: Mapping[str, npt.NDArray[Any]],
+) -> None:
+    with h5py.File(disk, "w", libver=_OLD_HEADER) as file:
+        file.attrs.update(root)
+        file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")  # empty until then
+    disk.check()
+    with h5py.File(disk, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING) as file:
+        write_model(file.create_group("model"), model)
+        for name in layout.groups:
+            _make_series(file.create_group(name), layout, rows)
+        if best_of:
+            _make_best(file.create_group("best"), model.samples, best_of, model.sites)
+        if checkpoint:
+            make_checkpoints(file.create_group("checkpoint"), checkpoint)
+
+
+def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
+    name = group.name.strip("/")
+    for axis in layout.axes(name):
+        scale(group, axis, layout.scales[axis], layout.units.get(axis, "1"))
+    for series in layout.series:
+        if series.group == name:
+            _series(group, series, layout.shape(series), rows)
+    for series in layout.sums:
+        if series.group == name:
+            empty = np.nan if series.dtype is np.float64 else 0
+            shape = layout.shape(series)
+            dataset = group.create_dataset(series.name, shape, series.dtype, fillvalue=empty, dcpl=set_aside())
+            label(dataset, series.axes, series.long_name, series.units)
+    for series, values in layout.given:
+        if series.group == name:
+            label(group.create_dataset(series.name, data=values), series.axes, series.long_name, series.units)
+
+
+def _make_best(group: h5py.Group, samples: int, replicas: int, sites: int) -> None:
+    scale(group, "sample", np.arange(samples))
+    scale(group, "replica", np.arange(replicas))
+    bare_dimension(group, "site", sites)
+    energy = group.create_dataset("energy", (samples, replicas), np.float64, fillvalue=np.nan, dcpl=set_aside())
+    # contiguous: compressed chunks would move when they are written again
+    spins = group.create_dataset("spins", (samples, sites), np.int8, fillvalue=0, dcpl=set_aside())
+    label(energy, ("sample", "replica"), "lowest energy met", "|J|")
+    label(spins, ("sample", "site"), "state of lowest energy met", "1")
+
+
+def _series(group: h5py.Group, series: Series, shape: tuple[int, ...], rows: int) -> None:
+    """A dataset that grows along its first axis up to ``rows`` rows, for which there is room already."""
+    size = np.dtype(series.dtype).itemsize
+    largest = _LARGEST_CHUNK_BYTES // (size * prod(shape[1:]))
+    inner = (max(1, min(shape[0], largest)), *shape[1:]) if shape else ()
+    deep = max(1, min(1024, rows, _CHUNK_BYTES // (size * prod(inner))))
+    properties = set_aside()
+    properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    dataset = group.create_dataset(
+        series.name, (1, *shape), series.dtype, maxshape=(max(2, rows), *shape), chunks=(deep, *inner), dcpl=properties
+    )
+    dataset.resize(0, axis=0)  # HDF5 sets no room aside for a dataset that begins empty, or that can have one row only
+    dataset.attrs.update({"long_name": series.long_name, "units": series.units})
+    if series.name == "step":
+        dataset.make_scale("step")
+    else:
+        dataset.dims[0].attach_scale(group["step"])
+    for axis, name in enumerate(series.axes, 1):
+        dataset.dims[axis].attach_scale(group[name])

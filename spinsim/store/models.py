@@ -1,0 +1,70 @@
+"""The model in a file, written and read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
+from spinsim.store.parts import bare_dimension, compressed, label
+
+
+def write_model(group: h5py.Group, model: Ising) -> None:
+    """Store a model in full: the file stands alone."""
+    group.attrs.update(
+        {
+            "name": model.name,
+            "sites": model.sites,
+            "quantum": model.quantum,
+            "rounded": model.rounded,
+            "offset": model.offset,
+        }
+    )
+    if model.maxcut_weight is not None:
+        group.attrs["maxcut_weight"] = model.maxcut_weight
+    if model.lattice is not None:
+        boundary = "periodic" if model.lattice.periodic else "open"
+        group.attrs.update({"lattice": model.lattice.name, "shape": model.lattice.shape, "boundary": boundary})
+    for name, length in (("bond", model.bonds), ("end", 2), ("sample", model.samples)):
+        bare_dimension(group, name, length)
+    edges = group.create_dataset("edges", data=model.graph.edges, **compressed(model.bonds))
+    label(edges, ("bond", "end"), "end sites of each bond", "1")
+    _rows(group, "couplings", model.couplings, ("sample", "bond"), "coupling J of each bond")
+    if np.any(model.fields):
+        bare_dimension(group, "site", model.sites)
+        _rows(group, "fields", model.fields, ("sample", "site"), "field h at each site")
+
+
+def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[str, ...], long_name: str) -> None:
+    """Rows by sample; one number for all is stored as the fill value, whatever the size."""
+    shape = (len(group["sample"]), rows.shape[1])
+    if rows.size and rows.strides[-1] == 0:
+        dataset = group.create_dataset(name, shape, np.float64, fillvalue=rows[0, 0], chunks=True)
+    else:
+        dataset = group.create_dataset(name, shape, np.float64, **compressed(rows.shape[-1]))
+        dataset[...] = np.broadcast_to(rows, shape)
+    label(dataset, scales, long_name, "|J|")
+
+
+def read_model(file: h5py.File) -> Ising:
+    """The model of a run, rebuilt from its file."""
+    group = file["model"]
+    attrs = group.attrs
+    lattice = None
+    if "lattice" in attrs:
+        lattice = Lattice(tuple(int(side) for side in attrs["shape"]), attrs["boundary"] == "periodic")
+    model = Ising(
+        Graph(int(attrs["sites"]), group["edges"][...], lattice),
+        group["couplings"][...],
+        group["fields"][...] if "fields" in group else 0.0,
+        name=attrs["name"],
+        offset=float(attrs["offset"]),
+        maxcut_weight=float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None,
+    )
+    model.rounded = bool(attrs["rounded"])  # what is stored is round already
+    return model

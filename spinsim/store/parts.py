@@ -1,0 +1,41 @@
+"""Pieces of a new file: labelled datasets, their axes, and room that is set aside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+
+def set_aside() -> h5py.h5p.PropDCID:
+    """Creation properties of a dataset whose room is set aside at once."""
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    return properties
+
+
+def compressed(length: int) -> dict[str, Any]:
+    """Compression for what is large enough to gain by it."""
+    return {"compression": "gzip", "compression_opts": 1, "shuffle": True} if 0 < length <= 2**22 else {}
+
+
+def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:
+    """An axis with coordinates."""
+    dataset = group.create_dataset(name, data=values)
+    dataset.attrs.update({"long_name": name.replace("_", " "), "units": units})
+    dataset.make_scale(name)
+
+
+def bare_dimension(group: h5py.Group, name: str, length: int) -> None:
+    """A named axis without coordinates, by netCDF-4's convention: it takes no room however long it is."""
+    dataset = group.create_dataset(name, (length,), np.int8, chunks=(min(length, 2**20),) if length else None)
+    dataset.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
+
+
+def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units: str) -> None:
+    """Say what a dataset is, and which axes of its group it has."""
+    dataset.attrs.update({"long_name": long_name, "units": units})
+    for axis, scale in enumerate(scales):
+        dataset.dims[axis].attach_scale(dataset.parent[scale])

@@ -1,0 +1,25 @@
+"""The benchmarks run and print a line for each case; what they measure is no test."""
+
+from __future__ import annotations
+
+import pytest
+from harness import run
+
+import spinsim as ss
+from spinsim.benchmark import metropolis, temper
+
+
+@pytest.mark.parametrize(
+    ("what", "case"),
+    [
+        ("metropolis", metropolis.Case("small one", lambda: ss.Ising(ss.square(4)), 2.3, 3, "of others")),
+        ("temper", temper.TemperCase("small one", lambda: ss.Ising(ss.square(4)), (1.5, 3.0, 4), 2, "of others")),
+    ],
+)
+def test_a_line_for_each_case(capsys, monkeypatch, what: str, case: object) -> None:
+    monkeypatch.setattr("spinsim.benchmark.timing.SECONDS", 1e-3)
+    monkeypatch.setattr(f"spinsim.benchmark.{what}.CPU_CASES", (case,) * 2)
+    outcome = run(capsys, monkeypatch, "bench", what, "--device", "cpu", "--repeats", 3)
+    assert outcome.status == 0
+    assert outcome.out.count("small one") == 2
+    assert outcome.out.rstrip().endswith("of others")
