@@ -48,23 +48,11 @@ __global__ __launch_bounds__(32 * WARPS) void count_site(const uint4* state, Sla
     const uint4* const negative = signs.negative + blockIdx.z * signs.stride;
     u64 spins = 0, bonds = 0;
     for (u32 g = blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += gridDim.x * blockDim.x) {
-        const u32 row = g / slab.width, q = g - row * slab.width;
-        const u32 z = DIMENSION == 3 ? row / slab.height : 0, y = row - z * slab.height;
-        const bool bottom = y == 0, top = y + 1 == slab.height, odd = (y + z + slab.parity) & 1;
-        const uint4 spin = mine[g], centre = other[g];
+        const uint4 spin = mine[g];
         uint4 near[SLOTS];
-        if constexpr (DIMENSION == 2) {
-            near[0] = bottom ? before[q] : other[g - slab.width];
-            near[1] = top ? after[q] : other[g + slab.width];
-        } else {
-            near[0] = other[bottom ? g + plane - slab.width : g - slab.width];
-            near[1] = other[top ? g + slab.width - plane : g + slab.width];
-            near[4] = z == 0 ? before[g] : other[g - plane];
-            near[5] = z + 1 == slab.depth ? after[g - z * plane] : other[g + plane];
-        }
-        near[2] = centre;
-        const u32 up = q + 1 < slab.width ? g + 1 : g + 1 - slab.width, down = q > 0 ? g - 1 : g - 1 + slab.width;
-        near[3] = beside(centre, other[odd ? up : down], odd);
+        neighbours<DIMENSION>(slab, g, [=](u32 i) { return other[i]; }, [=](u32 i) { return before[i]; },
+                              [=](u32 i) { return after[i]; }, near);
+        const uint4 centre = near[2];
         const u32 own[8] = {spin.x, spin.y, spin.z, spin.w, centre.x, centre.y, centre.z, centre.w};
         spins += ones(own);
         u32 differ[4 * SLOTS];

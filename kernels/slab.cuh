@@ -32,3 +32,26 @@ __device__ __forceinline__ uint4 beside(const uint4& v, const uint4& edge, bool 
     return make_uint4(__funnelshift_r(a, b, shift), __funnelshift_r(b, c, shift), __funnelshift_r(c, d, shift),
                       __funnelshift_r(d, e, shift));
 }
+
+// Words of the neighbours of group g of colour 0, in the order of engine/site_signs.py's slots. `other(i)` reads colour 1,
+// `before(i)` and `after(i)` its layer on either side of the slab.
+template <int DIMENSION, typename Other, typename Before, typename After>
+__device__ __forceinline__ void neighbours(const Slab& slab, u32 g, const Other& other, const Before& before,
+                                           const After& after, uint4 (&near)[2 * DIMENSION]) {
+    const u32 row = g / slab.width, q = g - row * slab.width, plane = slab.width * slab.height;
+    const u32 z = DIMENSION == 3 ? row / slab.height : 0, y = row - z * slab.height;
+    const bool bottom = y == 0, top = y + 1 == slab.height, odd = (y + z + slab.parity) & 1;
+    const uint4 centre = other(g);
+    if constexpr (DIMENSION == 2) {
+        near[0] = bottom ? before(q) : other(g - slab.width);
+        near[1] = top ? after(q) : other(g + slab.width);
+    } else {
+        near[0] = other(bottom ? g + plane - slab.width : g - slab.width);
+        near[1] = other(top ? g + slab.width - plane : g + slab.width);
+        near[4] = z == 0 ? before(g) : other(g - plane);
+        near[5] = z + 1 == slab.depth ? after(g - z * plane) : other(g + plane);
+    }
+    near[2] = centre;
+    const u32 up = q + 1 < slab.width ? g + 1 : g + 1 - slab.width, down = q > 0 ? g - 1 : g - 1 + slab.width;
+    near[3] = beside(centre, other(odd ? up : down), odd);
+}

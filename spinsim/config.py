@@ -140,6 +140,7 @@ class TemperConfig:
     Attributes:
         temperatures: ``from:to:count``, geometric, or a list with commas, from the lowest to the highest; or
             ``auto:from:to`` or ``auto:from:to:count``, placed in a pre-run so that all exchange equally often.
+        correlations: Whether link overlaps and the smallest Fourier modes are measured and stored.
     """
 
     start: Start = "random"
@@ -148,6 +149,7 @@ class TemperConfig:
     sweeps: int = 10_000
     measure_every: int = 10
     swap_every: int = 1
+    correlations: bool = True
     zero_acceptance: float = ZERO_ACCEPTANCE
 
     def __post_init__(self) -> None:
@@ -208,6 +210,8 @@ class Config:
         tables = asdict(self)
         for key in ("device", "threads", "out", "checkpoint_every"):
             del tables["run"][key]
+        if not tables.get("temper", {}).get("correlations", True):
+            del tables["temper"]["correlations"]  # as in runs from before there were any
         tables["model"]["size"] = list(self.model.shape())
         if model_sha256 is not None:
             tables["model"] = {"model_sha256": model_sha256}
@@ -330,13 +334,13 @@ def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
     for key, value in table.items():
         choices = get_args(hints[key]) or (hints[key],)
         allowed = [str if isinstance(t, str) else t for t in choices if t is not type(None)]
-        plain = value if not isinstance(value, bool) else None
+        plain = value if not isinstance(value, bool) or bool in allowed else None
         if float in allowed and isinstance(plain, int):
             plain = float(plain) if abs(plain) < 2**1023 else inf
         elif key == "size" and isinstance(plain, int):
             plain = str(plain)
         if not isinstance(plain, tuple(allowed)):
-            names = {int: "a whole number", float: "a number", str: "a string"}
+            names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
             raise InputError(f"{key} = {value!r} has the wrong type: give {names[allowed[0]]}")
         result[key] = plain
     return result

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.model.ising import Ising
+
 MEASUREMENTS, TEMPERING, SUMMARY_GROUP, PLACEMENT = "measurements", "tempering", "summary", "placement"
 
 SUMMARY = (
@@ -19,11 +21,17 @@ SUMMARY = (
     ("magnetization_squared", "squared magnetisation per site", "1"),
     ("susceptibility", "susceptibility N <m^2> / T", "1/|J|"),
     ("binder_cumulant", "Binder cumulant of the magnetisation", "1"),
+    ("correlation_length_over_L", "second-moment correlation length / L", "1"),
     ("overlap_squared", "squared overlap", "1"),
     ("spin_glass_susceptibility", "spin-glass susceptibility N <q^2>", "1"),
     ("overlap_binder_cumulant", "Binder cumulant of the overlap", "1"),
+    ("overlap_correlation_length_over_L", "second-moment correlation length of the overlap / L", "1"),
+    ("link_overlap", "link overlap per bond", "1"),
 )
-"""Observables that ``analyze`` finds: name, what it is, units. The last three need two copies."""
+"""Observables that ``analyze`` finds: name, what it is, units."""
+
+OF_COPIES = ("overlap", "spin_glass", "link")
+"""How the names of those begin that need two copies."""
 
 
 class Series(NamedTuple):
@@ -119,32 +127,61 @@ def anneal_layout(samples: int, replicas: int) -> Layout:
     )
 
 
+def observables(copies: int, correlations: bool, axes: int) -> tuple[tuple[str, str, str], ...]:
+    """Those of ``SUMMARY`` that a run has: several copies, link overlaps and modes, axes of its lattice."""
+
+    def is_there(name: str) -> bool:
+        if name == "link_overlap":
+            return copies > 1 and correlations
+        return (copies > 1 or not name.startswith(OF_COPIES)) and ("length" not in name or (correlations and axes > 0))
+
+    return tuple(row for row in SUMMARY if is_there(row[0]))
+
+
 def temper_layout(
-    sites: int,
-    samples: int,
+    model: Ising,
     copies: int,
     temperatures: npt.NDArray[np.float64],
+    correlations: bool = True,
     placement: Placement | None = None,
 ) -> Layout:
-    """A row after every few sweeps, temperatures from the lowest to the highest; how they were placed, if they were."""
-    count = np.int32 if sites < 2**31 else np.int64
-    state = "sample", "copy", "temperature"
+    """A row after every few sweeps, temperatures from the lowest to the highest.
+
+    Args:
+        model: What is simulated.
+        copies: At each temperature.
+        temperatures: The ladder.
+        correlations: Whether link overlaps and modes are measured.
+        placement: How the temperatures were placed, if they were.
+    """
+    axes = model.lattice.dimension if model.lattice and correlations else 0
+    count, links = (np.int32 if items < 2**31 else np.int64 for items in (model.sites, model.bonds))
+    state, pairs = ("sample", "copy", "temperature"), ("sample", "copy_pair", "temperature")
+    mode = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (x), 1 (y) or 2 (z)"
     measured = [
         Series("step", (), np.int64, "measurement"),
         Series("sweep", (), np.int64, "sweeps done since thermalisation"),
         Series("energy", state, np.float64, "total energy", "|J|"),
         Series("magnetization", state, count, "sum of spins"),
     ]
+    if axes:
+        measured.append(Series("magnetization_mode", (*state, "axis"), np.float64, mode.format("spins")))
     if copies > 1:
-        axes = "sample", "copy_pair", "temperature"
-        measured.append(Series("overlap", axes, count, "sum over sites of the product of two copies' spins"))
+        measured.append(Series("overlap", pairs, count, "sum over sites of the product of two copies' spins"))
+        if axes:
+            product = "the product of two copies' spins"
+            measured.append(Series("overlap_mode", (*pairs, "axis"), np.float64, mode.format(product)))
+        if correlations:
+            what = "sum over bonds of the product of two copies' s_i s_j"
+            measured.append(Series("link_overlap", pairs, links, what))
     scales = {
-        "sample": np.arange(samples),
+        "sample": np.arange(model.samples),
         "copy": np.arange(copies),
         "copy_pair": np.arange(copies * (copies - 1) // 2),
         "temperature": temperatures,
         "pair": np.arange(len(temperatures) - 1),
         "replica": np.arange(copies * len(temperatures)),
+        "axis": np.arange(axes),
     }
     if placement is not None:
         iterations, rungs = placement.temperature.shape
@@ -161,7 +198,7 @@ def temper_layout(
             Series("attempts", ("sample", "pair"), np.int64, "exchanges tried with the next one", "1", TEMPERING),
             Series("accepts", ("sample", "pair"), np.int64, "of them accepted", "1", TEMPERING),
             Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back", "1", TEMPERING),
-            *_summary_series(SUMMARY if copies > 1 else SUMMARY[:-3]),
+            *_summary_series(observables(copies, correlations, axes)),
         ),
         () if placement is None else _given(placement),
     )

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError
-from spinsim.layout import PLACEMENT, TEMPERING, Placement, anneal_layout, temper_layout
+from spinsim.layout import PLACEMENT, TEMPERING, Layout, Placement, anneal_layout, temper_layout
 from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:
@@ -135,6 +135,11 @@ class TemperResult(Result):
         attempts: Exchanges tried of each pair of neighbouring temperatures, (samples, temperatures - 1).
         accepts: Of them accepted, likewise.
         round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
+        link_overlap: Sums over bonds of two copies' products s_i s_j, of the shape of ``overlap``; no pairs where it
+            was not measured.
+        overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis of the lattice,
+            ``float64`` (steps, samples, pairs of copies, temperatures, axes); no axes where it was not measured.
+        magnetization_mode: The same of spins, (steps, samples, copies, temperatures, axes).
         placement: How the temperatures were placed, None where they were given.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
@@ -149,8 +154,21 @@ class TemperResult(Result):
     attempts: npt.NDArray[np.int64]
     accepts: npt.NDArray[np.int64]
     round_trips: npt.NDArray[np.int64]
+    link_overlap: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
+    overlap_mode: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    magnetization_mode: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     placement: Placement | None = None
     attributes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def has_correlations(self) -> bool:
+        """Whether link overlaps and modes were measured."""
+        return bool(self.link_overlap.shape[2] or self.magnetization_mode.shape[-1])
+
+    @property
+    def _layout(self) -> Layout:
+        copies = self.energy.shape[2]
+        return temper_layout(self.model, copies, self.temperature, self.has_correlations, self.placement)
 
     @property
     def swap_rate(self) -> npt.NDArray[np.float64]:
@@ -163,8 +181,7 @@ class TemperResult(Result):
         Raises:
             InputError: where xarray is not installed.
         """
-        samples, copies, _ = self.energy.shape[1:]
-        layout = temper_layout(self.model.sites, samples, copies, self.temperature)
+        layout = self._layout
         variables = {
             series.name: (
                 ("step", *series.axes),
@@ -188,8 +205,7 @@ class TemperResult(Result):
             InputError: where the file exists or cannot be written.
         """
         target = Path(path)
-        _, samples, copies, _ = self.energy.shape
-        layout = temper_layout(self.model.sites, samples, copies, self.temperature, self.placement)
+        layout = self._layout
         run = self.config.get("temper", {})
         planned = run["sweeps"] // run["measure_every"] if run else 0
         store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin)
@@ -235,14 +251,19 @@ def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult:
         if attributes.get("job") == "temper":
             t = file["tempering"]
             samples, copies, temperatures = m["energy"].shape[1:]
-            no_pairs = np.empty((rows, samples, 0, temperatures), np.int32)
+            nothing = {
+                "overlap": np.empty((rows, samples, 0, temperatures), np.int32),
+                "link_overlap": np.empty((rows, samples, 0, temperatures), np.int32),
+                "overlap_mode": np.empty((rows, samples, copies * (copies - 1) // 2, temperatures, 0)),
+                "magnetization_mode": np.empty((rows, samples, copies, temperatures, 0)),
+            }
             return TemperResult(
                 model=store.read_model(file),
                 temperature=m["temperature"][...],
                 sweep=m["sweep"][:rows],
                 energy=m["energy"][:rows],
                 magnetization=m["magnetization"][:rows],
-                overlap=m["overlap"][:rows] if copies > 1 else no_pairs,
+                **{name: m[name][:rows] if name in m else without for name, without in nothing.items()},
                 permutation=t["permutation"][:rows],
                 attempts=t["attempts"][...],
                 accepts=t["accepts"][...],

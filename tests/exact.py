@@ -11,11 +11,17 @@ from spinsim.model.ising import Ising
 
 
 class Exact(NamedTuple):
-    """Thermal averages per site of one sample; the overlap is that of two copies."""
+    """Thermal averages per site (link overlap: per bond) of one sample; overlaps are those of two copies.
+
+    Modes are squared, of the smallest wave vector: the magnetisation's along x, the overlap's along y; 0 off lattices.
+    """
 
     energy: float
     magnetization_squared: float
     overlap_squared: float
+    magnetization_mode: float
+    overlap_mode: float
+    link_overlap: float
 
 
 def enumerate_states(model: Ising, temperature: float, sample: int = 0) -> Exact:
@@ -27,8 +33,26 @@ def enumerate_states(model: Ising, temperature: float, sample: int = 0) -> Exact
     weight = np.exp(-(energy - energy.min()) / temperature)
     weight /= weight.sum()
     m = spins.sum(axis=0, dtype=np.int64) / model.sites
-    overlap_squared = (((spins * weight) @ spins.T.astype(np.float64)) ** 2).mean()  # of <s_i s_j>^2
-    return Exact(float(weight @ energy) / model.sites, float(weight @ m**2), float(overlap_squared))
+    correlation = (spins * weight) @ spins.T.astype(np.float64)  # <s_i s_j>
+    ends = model.graph.edges
+    of_m, of_q = (_waves(model, axis) for axis in (0, 1))
+    return Exact(
+        float(weight @ energy) / model.sites,
+        float(weight @ m**2),
+        float((correlation**2).mean()),
+        float((correlation * of_m).mean()),
+        float((correlation**2 * of_q).mean()),
+        float((correlation[ends[:, 0], ends[:, 1]] ** 2).mean()),
+    )
+
+
+def _waves(model: Ising, axis: int) -> npt.NDArray[np.float64]:
+    """cos(k (x_i - x_j)) along an axis, k = 2 pi / L, (sites, sites); 0 where there is no such axis."""
+    if model.lattice is None or axis >= model.lattice.dimension:
+        return np.zeros((model.sites, model.sites))
+    side = model.lattice.shape[axis]
+    x = np.arange(model.sites) // int(np.prod(model.lattice.shape[:axis])) % side
+    return np.asarray(np.cos(2 * np.pi * (x[:, None] - x) / side))
 
 
 def assert_agree(

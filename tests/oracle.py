@@ -151,3 +151,25 @@ def overlaps(spins, place, copies):
     pairs = [(a, b) for a in range(copies) for b in range(a + 1, copies)]
     products = [(ordered[:, a] * ordered[:, b]).sum(axis=-1) for a, b in pairs]
     return np.stack(products, axis=1) if pairs else np.empty((len(place), 0, at.shape[-1]), np.int64)
+
+
+def correlations(model, spins, place, copies):
+    """Overlaps and link overlaps (samples, pairs, temperatures), squared modes of overlaps and of magnetisations."""
+    at = place.reshape(len(place), copies, -1).argsort(axis=-1)
+    by_copy = np.moveaxis(spins, 1, -1).reshape(*at.shape, -1).astype(np.int64)
+    ordered = np.take_along_axis(by_copy, at[..., None], axis=2)
+    pairs = [(a, b) for a in range(copies) for b in range(a + 1, copies)]
+    q = np.stack([ordered[:, a] * ordered[:, b] for a, b in pairs] or [ordered[:, 0]], axis=1)[:, : len(pairs)]
+    links = (q[..., model.graph.edges[:, 0]] * q[..., model.graph.edges[:, 1]]).sum(axis=-1)
+    return q.sum(axis=-1), links, squared_modes(model.lattice, q), squared_modes(model.lattice, ordered)
+
+
+def squared_modes(lattice, values):
+    """|sum over sites of v exp(2 pi i x / L)|^2 along each axis, (..., axes), of values (..., sites)."""
+    found = np.empty((*values.shape[:-1], lattice.dimension if lattice else 0))
+    stride = 1
+    for axis, side in enumerate(lattice.shape if lattice else ()):
+        x = np.arange(lattice.sites) // stride % side
+        found[..., axis] = np.abs((values * np.exp(2j * np.pi * x / side)).sum(axis=-1)) ** 2
+        stride *= side
+    return found

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from exact import assert_agree, enumerate_states
+from scipy import stats
 from scipy.signal import lfilter
 
 import spinsim as ss
@@ -17,7 +18,13 @@ from spinsim.analysis.binning import logarithmic_bins
 from spinsim.analysis.crossings import crossing
 from spinsim.analysis.equilibration import equilibration
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
+from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.reweighting import multi_histogram, reweight, weights
+from spinsim.analysis.sizes import compare_sizes
+from spinsim.analysis.summary import summarize
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 NAN = float("nan")
@@ -439,3 +446,79 @@ def test_correlation_length_of_a_free_field() -> None:
 def test_refusals(call, words: str) -> None:
     with pytest.raises(ss.InputError, match=words):
         call()
+
+
+# overlaps and sizes
+
+
+def made(overlap: np.ndarray, sites: int, temperature: np.ndarray) -> TemperResult:
+    """A result of two copies with given overlaps (steps, samples, 1, temperatures)."""
+    steps, samples, _, temperatures = overlap.shape
+    zeros = np.zeros((steps, samples, 2, temperatures))
+    return TemperResult(
+        model=Ising(ss.chain(sites), np.ones((samples, sites))), temperature=temperature, sweep=np.arange(1, steps + 1),
+        energy=zeros, magnetization=zeros.astype(np.int64), overlap=overlap, permutation=zeros.astype(np.int64),
+        attempts=np.ones((samples, 1), np.int64), accepts=np.ones((samples, 1), np.int64),
+        round_trips=np.ones((samples, 2), np.int64),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("samples", [1, 40])
+@pytest.mark.parametrize(("sites", "bins"), [(12, 50), (13, 50), (64, 20), (63, 10)])
+def test_the_overlap_distribution_of_free_spins_is_binomial(samples: int, sites: int, bins: int) -> None:
+    random = generator(3)
+    ups = random.binomial(sites, [0.5, 0.8], size=(6400 // samples, samples, 1, 2))
+    found = overlap_distribution(made(2 * ups - sites, sites, np.array([1.0, 2.0])), bins)
+    np.testing.assert_allclose((found.density * found.width).sum(axis=1), 1)
+    np.testing.assert_allclose(found.q, -found.q[::-1], atol=1e-12)
+    np.testing.assert_allclose(found.width, found.width[::-1])
+    assert len(found.q) == min(bins, sites + 1) - (sites % 2 == 0 and min(bins, sites + 1) % 2 == 0)
+    values = 2 * np.arange(sites + 1) / sites - 1
+    nearest = np.abs(values[:, None] - found.q).argmin(axis=1)
+    for t, p in enumerate((0.5, 0.8)):
+        exact = np.bincount(nearest, stats.binom.pmf(np.arange(sites + 1), sites, p), len(found.q)) / found.width
+        certain = exact * found.width * 6400 > 20
+        z = (found.density[t] - exact)[certain] / found.error[t][certain]
+        assert np.abs(z).max() < 4.5
+    both = overlap_distribution(made(2 * ups - sites, sites, np.array([1.0, 2.0])), bins, symmetrize=True)
+    np.testing.assert_allclose(both.density, (found.density + found.density[:, ::-1]) / 2)
+
+
+def test_what_has_no_overlap_distribution() -> None:
+    with pytest.raises(InputError, match="one copy"):
+        overlap_distribution(made(np.zeros((4, 2, 0, 2), np.int64), 8, np.array([1.0, 2.0])))
+    with pytest.raises(InputError, match="1 measurements in 50 bins"):
+        overlap_distribution(made(np.zeros((1, 2, 1, 2), np.int64), 8, np.array([1.0, 2.0])))
+
+
+@pytest.fixture(scope="module")
+def ferromagnets() -> list[TemperResult]:
+    ladder = np.linspace(2.0, 2.6, 7)
+    return [ss.temper(Ising(ss.square(side)), ladder, sweeps=6000, thermalize=500) for side in (4, 8)]
+
+
+def test_sizes_cross_near_the_critical_point(ferromagnets: list[TemperResult]) -> None:
+    """Of the square ferromagnet, T_c = 2.269; corrections of L = 4 and 8 are below 0.03."""
+    found, again = (compare_sizes(ferromagnets) for _ in range(2))
+    assert [curves.name for curves in found] == ["binder_cumulant", "correlation_length_over_L"]
+    for curves, others in zip(found, again, strict=True):
+        (pair,), (other,) = curves.crossings, others.crossings
+        assert pair.crossing.error < 0.05
+        assert abs(pair.crossing.value - 2.269185) < 0.03 + 4 * pair.crossing.error
+        assert (other.crossing.value, other.crossing.error) == (pair.crossing.value, pair.crossing.error)
+
+
+def test_correlation_lengths_take_the_longest_axes_and_periodic_ones_alone() -> None:
+    wide, open_ends = Ising(ss.square(4, 8)), Ising(ss.square(4, periodic=False))
+    result = ss.temper(wide, [2.0, 4.0], sweeps=400, thermalize=100)
+    found = summarize(result).estimates
+    for name, sums, modes in (
+        ("correlation_length_over_L", result.magnetization, result.magnetization_mode),
+        ("overlap_correlation_length_over_L", result.overlap, result.overlap_mode),
+    ):
+        ratio = (sums.astype(float) ** 2).mean(axis=(0, 1, 2)) / modes[..., 1].mean(axis=(0, 1, 2))
+        np.testing.assert_allclose(found[name].value, np.sqrt(ratio - 1) / (2 * np.sin(np.pi / 8)) / 8)
+    estimates = summarize(ss.temper(open_ends, [2.0, 4.0], sweeps=400, thermalize=100)).estimates
+    assert np.isnan(estimates["correlation_length_over_L"].value).all()
+    links = result.link_overlap.mean(axis=(0, 1, 2)) / wide.bonds
+    np.testing.assert_allclose(found["link_overlap"].value, links)

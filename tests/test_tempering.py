@@ -16,6 +16,7 @@ from scipy import stats
 import spinsim as ss
 from spinsim import store
 from spinsim.analysis.autocorrelation import integrated_time
+from spinsim.analysis.binder import correlation_length
 from spinsim.analysis.summary import summarize
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.exchange import holders
@@ -34,12 +35,15 @@ def mean_and_error(series: np.ndarray) -> tuple[float, float]:
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
 def test_against_enumeration(device: str, couplings: str) -> None:
-    """Energies, <m^2> and <q^2> of eight samples at twelve temperatures; the z-scores are normal."""
+    """Energies, moments, modes and link overlaps of eight samples at twelve temperatures; the z-scores are normal."""
     model = ss.EdwardsAnderson(ss.square(4), samples=8, couplings=couplings, seed=21)
     result = ss.temper(
         model, LADDER, sweeps=12_000, thermalize=1000, replicas=4, measure_every=4, seed=3, device=device
     )
     m, q = result.magnetization / model.sites, result.overlap[:, :, [0, 5]] / model.sites  # pairs (0, 1) and (2, 3)
+    mode = result.magnetization_mode[..., 0] / model.sites**2
+    overlap_mode = result.overlap_mode[..., 1][:, :, [0, 5]] / model.sites**2
+    links = result.link_overlap[:, :, [0, 5]] / model.bonds
     rows = []
     for k in range(model.samples):
         for t, temperature in enumerate(LADDER):
@@ -48,6 +52,9 @@ def test_against_enumeration(device: str, couplings: str) -> None:
                 ("E/N", result.energy[:, k, :, t] / model.sites, exact.energy),
                 ("m^2", m[:, k, :, t] ** 2, exact.magnetization_squared),
                 ("q^2", q[:, k, :, t] ** 2, exact.overlap_squared),
+                ("|m(k)|^2", mode[:, k, :, t], exact.magnetization_mode),
+                ("|q(k)|^2", overlap_mode[:, k, :, t], exact.overlap_mode),
+                ("q_link", links[:, k, :, t], exact.link_overlap),
             ):
                 rows.append((f"{couplings} {k}, T = {temperature:.3f}: {name}", *mean_and_error(series), value))
     scores = [(value - exact) / error for _, value, error, exact in rows if error > 1e-9]
@@ -188,7 +195,8 @@ COMMAND = (
 
 
 def same(one: TemperResult, other: TemperResult) -> bool:
-    names = ("temperature", "sweep", "energy", "magnetization", "overlap", "permutation", "attempts", "round_trips")
+    names = ("temperature", "sweep", "energy", "magnetization", "overlap", "link_overlap", "overlap_mode",
+             "magnetization_mode", "permutation", "attempts", "round_trips")  # fmt: skip
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
@@ -204,6 +212,61 @@ def test_the_file_holds_what_python_returns(do, tmp_path) -> None:
     with xarray.open_dataset(do(COMMAND), group="measurements", engine="h5netcdf") as dataset:
         assert dataset["energy"].dims == ("step", "sample", "copy", "temperature")
         np.testing.assert_array_equal(dataset["temperature"], ladder)
+        assert dataset["overlap_mode"].dims == ("step", "sample", "copy_pair", "temperature", "axis")
+        assert dataset["magnetization_mode"].dims == ("step", "sample", "copy", "temperature", "axis")
+
+
+@pytest.mark.parametrize(
+    ("flags", "there"),
+    [
+        ("", {"overlap", "link_overlap", "overlap_mode", "magnetization_mode"}),
+        ("--replicas 1", {"magnetization_mode"}),
+        ("--no-correlations", {"overlap"}),
+        ("--no-correlations --replicas 1", set()),
+    ],
+)
+def test_what_is_measured_can_be_chosen(do, tmp_path, capsys, monkeypatch, flags: str, there: set[str]) -> None:
+    path = do(f"temper --size 4 --temperatures 2:3:3 --sweeps 160 --thermalize 0 {flags}")
+    read = load_temper(path)
+    assert same(load_temper(read.save(tmp_path / "saved.h5")), read)
+    with xarray.open_dataset(path, group="measurements", engine="h5netcdf") as dataset:
+        every = {"energy", "magnetization", "sweep"}
+        assert set(dataset.data_vars) == there | every
+        assert set(read.dataset().data_vars) == there | every | {"permutation"}
+    run(capsys, monkeypatch, "analyze", str(path))
+    with xarray.open_dataset(path, group="summary", engine="h5netcdf") as dataset:
+        assert ("link_overlap" in dataset) == ("link_overlap" in there)
+        assert ("correlation_length_over_L" in dataset) == ("magnetization_mode" in there)
+        assert ("overlap_correlation_length_over_L" in dataset) == ("overlap_mode" in there)
+    do(f"resume {path} --sweeps 320")
+    assert len(load_temper(path).energy) == 32
+
+
+def test_correlations_do_not_change_the_run() -> None:
+    model = ss.EdwardsAnderson(ss.square(4), samples=2)
+    one, other = (ss.temper(model, LADDER, 100, 0, correlations=switch) for switch in (True, False))
+    np.testing.assert_array_equal(one.energy, other.energy)
+    np.testing.assert_array_equal(one.overlap, other.overlap)
+    assert one.attributes["config_sha256"] != other.attributes["config_sha256"]
+    assert one.has_correlations
+    assert not other.has_correlations
+
+
+def test_correlations_in_a_configuration_file(do, tmp_path) -> None:
+    (tmp_path / "run.toml").write_text("[temper]\ncorrelations = false\nsweeps = 100\n")
+    config = f"temper --config {tmp_path / 'run.toml'} --size 4 --temperatures 2:3:3 --thermalize 0"
+    assert not load_temper(do(config)).has_correlations
+    assert load_temper(do(config + " --correlations", "b")).has_correlations
+
+
+def test_a_graph_has_link_overlaps_and_no_modes() -> None:
+    model = Ising(ss.Graph(4, [[0, 1], [1, 2], [2, 3], [0, 2]]), [1, -1, 1, 1])
+    result = ss.temper(model, [1.0, 2.0], sweeps=400, thermalize=0)
+    assert result.link_overlap.shape == result.overlap.shape
+    assert result.overlap_mode.shape[-1] == result.magnetization_mode.shape[-1] == 0
+    found = summarize(result).estimates
+    assert "link_overlap" in found
+    assert "correlation_length_over_L" not in found
 
 
 def test_an_interrupted_run_is_completed_by_its_command(do, monkeypatch) -> None:
@@ -241,6 +304,7 @@ def test_analyze_agrees_with_the_exact_averages(do, capsys, monkeypatch) -> None
     model = ss.Ising(ss.square(4))
     spins = (2 * (np.arange(2**16) >> np.arange(16)[:, None] & 1) - 1).astype(np.int8)
     energy, m = model.energy(spins[None])[0], spins.sum(axis=0, dtype=np.int64) / 16
+    mode = np.abs(np.tile(np.exp(np.pi / 2 * 1j * np.arange(4)), 4) @ spins) ** 2 / 16**2  # along x
     rows = []
     for k, temperature in enumerate(found["temperature"]):
         weight = np.exp(-(energy - energy.min()) / temperature)
@@ -251,6 +315,7 @@ def test_analyze_agrees_with_the_exact_averages(do, capsys, monkeypatch) -> None
             "specific_heat": variance / 16 / temperature**2,
             "abs_magnetization": weight @ np.abs(m),
             "binder_cumulant": 1 - weight @ m**4 / (3 * (weight @ m**2) ** 2),
+            "correlation_length_over_L": correlation_length(weight @ m**2, weight @ mode, 4) / 4,
         }
         for name, value in exact.items():
             rows.append((f"{name}, T = {temperature:.3f}", found[name][k], found[f"{name}_error"][k], float(value)))
@@ -329,8 +394,8 @@ import spinsim as ss
 from spinsim import store
 from spinsim.layout import temper_layout
 
-layout = temper_layout(512, 100, 2, np.geomspace(0.7, 2, 32))
 model = ss.EdwardsAnderson(ss.cubic(8), samples=100)
+layout = temper_layout(model, 2, np.geomspace(0.7, 2, 32))
 store.create(Path("long.h5"), model, layout, 1_000_000, {"job": "temper", "config": "{}"})
 row = {series.name: np.zeros(layout.shape(series), series.dtype) for series in layout.series}
 room = []
@@ -342,13 +407,14 @@ print(layout.row_bytes, Path("long.h5").stat().st_blocks * 512, room[len(room) /
 """
 
 
-@pytest.mark.parametrize("rows", [1600, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rows", [600, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_rows_take_disk_and_no_memory(tmp_path, rows: int) -> None:
-    """A million measurements of 32 temperatures x 100 samples are planned, some are written: 115 kB each."""
+    """A million measurements of 32 temperatures x 100 samples are planned, some are written: 358 kB each."""
     pytest.importorskip("resource")
     done = subprocess.run(
         [sys.executable, "-c", GROW, str(rows)], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     row_bytes, disk, half, end = map(int, done.stdout.split())
+    assert row_bytes == 358_424
     assert disk < rows * row_bytes + 2**24
     assert end - half < 2**14  # KiB

@@ -20,8 +20,8 @@ from spinsim.result import TemperResult
 Array = npt.NDArray[np.float64]
 
 CURVES: Final = {
-    "overlap": ("overlap_binder_cumulant", "overlap_correlation_length"),
-    "magnetization": ("binder_cumulant", "correlation_length"),
+    "overlap": ("overlap_binder_cumulant", "overlap_correlation_length_over_L"),
+    "magnetization": ("binder_cumulant", "correlation_length_over_L"),
 }
 """Estimates of ``layout.SUMMARY`` without dimension, by the observable that they are of."""
 RESAMPLES: Final = 500  # errors to 3 %

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.binder import binder_cumulant
+from spinsim.analysis.binder import binder_cumulant, correlation_length
 from spinsim.analysis.equilibration import Equilibration, equilibration
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 from spinsim.errors import InputError
-from spinsim.layout import SUMMARY
+from spinsim.layout import observables
+from spinsim.model.ising import Ising
 from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
@@ -28,9 +29,12 @@ TAU_OF: Final = {
     "magnetization_squared": "m^2",
     "susceptibility": "m^2",
     "binder_cumulant": "m^2",
+    "correlation_length_over_L": "m^2",
     "overlap_squared": "q^2",
     "spin_glass_susceptibility": "q^2",
     "overlap_binder_cumulant": "q^2",
+    "overlap_correlation_length_over_L": "q^2",
+    "link_overlap": "q_link",
 }
 """The series whose autocorrelation time says how far an observable's error can be trusted."""
 
@@ -58,7 +62,7 @@ class Summary:
 
     Attributes:
         temperature: From the lowest to the highest, (temperatures,).
-        estimates: By name, those of ``layout.SUMMARY``; without overlaps where there is one copy.
+        estimates: By name, those of ``layout.SUMMARY`` that were measured: no overlaps where there is one copy.
         equilibration: Of the energy and, with two copies or more, of q^2, at the lowest temperature.
     """
 
@@ -67,82 +71,33 @@ class Summary:
     equilibration: dict[str, Equilibration]
 
 
-@dataclass(frozen=True)
-class _Averages:
-    """Independent data, and observables as functions of their means.
-
-    Attributes:
-        data: Moments of each sample, or of each stretch of time of a single one, (entries, moments, temperatures).
-        functions: From means (moments, temperatures) to observables (observables, temperatures).
-        names: Of the observables, the first of ``layout.SUMMARY``.
-        series: Whose correlation in time says how far errors can be trusted, (steps, samples, chains, temperatures).
-        wider: Factors to the errors that stretches of time give, likewise by name, (temperatures,).
-    """
-
-    data: Array
-    functions: Callable[[Array], Array]
-    names: list[str]
-    series: dict[str, Array]
-    wider: dict[str, Array]
-
-
-def _averages(result: TemperResult) -> _Averages:
-    """What every estimate, its error and its resampling begin with."""
-    steps, samples, copies, _ = result.energy.shape
-    if steps < FEWEST_STEPS:
-        raise InputError(f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}")
-    sites, temperature = result.model.sites, result.temperature
-    energy = result.energy / sites
-    m = np.abs(result.magnetization / sites)
-    series = {"energy": energy, "m^2": m**2}
-    deviation = (energy - energy.mean(axis=(0, 2), keepdims=True)) ** 2  # each sample has a mean of its own
-    moments = [energy, deviation, m, m**2, m**4]
-    if copies > 1:
-        q = result.overlap / sites
-        series["q^2"] = q**2
-        moments += [q**2, q**4]
-    averaged = np.stack([moment.mean(axis=2) for moment in moments], axis=2)  # (steps, samples, moments, temperatures)
-    data = averaged.mean(axis=0) if samples > 1 else bin_means(averaged[:, 0], min(BINS, steps // 2))
-
-    def functions(mean: Array) -> Array:
-        found = [
-            mean[0],
-            sites * mean[1] / temperature**2,
-            mean[2],
-            mean[3],
-            sites * mean[3] / temperature,
-            binder_cumulant(mean[3], mean[4]),
-        ]
-        if copies > 1:
-            found += [mean[5], sites * mean[5], binder_cumulant(mean[5], mean[6])]
-        return np.stack(found)
-
-    names = [name for name, _, _ in SUMMARY][: len(functions(data[0]))]
-    return _Averages(data, functions, names, series, {name: _widening(values) for name, values in series.items()})
-
-
 def summarize(result: TemperResult) -> Summary:
     """Averages, errors, autocorrelation times and whether the run was in equilibrium.
 
-    Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat and
-    susceptibilities are functions of those averages, with jackknife errors over samples, or over 32 stretches of time
-    where there is one sample; those are widened as far as stretches are too short against tau.
-    U = 1 - [<m^4>] / (3 [<m^2>]^2), and likewise for q; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
-    susceptibility N [<m^2>] / T; the spin-glass susceptibility N [<q^2>].
+    Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat,
+    susceptibilities and correlation lengths are functions of those averages, with jackknife errors over samples, or
+    over 32 stretches of time where there is one sample; those are widened as far as stretches are too short against
+    tau. U = 1 - [<m^4>] / (3 [<m^2>]^2), and likewise for q; the specific heat per site is [<E^2> - <E>^2] / (N T^2);
+    the susceptibility N [<m^2>] / T; the spin-glass susceptibility N [<q^2>]. The second-moment correlation length is
+    xi = sqrt([<m^2>] / [<|m(k)|^2>] - 1) / (2 sin(k / 2)), k = 2 pi / L along an axis, and likewise for q; |m(k)|^2 is
+    averaged over the longest axes, of length L. It is NaN for open boundaries and where the root is of less than 0.
+    Sources: F. Cooper, B. Freedman, D. Preston, Nucl. Phys. B 210, 210 (1982); for the overlap H. G. Ballesteros et
+    al., Phys. Rev. B 62, 14237 (2000).
 
     Raises:
         InputError: for fewer than 16 measurements.
     """
-    a, energy = _averages(result), result.energy / result.model.sites
-    found = jackknife(a.functions, a.data)
-    times = {name: _times(values, _sweeps_a_step(result)) for name, values in a.series.items()}
+    moments, data = _averages(result)
+    functions = _functions(result, moments)
+    found = jackknife(functions.values, data)
+    series = _series(result)
+    times = {name: _times(values, _sweeps_a_step(result)) for name, values in series.items()}
+    wider = {name: _widening(values) for name, values in series.items()}
     estimates = {
-        name: Estimate(found.value[k], found.error[k] * a.wider[TAU_OF[name]], *times[TAU_OF[name]])
-        for k, name in enumerate(a.names)
+        name: Estimate(found.value[k], found.error[k] * wider[TAU_OF[name]], *times[TAU_OF[name]])
+        for k, name in enumerate(functions.names)
     }
-    coldest = {"energy": energy[..., 0].mean(axis=2)}
-    if "q^2" in a.series:
-        coldest["q^2"] = a.series["q^2"][..., 0].mean(axis=2)
+    coldest = {name: series[name][..., 0].mean(axis=2) for name in ("energy", "q^2") if name in series}
     return Summary(result.temperature, estimates, {name: equilibration(rows) for name, rows in coldest.items()})
 
 
@@ -154,11 +109,107 @@ def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Arra
     Raises:
         InputError: as ``summarize``, and as ``bootstrap``.
     """
-    a = _averages(result)
-    curves = bootstrap(a.functions, a.data, resamples, seed).values
+    moments, data = _averages(result)
+    functions, series = _functions(result, moments), _series(result)
+    curves = bootstrap(functions.values, data, resamples, seed).values
     return {
-        name: curves[0, k] + (curves[:, k] - curves[0, k]) * a.wider[TAU_OF[name]] for k, name in enumerate(a.names)
+        name: curves[0, k] + (curves[:, k] - curves[0, k]) * _widening(series[TAU_OF[name]])
+        for k, name in enumerate(functions.names)
     }
+
+
+def _series(result: TemperResult) -> dict[str, Array]:
+    """What autocorrelation times belong to, (steps, samples, chains, temperatures)."""
+    sites, bonds = result.model.sites, result.model.bonds
+    series = {"energy": result.energy / sites, "m^2": (result.magnetization / sites) ** 2}
+    if result.overlap.shape[2]:
+        series["q^2"] = (result.overlap / sites) ** 2
+    if result.link_overlap.shape[2]:
+        series["q_link"] = result.link_overlap / max(1, bonds)
+    return series
+
+
+def _averages(result: TemperResult) -> tuple[list[str], Array]:
+    """Names of moments and their averages in each sample or, of one sample, in stretches of time.
+
+    The averages have the shape (samples or stretches, moments, temperatures).
+
+    Raises:
+        InputError: for fewer than 16 measurements.
+    """
+    steps, samples = result.energy.shape[:2]
+    if steps < FEWEST_STEPS:
+        raise InputError(f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}")
+    series, sites = _series(result), result.model.sites
+    energy = series["energy"]
+    deviation = (energy - energy.mean(axis=(0, 2), keepdims=True)) ** 2  # each sample has a mean of its own
+    moments = {"energy": energy, "deviation": deviation, "|m|": np.abs(result.magnetization / sites)}
+    for name, mode in (("m", result.magnetization_mode), ("q", result.overlap_mode)):
+        if f"{name}^2" not in series:
+            continue
+        moments |= {f"{name}^2": series[f"{name}^2"], f"{name}^4": series[f"{name}^2"] ** 2}
+        if mode.shape[-1]:
+            moments[f"|{name}(k)|^2"] = mode[..., _longest_axes(result.model)].mean(axis=-1) / sites**2
+    if "q_link" in series:
+        moments["q_link"] = series["q_link"]
+    averaged = np.stack([moment.mean(axis=2) for moment in moments.values()], axis=2)
+    data = averaged.mean(axis=0) if samples > 1 else bin_means(averaged[:, 0], min(BINS, steps // 2))
+    return list(moments), data
+
+
+def _longest_axes(model: Ising) -> list[int]:
+    """Axes of the largest length."""
+    shape = model.lattice.shape if model.lattice else ()
+    return [axis for axis, side in enumerate(shape) if side == max(shape)]
+
+
+class _Functions(NamedTuple):
+    """Observables as functions of the averages of moments.
+
+    Attributes:
+        names: Those of ``layout.SUMMARY`` that there are, in its order.
+        values: All of them, (observables, temperatures), from averages (moments, temperatures).
+    """
+
+    names: list[str]
+    values: Callable[[Array], Array]
+
+
+def _functions(result: TemperResult, moments: list[str]) -> _Functions:
+    """The observables of a run."""
+    model, temperature, copies = result.model, result.temperature, result.energy.shape[2]
+    axes = result.magnetization_mode.shape[-1]
+    names = [name for name, _, _ in observables(copies, result.has_correlations, axes)]
+
+    def values(mean: Array) -> Array:
+        at = dict(zip(moments, mean, strict=True))
+        found = {
+            "energy_per_site": at["energy"],
+            "specific_heat": model.sites * at["deviation"] / temperature**2,
+            "abs_magnetization": at["|m|"],
+            "magnetization_squared": at["m^2"],
+            "susceptibility": model.sites * at["m^2"] / temperature,
+            "binder_cumulant": binder_cumulant(at["m^2"], at["m^4"]),
+        }
+        if "q^2" in at:
+            found["overlap_squared"] = at["q^2"]
+            found["spin_glass_susceptibility"] = model.sites * at["q^2"]
+            found["overlap_binder_cumulant"] = binder_cumulant(at["q^2"], at["q^4"])
+        for name, moment in (("correlation_length_over_L", "m"), ("overlap_correlation_length_over_L", "q")):
+            if name in names:
+                found[name] = _length_over_side(model, at[f"{moment}^2"], at[f"|{moment}(k)|^2"])
+        if "q_link" in at:
+            found["link_overlap"] = at["q_link"]
+        return np.stack([found[name] for name in names])
+
+    return _Functions(names, values)
+
+
+def _length_over_side(model: Ising, zero: Array, smallest: Array) -> Array:
+    """Xi / L of the longest axes; NaN where they are open or of a single site."""
+    lattice = model.lattice
+    side = max(lattice.shape) if lattice and lattice.periodic else 1
+    return correlation_length(zero, smallest, side) / side if side > 1 else np.full_like(zero, np.nan)
 
 
 def _widening(series: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,8 @@ SHOWN = {
     "binder_cumulant": "U_m",
     "overlap_squared": "<q^2>",
     "overlap_binder_cumulant": "U_q",
+    "correlation_length_over_L": "xi_m/L",
+    "overlap_correlation_length_over_L": "xi_q/L",
 }
 
 
@@ -83,12 +86,13 @@ def report(found: Summary) -> list[str]:
 
 
 def as_tables(found: Summary) -> dict[str, object]:
-    """Everything, for ``--json``; errors that cannot be trusted are null."""
+    """Everything, for ``--json``; what is no number and errors that cannot be trusted are null."""
     tables: dict[str, object] = {"temperature": found.temperature.tolist()}
     for name, e in found.estimates.items():
-        tables[name] = e.value.tolist()
+        tables[name] = [value if isfinite(value) else None for value in e.value.tolist()]
         tables[f"{name}_error"] = [
-            float(error) if trusted else None for error, trusted in zip(e.error, e.trusted, strict=True)
+            float(error) if trusted and isfinite(error) else None
+            for error, trusted in zip(e.error, e.trusted, strict=True)
         ]
         tables[f"{name}_tau"] = e.tau.tolist()
     tables["equilibrated"] = {name: e.equilibrated for name, e in found.equilibration.items()}

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from spinsim.overview import TemperOverview
     from spinsim.run import TemperPlan
 
-KEYS = ("start", "temperatures", "thermalize", "sweeps", "measure_every", "swap_every", "zero_acceptance")
+KEYS = (
+    "start",
+    "temperatures",
+    "thermalize",
+    "sweeps",
+    "measure_every",
+    "swap_every",
+    "correlations",
+    "zero_acceptance",
+)
 
 
 def temper(
@@ -40,6 +49,10 @@ def temper(
     sweeps: Annotated[int | None, Whole(help="Sweeps of the measured part.  [10000]")] = None,
     measure_every: Annotated[int | None, Whole(help="Sweeps between measurements.  [10]")] = None,
     swap_every: Annotated[int | None, Whole(help="Sweeps between exchanges of temperatures.  [1]")] = None,
+    correlations: Annotated[
+        bool | None,
+        flags.Flag("--correlations/--no-correlations", help="Measure link overlaps and smallest Fourier modes.  [yes]"),
+    ] = None,
     zero_acceptance: flags.ZeroAcceptance = None,
     replicas: Annotated[int | None, Whole(help="Copies at each temperature, for overlaps.  [2]")] = None,
     seed: flags.Seed = None,

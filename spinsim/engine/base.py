@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
+from spinsim.engine.correlations import Correlations
 from spinsim.engine.exchange import Exchange
 from spinsim.engine.tables import MAX_DEGREE
 from spinsim.errors import InputError
@@ -107,6 +108,9 @@ class Engine(Protocol):
 
         Pairs are those of ``copy_pairs``; the function returned waits for them.
         """
+
+    def begin_correlations(self) -> Callable[[], Correlations]:
+        """Ask for overlaps, link overlaps and modes of copies at equal temperatures; the function returned waits."""
 
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds it took by the device's own clock."""

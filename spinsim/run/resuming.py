@@ -48,6 +48,7 @@ def _config_of(path: Path, attributes: dict[str, Any]) -> Config:
         if attributes["job"] == job.job and tables.keys() == tables_of(job).keys():
             kinds = tables_of(job)
             known = {name: {f.name for f in fields(kind)} for name, kind in kinds.items()}
+            tables.get("temper", {}).setdefault("correlations", False)  # of files from before there were any
             return job(**{n: k(**{x: v for x, v in tables[n].items() if x in known[n]}) for n, k in kinds.items()})
     raise InputError(f"{path} holds no configuration to go on with: only runs of the command line can be resumed")
 

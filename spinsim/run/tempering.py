@@ -74,6 +74,9 @@ def _row(frame: TemperFrame) -> dict[str, Any]:
         "energy": frame.energy,
         "magnetization": frame.magnetization,
         "overlap": frame.overlap,
+        "link_overlap": frame.link_overlap,
+        "overlap_mode": frame.overlap_mode,
+        "magnetization_mode": frame.magnetization_mode,
         "permutation": frame.holder,
     }
 
@@ -101,9 +104,9 @@ def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> N
     replicas = run.replicas * len(ladder)
     engine = create_engine(plan.model, replicas, dynamics, plan.device, run.threads)
     watch.on_stage("", plan.updates(len(ladder)))
-    frames = tempering(engine, ladder, times, run.replicas, watch.on_updates, saving.due)
+    frames = tempering(engine, ladder, times, run.replicas, watch.on_updates, saving.due, t.correlations)
     if not begun:
-        layout = temper_layout(plan.model.sites, plan.model.samples, run.replicas, ladder, placement)
+        layout = temper_layout(plan.model, run.replicas, ladder, t.correlations, placement)
         check_disk(plan.path, plan.model, replicas, layout, times.measurements)
         attributes = plan.attributes | engine_attributes(engine)
         store.create(plan.path, plan.model, layout, times.measurements, attributes, checkpoint=engine.snapshot())
@@ -155,7 +158,7 @@ def extend(plan: TemperPlan) -> None:
     """
     model, config = plan.model, plan.config
     ladder, placement = _ladder_of_file(plan.path)
-    layout = temper_layout(model.sites, model.samples, config.run.replicas, ladder, placement)
+    layout = temper_layout(model, config.run.replicas, ladder, config.temper.correlations, placement)
     rows = config.temper.times().measurements
     check_disk(plan.path, model, config.run.replicas * len(ladder), layout, rows)
     store.extend(plan.path, layout, rows, {name: plan.attributes[name] for name in ("config", "config_sha256")})
@@ -176,6 +179,7 @@ def temper(
     device: str = "auto",
     threads: int | None = None,
     on_updates: OnUpdates = lambda updates: None,
+    correlations: bool = True,
 ) -> TemperResult:
     """Parallel tempering in equilibrium.
 
@@ -195,6 +199,7 @@ def temper(
         device: ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``; it does not change the outcome.
         threads: CPU threads, by default all processors; no number changes the outcome.
         on_updates: Called now and then with the number of spin updates since the last call.
+        correlations: Whether link overlaps and the smallest Fourier modes are measured too, for xi / L.
 
     Returns:
         Energies, magnetisations and overlaps of every copy at every temperature, and what became of the exchanges.
@@ -207,13 +212,14 @@ def temper(
     placed = partial(place, model, dynamics=dynamics, device=device, threads=threads, on_updates=on_updates)
     ladder, placement = _given_ladder(temperatures, placed)
     engine = create_engine(model, replicas * len(ladder), dynamics, device, threads)
-    frames = tempering(engine, ladder, times, replicas, on_updates)
-    row_bytes = temper_layout(model.sites, model.samples, replicas, ladder).row_bytes
+    frames = tempering(engine, ladder, times, replicas, on_updates, correlations=correlations)
+    row_bytes = temper_layout(model, replicas, ladder, correlations).row_bytes
     kept = 4 * row_bytes * times.measurements  # wider integers, and again when stacked
     require(kept, f"a record of {times.measurements} measurements", "measure less often")
     numbers = {name: int(value) for name, value in asdict(times).items()} | {"replicas": int(replicas)}
-    text = {"temperatures": temperatures if isinstance(temperatures, str) else ladder.tolist()}
-    attributes = python_provenance("temper", model, dynamics, numbers | text) | engine_attributes(engine)
+    others = {"temperatures": temperatures if isinstance(temperatures, str) else ladder.tolist()}
+    others |= {"correlations": True} if correlations else {}  # without, the identity that such runs always had
+    attributes = python_provenance("temper", model, dynamics, numbers | others) | engine_attributes(engine)
     return _result(model, ladder, placement, [frame for frame in frames if frame is not None], attributes)
 
 
@@ -248,6 +254,9 @@ def _result(
         energy=series("energy"),
         magnetization=series("magnetization"),
         overlap=series("overlap"),
+        link_overlap=series("link_overlap"),
+        overlap_mode=series("overlap_mode"),
+        magnetization_mode=series("magnetization_mode"),
         permutation=series("holder"),
         attempts=last.attempts,
         accepts=last.accepts,

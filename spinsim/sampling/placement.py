@@ -145,7 +145,7 @@ def place(
         engine = create_engine(few, copies * len(ladder), own, device, threads)
         updates = few.sites * few.samples * engine.replicas * times.total
         on_stage(f"placing temperatures, {k + 1} of {len(plan)}", updates)
-        energy = _energies(tempering(engine, ladder, times, copies, on_updates, pause))
+        energy = _energies(tempering(engine, ladder, times, copies, on_updates, pause, correlations=False))
         del engine  # its memory, before the next one is made
         ladders.append(ladder)
         rates.append(exchange_rates(ladder, energy))

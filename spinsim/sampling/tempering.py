@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.base import Engine, check_run
+from spinsim.engine.correlations import Correlations
 from spinsim.engine.exchange import Exchange, holders
 from spinsim.errors import InputError
 
@@ -32,8 +33,14 @@ class TemperFrame:
         energy: Totals, ``float64`` (samples, copies, temperatures).
         magnetization: Sums of spins, ``int64``, likewise.
         overlap: Sums over sites of two copies' spins' product, ``int64`` (samples, pairs of copies, temperatures).
+        link_overlap: Sums over bonds of two copies' products s_i s_j, likewise.
+        overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis of the lattice, k = 2 pi / L,
+            ``float64`` (samples, pairs of copies, temperatures, axes).
+        magnetization_mode: The same of spins, (samples, copies, temperatures, axes).
         holder: Replica at each temperature, ``int64`` (samples, copies, temperatures).
         exchange: State of the exchange: attempts, accepted ones, round trips.
+
+    Without ``correlations`` link overlaps have no pairs and modes no axes.
     """
 
     step: int
@@ -41,6 +48,9 @@ class TemperFrame:
     energy: npt.NDArray[np.float64]
     magnetization: npt.NDArray[np.int64]
     overlap: npt.NDArray[np.int64]
+    link_overlap: npt.NDArray[np.int64]
+    overlap_mode: npt.NDArray[np.float64]
+    magnetization_mode: npt.NDArray[np.float64]
     holder: npt.NDArray[np.int64]
     exchange: Exchange
 
@@ -93,6 +103,7 @@ def tempering(
     copies: int = 2,
     on_updates: Callable[[int], None] = lambda updates: None,
     pause: Callable[[], bool] = lambda: False,
+    correlations: bool = True,
 ) -> Iterator[TemperFrame | None]:
     """Thermalise, then yield a measurement after every ``times.measure_every`` sweeps.
 
@@ -104,6 +115,7 @@ def tempering(
         copies: Independent ladders of each sample.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
+        correlations: Whether link overlaps and modes are measured too.
 
     Raises:
         InputError: for a bad ladder or one that does not fit the engine, before the first sweep.
@@ -111,21 +123,27 @@ def tempering(
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     check_run(engine.model, engine.replicas, times.total, engine.colours)
     engine.set_ladder(1.0 / ladder, copies)
-    return _temper(engine, times, copies, on_updates, pause)
+    return _temper(engine, times, copies, on_updates, pause, correlations)
 
 
 def _temper(
-    engine: Engine, times: Times, copies: int, on_updates: Callable[[int], None], pause: Callable[[], bool]
+    engine: Engine,
+    times: Times,
+    copies: int,
+    on_updates: Callable[[int], None],
+    pause: Callable[[], bool],
+    correlations: bool,
 ) -> Iterator[TemperFrame | None]:
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
     portion = max(1, int(_PORTION / (updates_a_sweep * times.swap_every))) * times.swap_every
     waiting: deque[Callable[[], TemperFrame]] = deque()
 
     def measurement(step: int) -> Callable[[], TemperFrame]:
-        later = engine.begin_counts(), engine.begin_exchange(), engine.begin_overlaps()
+        counted, exchanged = engine.begin_counts(), engine.begin_exchange()
+        compared = engine.begin_correlations() if correlations else _overlaps_alone(engine.begin_overlaps(), copies)
 
         def frame() -> TemperFrame:
-            counts, exchange, overlap = later[0](), later[1](), later[2]()
+            counts, exchange = counted(), exchanged()
             holder = holders(exchange.place, copies)
             energy, magnetization = (np.take_along_axis(x, holder.reshape(len(x), -1), axis=1) for x in counts)
             return TemperFrame(
@@ -133,7 +151,7 @@ def _temper(
                 (step + 1) * times.measure_every,
                 (energy * np.float64(engine.model.quantum)).reshape(holder.shape),
                 magnetization.reshape(holder.shape),
-                overlap,
+                *compared(),
                 holder,
                 exchange,
             )
@@ -156,3 +174,16 @@ def _temper(
             yield waiting.popleft()()
         if stop:
             yield None
+
+
+def _overlaps_alone(begun: Callable[[], npt.NDArray[np.int64]], copies: int) -> Callable[[], Correlations]:
+    """Overlaps with neither link overlaps nor modes beside them."""
+
+    def found() -> Correlations:
+        overlap = begun()
+        samples, pairs, temperatures = overlap.shape
+        no_links = np.empty((samples, 0, temperatures), np.int64)
+        no_modes = [np.empty((samples, each, temperatures, 0)) for each in (pairs, copies)]
+        return Correlations(overlap, no_links, *no_modes)
+
+    return found

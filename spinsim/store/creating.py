@@ -28,6 +28,7 @@ CONVENTIONS: Final = {
     "bond_order": "bond d * i + a goes from site i along axis a; open boundaries leave bonds out",
     "maxcut": "J = -w; cut = (sum of weights - energy) / 2",
     "binder_cumulant": "U = 1 - <m^4> / (3 <m^2>^2), and likewise for the overlap q",
+    "correlation_length": "xi = sqrt(<m^2> / <|m(k)|^2> - 1) / (2 sin(k / 2)), k = 2 pi / L along the longest axes",
 }
 _CHUNK_BYTES: Final = 2**18
 _LARGEST_CHUNK_BYTES: Final = 2**26  # HDF5 refuses 4 GiB

@@ -18,8 +18,8 @@ from spinsim.analysis.sizes import Comparison, SizeCrossing
 LABELS: Final = {
     "binder_cumulant": "Binder cumulant $U_m$",
     "overlap_binder_cumulant": "Binder cumulant $U_q$",
-    "correlation_length": r"$\xi/L$",
-    "overlap_correlation_length": r"$\xi/L$",
+    "correlation_length_over_L": r"$\xi/L$",
+    "overlap_correlation_length_over_L": r"$\xi/L$",
 }
 _COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 

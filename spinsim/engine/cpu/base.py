@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.correlations import Correlations, Items, all_bonds, all_sites, by_kind, compared, layers, wave
 from spinsim.engine.cpu.exchange import exchange
+from spinsim.engine.cpu.overlaps import differing_items, squared_modes
 from spinsim.engine.cpu.start import fill_start
 from spinsim.engine.cpu.threads import Threads
 from spinsim.engine.exchange import (
@@ -28,8 +30,11 @@ from spinsim.engine.exchange import (
 )
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
+from spinsim.packing import LANES, block_count
 
 AnyTables = TypeVar("AnyTables")
+Words = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.int64]
 
 
 class CpuEngine(ABC):
@@ -40,6 +45,7 @@ class CpuEngine(ABC):
     replicas: int
     dynamics: Dynamics
     half_sweep: int
+    _threads: Threads
     _exchange: Exchange
     _ladder: Ladder | None = None
     _round = 0
@@ -107,14 +113,60 @@ class CpuEngine(ABC):
         found = np.empty((self.model.samples, len(pairs), ladder.temperatures), np.int64)
         for k in range(self.model.samples):
             one, other = holder[k, pairs[:, 0]], holder[k, pairs[:, 1]]
-            found[k] = self.model.sites - 2 * self._differing(k, one.ravel(), other.ravel()).reshape(one.shape)
+            differing = self._differing(self._words_of(k), one.ravel(), other.ravel())
+            found[k] = self.model.sites - 2 * differing.reshape(one.shape)
         return lambda: found
 
+    def begin_correlations(self) -> Callable[[], Correlations]:
+        """The present overlaps, link overlaps and modes, taken at once."""
+        ladder, model = self._on_ladder(), self.model
+        holder, pairs = holders(self._exchange.place, ladder.copies), len(copy_pairs(ladder.copies))
+        shape = model.samples, pairs, ladder.temperatures
+        overlap, links = np.empty(shape, np.int64), np.empty(shape, np.int64)
+        modes = np.empty((model.samples, len(self._waves), shape[1] * shape[2] + ladder.replicas))
+
+        def task(k: int) -> None:
+            one, other = compared(holder[k], ladder.copies, self._reference)
+            first = overlap[k].size
+            words = self._words_of(k)
+            links[k] = self._differing_bonds(words, one[:first], other[:first]).reshape(shape[1:])
+            if not self._waves:
+                overlap[k] = self._differing(words, one[:first], other[:first]).reshape(shape[1:])
+                return
+            by_layer = self._differing_in_layers(words, one, other)
+            overlap[k] = by_layer[0][:, :first].sum(axis=0).reshape(shape[1:])
+            for differing, of_axis, found in zip(by_layer, self._waves, modes[k], strict=True):
+                squared_modes(differing, model.sites // len(differing), of_axis, found)
+
+        self._threads.run(partial(task, k) for k in range(model.samples))
+        found = Correlations(model.sites - 2 * overlap, model.bonds - 2 * links, *by_kind(modes.swapaxes(1, 2), shape))
+        return lambda: found
+
+    @cached_property
+    def _waves(self) -> list[npt.NDArray[np.float64]]:
+        """The smallest wave of each axis."""
+        return [wave(side) for side in self.model.lattice.shape] if self.model.lattice else []
+
+    @property
     @abstractmethod
-    def _differing(
-        self, sample: int, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
+    def _reference(self) -> int:
+        """Number of a replica that stands for all spins -1 in ``_differing_in_layers``."""
+
+    @abstractmethod
+    def _words_of(self, sample: int) -> Words:
+        """The spins of one sample in the form that is compared."""
+
+    @abstractmethod
+    def _differing(self, words: Words, one: Integers, other: Integers) -> Integers:
         """Sites at which replicas differ, for pairs ``one[p]``, ``other[p]`` of one sample."""
+
+    @abstractmethod
+    def _differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
+        """Likewise bonds at which the products of both ends differ."""
+
+    @abstractmethod
+    def _differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
+        """Likewise sites of each layer along each axis, (layers, pairs)."""
 
     @abstractmethod
     def sweep(self, count: int) -> None:
@@ -137,6 +189,39 @@ class CpuEngine(ABC):
         """The present energies and magnetisations, taken at once."""
         counts = self.counts()
         return lambda: counts
+
+
+class ByReplicas(CpuEngine):
+    """Comparing replicas by replica-packed words, (blocks, sites, 2)."""
+
+    @property
+    def _reference(self) -> int:
+        return LANES * block_count(self.replicas)
+
+    @cached_property
+    def _sites_in_order(self) -> Items:
+        return all_sites(self.model)
+
+    @cached_property
+    def _layers(self) -> list[Items]:
+        lattice = self.model.lattice
+        return [layers(lattice, axis) for axis in range(lattice.dimension)] if lattice else []
+
+    def _differing(self, words: Words, one: Integers, other: Integers) -> Integers:
+        return np.asarray(_count(words, self._sites_in_order, one, other).sum(axis=0))
+
+    def _differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
+        return np.asarray(_count(words, all_bonds(self.model), one, other).sum(axis=0))
+
+    def _differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
+        return [_count(words, items, one, other) for items in self._layers]
+
+
+def _count(words: Words, items: Items, one: Integers, other: Integers) -> Integers:
+    """Items of each segment in which replicas differ, (segments, pairs)."""
+    count = np.zeros((items.segments, one.size), np.int64)
+    differing_items(words, items.ends, items.size, one, other, count)
+    return count
 
 
 class BlockEngine(CpuEngine, Generic[AnyTables]):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim import packing, rng
 from spinsim.acceptance import check_beta
 from spinsim.engine.base import Counts, Dynamics
-from spinsim.engine.cpu.base import CpuEngine
+from spinsim.engine.cpu.base import ByReplicas
 from spinsim.engine.cpu.counters import total_energies
 from spinsim.engine.cpu.general import sweep_general
 from spinsim.engine.cpu.start import fill_start
@@ -26,7 +26,7 @@ SMALLEST_CHUNK = 32
 LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a thread each in every round
 
 
-class GeneralEngine(CpuEngine):
+class GeneralEngine(ByReplicas):
     """An ``Engine`` for any couplings and fields."""
 
     packing = packing.Packing.UNPACKED
@@ -154,8 +154,7 @@ class GeneralEngine(CpuEngine):
         )
 
     def _words_of_state(self) -> npt.NDArray[np.uint64]:
-        spins = [[self.spins(k, r) for r in range(self.replicas)] for k in range(self.model.samples)]
-        return packing.pack(np.stack([np.stack(of_sample, axis=1) for of_sample in spins]))
+        return np.stack([self._words_of(k) for k in range(self.model.samples)])
 
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         spins = packing.unpack(words, packing.LANES * words.shape[1])
@@ -181,11 +180,9 @@ class GeneralEngine(CpuEngine):
         self._each(count)
         return Counts(energy, magnetization)
 
-    def _differing(
-        self, sample: int, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        spins = np.stack([self.spins(sample, r) for r in range(self.replicas)])
-        return np.asarray([(spins[a] != spins[b]).sum() for a, b in zip(one, other, strict=True)], np.int64)
+    def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
+        spins = np.stack([self.spins(sample, r) for r in range(self.replicas)], axis=1)
+        return np.asarray(packing.pack(spins[None])[0])
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

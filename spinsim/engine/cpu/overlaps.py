@@ -1,4 +1,4 @@
-"""At how many sites replicas differ, from packed spins."""
+"""At how many sites or bonds replicas differ, from packed spins, and the modes that follow."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from spinsim.packing import LANES
 
 HALF = 64
 LOWER = np.uint64(0xFFFFFFFF)
+ALL = np.uint64(2**64 - 1)
+ONE = np.uint64(1)
 
 
 @part
@@ -26,34 +28,106 @@ def transpose(rows):  # type: ignore[no-untyped-def]
         mask ^= mask << np.uint64(width)
 
 
-@kernel
-def differing_replicas(state, one, other, count):  # type: ignore[no-untyped-def]
-    """Add to ``count`` (pairs,) the sites at which replicas ``one[p]`` and ``other[p]`` of ``state`` differ.
-
-    ``state`` is uint64 (blocks, sites, 2), a bit a replica; 64 sites at a time are turned into a word a replica.
-    """
-    blocks, sites = state.shape[0], state.shape[1]
-    words = np.zeros(blocks * LANES, np.uint64)
-    for first in range(0, sites, HALF):
-        n = min(HALF, sites - first)
-        for block in range(blocks):
-            for half in range(2):
-                rows = words[(2 * block + half) * HALF : (2 * block + half + 1) * HALF]
+@part
+def words_of_replicas(state, ends, words):  # type: ignore[no-untyped-def]
+    """A word for each replica from at most 64 sites (n, 1) or bonds (n, 2); bits past the last are 0."""
+    n, is_bond = ends.shape[0], ends.shape[1] == 2
+    for block in range(state.shape[0]):
+        for half in range(2):
+            rows = words[(2 * block + half) * HALF : (2 * block + half + 1) * HALF]
+            if is_bond:
                 for q in range(n):
-                    rows[q] = state[block, first + q, half]
-                for q in range(n, HALF):
-                    rows[q] = np.uint64(0)
-                transpose(rows)
-        for p in range(one.size):
-            count[p] += np.int64(set_bits(words[one[p]] ^ words[other[p]]))
+                    i, j = np.uint32(ends[q, 0]), np.uint32(ends[q, 1])
+                    rows[q] = state[block, i, half] ^ state[block, j, half]
+            else:
+                for q in range(n):
+                    rows[q] = state[block, np.uint32(ends[q, 0]), half]
+            rows[n:] = np.uint64(0)
+            transpose(rows)
+
+
+@kernel
+def differing_items(state, ends, size, one, other, count):  # type: ignore[no-untyped-def]
+    """Add to ``count`` (segments, pairs) the items of each segment in which replicas ``one[p]``, ``other[p]`` differ.
+
+    ``state`` is uint64 (blocks, sites, 2), a bit a replica; the replica past the last one of all blocks has no bit set.
+    ``ends`` and ``size`` are those of ``Items``; 64 items at a time, of short segments several, are turned into a word
+    for each replica.
+    """
+    words = np.zeros(state.shape[0] * LANES + 1, np.uint64)
+    segments, items = count.shape[0], ends.shape[0]
+    together = max(1, HALF // size)
+    for segment in range(0, segments, together):
+        several = min(together, segments - segment)
+        start, stop = segment * size, min(items, (segment + several) * size)
+        for first in range(start, stop, HALF):
+            words_of_replicas(state, ends[first : min(stop, first + HALF)], words)
+            if together == 1:
+                row = count[segment]
+                for p in range(one.size):
+                    row[p] += np.int64(set_bits(words[one[p]] ^ words[other[p]]))
+            else:
+                mask = (ONE << np.uint64(size)) - ONE
+                for k in range(several):
+                    row, shift = count[segment + k], np.uint64(k * size)
+                    for p in range(one.size):
+                        row[p] += np.int64(set_bits((words[one[p]] ^ words[other[p]]) >> shift & mask))
+
+
+@kernel
+def squared_modes(differing, size, wave, found):  # type: ignore[no-untyped-def]
+    """|sum over x of v_x exp(i k x)|^2 into ``found`` (pairs,), v_x = size - 2 differing[x], in the order of x.
+
+    ``wave`` is that of engine/correlations.py; plain IEEE operations, none fused: a GPU finds the same bits.
+    """
+    pairs = found.size
+    real, imaginary = np.zeros(pairs), np.zeros(pairs)
+    for x in range(differing.shape[0]):
+        row, cosine, sine = differing[x], wave[0, x], wave[1, x]
+        for p in range(pairs):
+            value = np.float64(size - 2 * row[p])
+            real[p] += value * cosine
+            imaginary[p] += value * sine
+    for p in range(pairs):
+        found[p] = real[p] * real[p] + imaginary[p] * imaginary[p]
 
 
 @kernel
 def differing_lattices(state, one, other, count):  # type: ignore[no-untyped-def]
-    """The same for ``state`` uint64 (replicas, words), a bit a site."""
+    """The sites at which replicas of ``state`` uint64 (replicas, words), a bit a site, differ."""
     for p in range(one.size):
         a, b = state[one[p]], state[other[p]]
         total = np.int64(0)
         for i in range(a.size):
             total += np.int64(set_bits(a[i] ^ b[i]))
         count[p] = total
+
+
+@kernel
+def set_in_layers(lattice, height, along_x, along_y, along_z):  # type: ignore[no-untyped-def]
+    """Add to each axis's layers the bits set in a site-packed ``lattice``, uint64 (colours, rows, words).
+
+    Rows of equal parity hold the same x: 64 of them at a time are turned into a word for each x.
+    """
+    rows, words = lattice.shape[1], lattice.shape[2]
+    for row in range(rows):
+        count = np.int64(0)
+        for colour in range(2):
+            for w in range(words):
+                count += np.int64(set_bits(lattice[colour, row, w]))
+        along_y[row % height] += count
+        along_z[row // height] += count
+    turned, half = np.empty(HALF, np.uint64), height // 2
+    for colour in range(2):
+        for parity in range(2):
+            for w in range(words):
+                for first in range(0, rows // 2, HALF):
+                    n = min(HALF, rows // 2 - first)
+                    for q in range(n):
+                        z = (first + q) // half
+                        y = 2 * ((first + q) % half) + (z + parity) % 2
+                        turned[q] = lattice[colour, y + height * z, w]
+                    turned[n:] = np.uint64(0)
+                    transpose(turned)
+                    for b in range(HALF):
+                        along_x[2 * (HALF * w + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))

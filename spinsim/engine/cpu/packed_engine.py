@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
-from spinsim.engine.cpu.base import BlockEngine
+from spinsim.engine.cpu.base import BlockEngine, ByReplicas
 from spinsim.engine.cpu.counters import count_unsatisfied, count_up
 from spinsim.engine.cpu.exchange import lay_tables
-from spinsim.engine.cpu.overlaps import differing_replicas
 from spinsim.engine.cpu.packed import BATCH, sweep_packed
 from spinsim.engine.cpu.packed_wide import sweep_packed_wide
 from spinsim.engine.cpu.tempering import temper_packed
@@ -26,7 +25,7 @@ from spinsim.model.ising import Ising
 SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a half-sweep of one block
 
 
-class PackedEngine(BlockEngine[Tables]):
+class PackedEngine(ByReplicas, BlockEngine[Tables]):
     """An ``Engine`` for couplings of one magnitude and a uniform field."""
 
     packing = packing.Packing.REPLICA
@@ -138,12 +137,8 @@ class PackedEngine(BlockEngine[Tables]):
         self._each(count)
         return self._plan.counts(up, unsatisfied)
 
-    def _differing(
-        self, sample: int, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        count = np.zeros(one.size, np.int64)
-        differing_replicas(self.state[sample], one, other, count)
-        return count
+    def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
+        return np.asarray(self.state[sample])
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -10,8 +11,8 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.base import Counts, Dynamics
-from spinsim.engine.cpu.base import BlockEngine
-from spinsim.engine.cpu.overlaps import differing_lattices
+from spinsim.engine.cpu.base import BlockEngine, Integers, Words
+from spinsim.engine.cpu.overlaps import differing_lattices, set_in_layers
 from spinsim.engine.cpu.site import count_site, sweep_site
 from spinsim.engine.exchange import Ladder
 from spinsim.engine.plans import SitePlan
@@ -89,12 +90,29 @@ class SiteEngine(BlockEngine[SiteTables]):
         self._each(count, self._parts)
         return self._plan.counts(*totals.sum(axis=1))
 
-    def _differing(
-        self, sample: int, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
+    _reference = -1
+
+    def _words_of(self, sample: int) -> Words:
+        return np.asarray(self._words[sample])
+
+    def _differing(self, words: Words, one: Integers, other: Integers) -> Integers:
         count = np.zeros(one.size, np.int64)
-        differing_lattices(self.state[sample].reshape(self.replicas, -1), one, other, count)
+        differing_lattices(words.reshape(self.replicas, -1), one, other, count)
         return count
+
+    def _differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
+        unsigned = np.empty((2, 0, self._plan.groups, 2), np.uint64)
+        lattices = (words[a] ^ words[b] for a, b in zip(one, other, strict=True))
+        return np.array([count_site(lattice, self._sides, unsigned, 0, 1)[1] for lattice in lattices], np.int64)
+
+    def _differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
+        shape = self._plan.lattice.shape
+        along = [np.zeros((one.size, side), np.int64) for side in (*shape, 1)[:3]]
+        for p, (a, b) in enumerate(zip(one, other, strict=True)):
+            differing = words[a] if b == self._reference else words[a] ^ words[b]
+            lattice = differing.reshape(2, math.prod(shape[1:]), -1)
+            set_in_layers(lattice, shape[1], *(counts[p] for counts in along))
+        return [np.ascontiguousarray(counts.T) for counts in along[: len(shape)]]
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

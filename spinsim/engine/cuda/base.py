@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.correlations import Correlations
+from spinsim.engine.cuda.correlations import Comparison
 from spinsim.engine.cuda.device import names
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import round_keys
@@ -90,6 +92,7 @@ class CudaEngine(ABC):
                 self.device, self.stream, ladder, ladder.steps(self.model), self._sums_shape, self._weights,
                 self.dynamics.rng_rounds, self._round_keys,
             )  # fmt: skip
+            self._comparisons: dict[bool, Comparison] = {}
             self._prepare_ladder(self._tempering)
             self._lay_tables()
 
@@ -148,12 +151,23 @@ class CudaEngine(ABC):
 
     def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
         """Ask for overlaps of copies at equal temperatures; the function returned waits for them."""
+        later = self._begin_comparison(False)
+        return lambda: later().overlap
+
+    def begin_correlations(self) -> Callable[[], Correlations]:
+        """Ask for overlaps, link overlaps and modes; the function returned waits for them."""
+        return self._begin_comparison(True)
+
+    def _begin_comparison(self, full: bool) -> Callable[[], Correlations]:
+        tempering = self._on_ladder()
         with self._here():
-            return self._on_ladder().begin_overlaps(self.model.sites, self._add_differing)
+            if full not in self._comparisons:
+                self._comparisons[full] = self._compare(tempering, full)
+            return self._comparisons[full].begin()
 
     @abstractmethod
-    def _add_differing(self, totals: int) -> None:
-        """Queue adding the sites at which ``Tempering.pairs`` differ to totals at an address."""
+    def _compare(self, tempering: Tempering, full: bool) -> Comparison:
+        """What compares copies of the present ladder."""
 
     _sums_shape: tuple[int, ...]
     """Of the two sums that counting kernels make, (2, samples, ...), the replicas in order."""

@@ -13,6 +13,7 @@ from spinsim import packing
 from spinsim.acceptance import check_beta
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
+from spinsim.engine.cuda.correlations import Comparison, ReplicaComparison
 from spinsim.engine.cuda.device import multiprocessors, require_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
@@ -24,7 +25,7 @@ from spinsim.model.ising import Ising
 THREADS: Final = 256
 MEASURE_BLOCKS: Final = 2  # of an energy measurement on one multiprocessor
 MEASURE_SITES: Final = 255  # at most, that a thread counts spins of
-OVERLAP_BLOCKS: Final = 8  # of a comparison of replicas on one multiprocessor
+WORD_REPLICAS: Final = 32  # of a column in overlaps.cu
 MEASURE_COLUMNS: Final = 32  # threads side by side in a block, at most
 
 
@@ -106,19 +107,14 @@ class CudaGeneralEngine(CudaEngine):
             "ladder": cupy.asarray(2.0 * self.model.quantum * ladder.beta), "place": tempering.place,
             "samples": np.uint32(samples), "replicas": np.uint32(self.replicas), "width": np.uint32(width),
         })  # fmt: skip
-        self._overlap = Launch(self.device, "overlaps.cu", "differing_spins", {
-            "spins": self._spins, "sites": np.uint32(self.model.sites), "width": np.uint32(width),
-            "pairs": tempering.pairs(), "differing": np.uint64(0),
-        })  # fmt: skip
 
     def _lay_tables(self) -> None:
         self._lay(self.stream, (-(-self.model.samples * self._calls * WORDS // THREADS), 1, 1), THREADS)
 
-    def _add_differing(self, totals: int) -> None:
-        samples, chunks = self.model.samples, -(-self._on_ladder().overlaps // THREADS)
-        fill = OVERLAP_BLOCKS * multiprocessors(self.device) // (chunks * samples)
-        grid = chunks, min(self.model.sites, max(1, fill)), samples
-        self._overlap(self.stream, grid, THREADS, differing=totals)
+    def _compare(self, tempering: Tempering, full: bool) -> Comparison:
+        width, others = self._calls * WORDS, (self.device, self.stream, self.model, tempering, full)
+        state = {"spins": self._spins, "sites": np.uint32(self.model.sites), "width": np.uint32(width)}
+        return ReplicaComparison("differing_spins", state, -(-width // WORD_REPLICAS), None, *others)
 
     @property
     def _integer(self) -> str:

@@ -51,5 +51,8 @@ def instantiations() -> list[tuple[str, str]]:
         *(("measure_site.cu", instance("count_site", d, signed)) for d, signed in product((2, 3), FLAGS)),
         *(("exchange.cu", instance("exchange_neighbours", r)) for r in rounds),
         *(("lay_tables.cu", name) for name in ("lay_tables", "lay_uniform_tables", "lay_betas")),
-        *(("overlaps.cu", f"differing_{what}") for what in ("replicas", "lattices", "spins")),
+        *(("overlaps.cu", instance("differing_replicas", columns)) for columns in (0, 4)),
+        *(("overlaps.cu", f"differing_{what}") for what in ("spins", "lattices")),
+        *(("overlaps.cu", instance("differing_bonds", dimension)) for dimension in (2, 3)),
+        *(("overlaps.cu", name) for name in ("layers_of_rows", "layers_of_columns", "finish_sums")),
     ]

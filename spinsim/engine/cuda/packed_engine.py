@@ -12,7 +12,8 @@ from spinsim import packing
 from spinsim.acceptance import check_beta
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.batches import Batches
-from spinsim.engine.cuda.base import GRID_LIMIT, CudaEngine, check_grid
+from spinsim.engine.cuda.base import CudaEngine, check_grid
+from spinsim.engine.cuda.correlations import Comparison, ReplicaComparison
 from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
@@ -31,11 +32,6 @@ UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 SWEEPS_A_LAUNCH: Final = 1000
 COUNT_THREADS: Final = 256
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
-OVERLAP_THREADS: Final = 256  # as in overlaps.cu
-OVERLAP_PAIRS: Final = 4  # of a thread, likewise
-OVERLAP_TILES: Final = 16  # of 32 sites of 128 replicas, at once in shared memory
-OVERLAP_BYTES: Final = 4 * packing.LANES  # of such a tile
-OVERLAP_BLOCKS: Final = 4  # on one multiprocessor
 HELD_BYTES: Final = 2176  # of ``Held`` in temper_shared.cu
 UNBOUNDED: Final = 2**62
 
@@ -153,7 +149,6 @@ class CudaPackedEngine(CudaEngine):
             "replicas": np.uint32(self.replicas), "classes": np.uint32(2**plan.classes.bits),
         })  # fmt: skip
         self._rounds = self._temper_launch(tempering) if self._fits_with_ladder else None
-        self._overlap: Launch | None = None
 
     @property
     def _fits_with_ladder(self) -> bool:
@@ -204,21 +199,12 @@ class CudaPackedEngine(CudaEngine):
         samples, blocks = self._plan.shape[:2]
         self._lay(self.stream, (blocks, samples, 1), packing.LANES)
 
-    def _add_differing(self, totals: int) -> None:
-        tempering, (samples, blocks) = self._on_ladder(), self._plan.shape[:2]
-        tiles = max(1, OVERLAP_TILES // blocks)
-        shared = OVERLAP_BYTES * tiles * blocks
-        chunks = -(-tempering.overlaps // (OVERLAP_PAIRS * OVERLAP_THREADS))
-        if shared > shared_memory(self.device) or chunks > GRID_LIMIT:
-            raise InputError(f"{self.replicas} replicas are too many for overlaps on this GPU: take fewer copies")
-        if self._overlap is None:
-            self._overlap = Launch(self.device, "overlaps.cu", "differing_replicas", {
-                "state": self.state, "sites": np.uint32(self.model.sites), "blocks": np.uint32(blocks),
-                "tiles": np.uint32(tiles), "pairs": tempering.pairs(), "differing": np.uint64(0),
-            }, shared)  # fmt: skip
-        fill = OVERLAP_BLOCKS * multiprocessors(self.device) // (samples * chunks)
-        grid = min(-(-self.model.sites // (WARP * tiles)), max(1, fill)), chunks, samples
-        self._overlap(self.stream, grid, OVERLAP_THREADS, differing=totals)
+    def _compare(self, tempering: Tempering, full: bool) -> Comparison:
+        blocks, place = self._plan.shape[1], places(self._plan.batches)
+        state = {"state": self.state, "sites": np.uint32(self.model.sites), "blocks": np.uint32(blocks)}
+        columns, others = blocks * packing.LANES // WARP, (self.device, self.stream, self.model, tempering, full)
+        expression = instance("differing_replicas", columns if blocks == 1 else 0)
+        return ReplicaComparison(expression, state, columns, place, *others)
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""

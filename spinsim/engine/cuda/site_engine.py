@@ -13,10 +13,12 @@ from spinsim import packing
 from spinsim.acceptance import check_beta
 from spinsim.engine.base import Counts, Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
+from spinsim.engine.cuda.correlations import Comparison
 from spinsim.engine.cuda.device import multiprocessors, require_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import struct
+from spinsim.engine.cuda.site_comparison import SiteComparison
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.plans import Kind, SitePlan, kind_of
 from spinsim.engine.tables import PLANES
@@ -30,9 +32,6 @@ UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 HALF_SWEEPS_A_LAUNCH: Final = 2000
 COUNT_THREADS: Final = 256  # as in measure_site.cu
 COUNT_BLOCKS: Final = 4  # on one multiprocessor
-OVERLAP_THREADS: Final = 256  # as in overlaps.cu
-OVERLAP_BLOCKS: Final = 8  # on one multiprocessor
-OVERLAP_WORDS: Final = 2**20  # of 128 sites that a block compares, at most
 
 
 class Share(NamedTuple):
@@ -182,19 +181,12 @@ class CudaSiteEngine(CudaEngine):
             "ladder": struct(limits, certain, beta.size), "place": tempering.place,
             "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
         })  # fmt: skip
-        self._overlap = Launch(self.device, "overlaps.cu", "differing_lattices", {
-            "state": self.state, "words": np.uint32(2 * plan.groups), "pairs": tempering.pairs(),
-            "differing": np.uint64(0),
-        })  # fmt: skip
 
     def _lay_tables(self) -> None:
         self._lay(self.stream, (-(-self.tasks // THREADS), 1, 1), THREADS)
 
-    def _add_differing(self, totals: int) -> None:
-        overlaps, words = self._on_ladder().overlaps, 2 * self._plan.groups
-        fill = OVERLAP_BLOCKS * multiprocessors(self.device) // (overlaps * self.model.samples)
-        shares = min(-(-words // OVERLAP_THREADS), max(fill, -(-words // OVERLAP_WORDS)))
-        self._overlap(self.stream, (overlaps, shares, self.model.samples), OVERLAP_THREADS, differing=totals)
+    def _compare(self, tempering: Tempering, full: bool) -> Comparison:
+        return SiteComparison(self.state, self._slab(), self.device, self.stream, self.model, tempering, full)
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""

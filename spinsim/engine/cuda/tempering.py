@@ -67,7 +67,7 @@ class DeviceExchange:
 
 
 class Tempering:
-    """Exchanges and overlaps of one engine's replicas, whatever its packing.
+    """Exchanges of one engine's replicas, whatever its packing.
 
     Args:
         device: Number of the device.
@@ -84,6 +84,7 @@ class Tempering:
         round: Exchanges tried.
         sums: Addresses of both sums; 0 when a kernel begins to add to them.
         place: Temperature of each replica, on the device.
+        copies: Pairs of copies that are compared.
     """
 
     def __init__(
@@ -115,9 +116,8 @@ class Tempering:
             "exchange": self.record, "sums": struct(*self.sums, *(w % 2**64 for w in weights), stride),
             "sample": np.uint32(0), "round": np.uint64(0), "key": key,
         })  # fmt: skip
-        self._pairs = copy_pairs(ladder.copies)
-        self._pairs_on_device = cupy.asarray(self._pairs.astype(np.int32))
-        self._overlaps = TotalsInTurn(stream)
+        self.copies = copy_pairs(ladder.copies)
+        self._copies = cupy.asarray(self.copies.astype(np.int32))
 
     def exchange(self) -> None:
         """Queue one round of exchanges, from the sums."""
@@ -133,22 +133,8 @@ class Tempering:
         """Ask for the present state; the function returned waits for it."""
         return self._state.begin()
 
-    @property
-    def overlaps(self) -> int:
-        """Overlaps of each sample."""
-        return len(self._pairs) * self.ladder.temperatures
-
     def pairs(self) -> npt.NDArray[np.void]:
         """``Pairs`` of overlaps.cu."""
         ladder = self.ladder
-        return struct(self._state.holder, self._pairs_on_device, ladder.replicas, ladder.temperatures, self.overlaps)
-
-    def begin_overlaps(self, sites: int, count: Callable[[int], None]) -> Callable[[], npt.NDArray[np.int64]]:
-        """Ask for overlaps; ``count`` queues a kernel that adds the sites that differ to sums at an address."""
-        shape = self._samples, len(self._pairs), self.ladder.temperatures
-        if not self.overlaps:
-            return lambda: np.empty(shape, np.int64)
-        totals = self._overlaps.take((1, *shape))
-        count(totals.parts[0])
-        fetched = self._overlaps.fetch(totals)
-        return lambda: sites - 2 * fetched()[0]
+        count = len(self.copies) * ladder.temperatures
+        return struct(self._state.holder, self._copies, ladder.replicas, ladder.temperatures, count)

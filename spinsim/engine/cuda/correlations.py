@@ -1,0 +1,218 @@
+"""Overlaps, link overlaps and modes on a GPU: sums stay there, what follows from them is fetched later."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.correlations import Correlations, Items, all_bonds, all_sites, by_kind, layers, wave
+from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.engine.cuda.launch import Launch
+from spinsim.engine.cuda.records import address, struct
+from spinsim.engine.cuda.tempering import Tempering
+from spinsim.engine.cuda.totals import TotalsInTurn
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+GRID_LIMIT: Final = 65535  # of a grid's y and z extents
+THREADS: Final = 256  # as in overlaps.cu
+COMPARED: Final = 1024  # of a thread block, likewise
+COLUMN_BYTES: Final = 4 * 33  # of 32 replicas in shared memory, likewise
+PARTS: Final = 4  # of a launch, likewise
+OUTCOME: Final = 9  # members of ``Outcome``, likewise
+TILE: Final = 32  # items of a word
+BLOCKS: Final = 3  # on one multiprocessor, as registers allow
+SPARE_BYTES: Final = 4096  # of a block's share of shared memory, for the replicas it compares and the system
+SUMS_BYTES: Final = 2**28  # of samples that are compared in one launch
+
+
+class Part(NamedTuple):
+    """Segments that are counted together.
+
+    Attributes:
+        segments: How many.
+        size: Items of a segment.
+        compared: Pairs of replicas, those of copies first.
+        axis: The axis whose layers they are, or none.
+        is_bonds: Whether items are bonds, else sites.
+        is_linked: Whether bonds from each layer to the next are counted too.
+    """
+
+    segments: int
+    size: int
+    compared: int
+    axis: int | None = None
+    is_bonds: bool = False
+    is_linked: bool = False
+
+
+class Comparison(ABC):
+    """What copies at equal temperatures of one ladder have in common.
+
+    Args:
+        device: Number of the device.
+        stream: Of the kernels; the present one of CuPy.
+        model: What is simulated.
+        tempering: Its ladder.
+        full: Whether link overlaps and modes are asked for, not overlaps alone.
+    """
+
+    def __init__(self, device: int, stream: Any, model: Ising, tempering: Tempering, full: bool) -> None:
+        import cupy
+
+        self.device, self.model, self.tempering, self.full, self._stream = device, model, tempering, full, stream
+        ladder = tempering.ladder
+        self._shape = model.samples, len(tempering.copies), ladder.temperatures
+        self._pairs = self._shape[1] * self._shape[2]
+        self._sides = model.lattice.shape if full and model.lattice else ()
+        self.compared = self._pairs + (ladder.replicas if self._sides else 0)
+        self._waves = [cupy.asarray(wave(side)) for side in self._sides]
+        self._totals = TotalsInTurn(stream)
+        self._size = model.samples * (2 * self._pairs + self.compared * len(self._sides))
+        self.parts = self._make_parts()
+        shapes = [(part.segments, part.compared) for part in self.parts]
+        linked = [(part.segments, self._pairs if part.is_linked else 0) for part in self.parts]
+        bytes_a_sample = 4 * sum(rows * columns for rows, columns in shapes + linked)
+        self.at_once = min(model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)))
+        require_memory(device, self.at_once * bytes_a_sample, f"comparing copies of {model.name}")
+        self.sums, self.links = (
+            [cupy.empty((self.at_once, *shape), cupy.uint32) for shape in each] for each in (shapes, linked)
+        )
+        self._finish = Launch(device, "overlaps.cu", "finish_sums", {
+            "outcomes": struct(*[0] * OUTCOME * PARTS), "axes": np.uint32(len(self._sides)),
+            "pairs": np.uint32(self._pairs), "first": np.uint32(0),
+        })  # fmt: skip
+
+    @abstractmethod
+    def _make_parts(self) -> list[Part]:
+        """What is counted."""
+
+    @abstractmethod
+    def _queue_sums(self, first: int, samples: int) -> None:
+        """Queue the sums of some samples' parts."""
+
+    def _queue_totals(self, overlaps: int, links: int) -> None:  # noqa: B027  (parts may hold them all)
+        """Queue what adds to totals of all samples' differing sites and bonds, at two addresses, beside the parts."""
+
+    def begin(self) -> Callable[[], Correlations]:
+        """Ask for the present state; the function returned waits for it."""
+        totals = self._totals.take((1, max(1, self._size)))
+        (overlaps,) = totals.parts
+        links = overlaps + 8 * self._shape[0] * self._pairs
+        modes = links + 8 * self._shape[0] * self._pairs
+        self._queue_totals(overlaps, links)
+        outcomes = [self._outcome(k, overlaps, links, modes) for k in range(len(self.parts))]
+        outcomes += [(0,) * OUTCOME] * (PARTS - len(outcomes))
+        for first in range(0, self.model.samples if self.parts and self.compared else 0, self.at_once):
+            samples = min(self.at_once, self.model.samples - first)
+            self._queue_sums(first, samples)
+            grid = -(-self.compared // THREADS), len(self.parts), samples
+            self._finish(self._stream, grid, THREADS, outcomes=tuple(chain(*outcomes)), first=first)
+        fetched = self._totals.fetch(totals)
+        return lambda: self._read(fetched()[0])
+
+    def _outcome(self, number: int, overlaps: int, links: int, modes: int) -> tuple[int, ...]:
+        """``Outcome`` of overlaps.cu; the first part holds all sites."""
+        part = self.parts[number]
+        of_axis = (0, 0) if part.axis is None else (address(self._waves[part.axis]), modes)
+        totals = links if part.is_bonds else overlaps if number == 0 else 0
+        linked = (address(self.links[number]), links) if part.is_linked else (0, 0)
+        return (
+            *(address(self.sums[number]), linked[0]),
+            *(part.segments, part.compared, part.size),
+            *(totals, linked[1]),
+            *of_axis,
+        )
+
+    def _read(self, words: npt.NDArray[np.int64]) -> Correlations:
+        """The numbers of a buffer."""
+        samples, counts = self._shape[0], self._shape[0] * self._pairs
+        overlap, links = words[:counts].reshape(self._shape), words[counts : 2 * counts].reshape(self._shape)
+        axes = len(self._sides)
+        modes = words[2 * counts : self._size].view(np.float64).reshape(samples, self.compared, axes)
+        if not axes:
+            modes = np.empty((samples, self._pairs + self.tempering.ladder.replicas, 0))
+        found = by_kind(modes, self._shape)
+        return Correlations(self.model.sites - 2 * overlap, self.model.bonds - 2 * links, *found)
+
+
+class ReplicaComparison(Comparison):
+    """Of replica-packed and unpacked spins.
+
+    Args:
+        kernel: Of overlaps.cu.
+        state: Its first arguments.
+        columns: Of 32 replicas.
+        place: Where each site stands; None: at its number.
+        others: As for ``Comparison``.
+    """
+
+    def __init__(
+        self,
+        kernel: str,
+        state: dict[str, Any],
+        columns: int,
+        place: npt.NDArray[np.uint32] | None,
+        *others: Any,
+    ) -> None:
+        import cupy
+
+        super().__init__(*others)
+        self._lists = [cupy.asarray(_placed(items.ends, place)) for items in self._items]
+        self._chunks = -(-self.compared // COMPARED)
+        room = shared_memory(self.device) - 4 * COMPARED
+        self._tiles = max(2, min(room // BLOCKS - SPARE_BYTES, room) // (columns * COLUMN_BYTES))
+        shared = self._tiles * columns * COLUMN_BYTES + 4 * min(COMPARED, self.compared)
+        if shared > room or self._chunks > GRID_LIMIT:
+            raise InputError(
+                f"{self.tempering.ladder.replicas} replicas are too many for overlaps on this GPU: take fewer copies"
+            )
+        self._shares = self._share_out()
+        records: list[tuple[Any, ...]] = [
+            (
+                *(array, sums, links if part.is_linked else 0),
+                *(items.ends.shape[1], len(items.ends), items.size, items.segments),
+                *(part.compared, shares, bool(self.model.lattice and self.model.lattice.periodic)),
+            )
+            for array, sums, links, items, part, shares in zip(
+                self._lists, self.sums, self.links, self._items, self.parts, self._shares, strict=True
+            )
+        ]
+        records += [(0,) * len(records[0])] * (PARTS - len(records))
+        self._count = Launch(self.device, "overlaps.cu", kernel, {
+            **state, "tiles": np.uint32(self._tiles), "first": np.uint32(0), "parts": struct(*chain(*records)),
+            "pairs": self.tempering.pairs(),
+        }, shared)  # fmt: skip
+
+    def _make_parts(self) -> list[Part]:
+        model, lattice = self.model, self.model.lattice
+        if self._sides and lattice:
+            self._items: list[Items] = [layers(lattice, axis) for axis in range(lattice.dimension)]
+            linked = [bool(self._pairs) and side > 1 for side in self._sides]
+            return [
+                Part(items.segments, items.size, self.compared, axis, is_linked=linked[axis])
+                for axis, items in enumerate(self._items)
+            ]
+        self._items = [all_sites(model), *([all_bonds(model)] if self.full else [])]
+        return [
+            Part(items.segments, items.size, self._pairs, is_bonds=items.ends.shape[1] == 2) for items in self._items
+        ]
+
+    def _share_out(self) -> list[int]:
+        """Thread blocks of each part: as many as are there at once, if samples are not more."""
+        groups = [-(-items.segments // max(1, TILE // items.size)) for items in self._items]
+        wanted = BLOCKS * multiprocessors(self.device) // (self.at_once * max(1, self._chunks) * len(groups))
+        return [max(1, min(several, wanted)) for several in groups]
+
+    def _queue_sums(self, first: int, samples: int) -> None:
+        self._count(self._stream, (sum(self._shares), self._chunks, samples), THREADS, first=first)
+
+
+def _placed(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:
+    """Sites as places in memory."""
+    return np.ascontiguousarray(ends if place is None else place[ends].astype(np.int32))

@@ -1,0 +1,130 @@
+"""Overlaps, link overlaps and modes of copies at equal temperatures."""
+
+from __future__ import annotations
+
+from decimal import Decimal, getcontext
+
+import numpy as np
+import oracle
+import pytest
+
+from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.correlations import Correlations, wave
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice, chain, cubic, square
+
+MODELS = {
+    "chain": (lambda: EdwardsAnderson(chain(7), samples=2), 5, 2),
+    "open-chain": (lambda: EdwardsAnderson(chain(133, periodic=False), samples=3), 3, 3),
+    "long-chain": (lambda: Ising(chain(2100)), 2, 2),
+    "odd-square": (lambda: EdwardsAnderson(square(5, 3), samples=2), 6, 3),
+    "wide-square": (lambda: EdwardsAnderson(square(48, 7), samples=2), 4, 2),
+    "flat": (lambda: EdwardsAnderson(cubic(2, 1, 6), samples=2), 4, 4),
+    "open-cubic": (lambda: EdwardsAnderson(cubic(3, 5, 4, periodic=False), samples=3), 9, 2),
+    "full-block": (lambda: EdwardsAnderson(cubic(8), samples=3), 32, 4),
+    "two-blocks": (lambda: EdwardsAnderson(cubic(6, 9, 5), samples=2), 45, 3),
+    "deep-layers": (lambda: EdwardsAnderson(cubic(3, 60, 50)), 3, 2),
+    "many-pairs": (lambda: EdwardsAnderson(square(4), samples=2), 40, 12),
+    "one-copy": (lambda: EdwardsAnderson(cubic(4, 3, 5), samples=2), 7, 1),
+    "field": (lambda: EdwardsAnderson(square(6, 9), samples=2, field=0.5), 6, 2),
+    "graph": (lambda: Ising(Graph(9, [[i, (i + 1) % 9] for i in range(9)] + [[0, 4]])), 5, 3),
+    "no-bonds": (lambda: Ising(cubic(1, 1, 1), field=0.3), 3, 2),
+    "gaussian": (lambda: EdwardsAnderson(cubic(4, 3, 5), samples=2, couplings="gaussian"), 5, 3),
+    "gaussian-open": (lambda: EdwardsAnderson(square(9, 40, periodic=False), couplings="gaussian"), 35, 2),
+    "gaussian-graph": (lambda: Ising(Graph(6, [[0, 1], [2, 5], [3, 5]]), [0.3, -1.2, 0.7]), 3, 2),
+    "site-packed": (lambda: Ising(square(256, 6)), 3, 2),
+    "site-packed-wide": (lambda: EdwardsAnderson(square(512, 70), samples=2), 2, 3),
+    "site-packed-cubic": (lambda: EdwardsAnderson(cubic(256, 4, 6), samples=2), 3, 2),
+    "site-packed-one-copy": (lambda: EdwardsAnderson(cubic(256, 2, 2)), 3, 1),
+}
+
+
+def found_on(device: str, name: str) -> tuple[Correlations, tuple[np.ndarray, ...]]:
+    """What an engine finds after a few rounds, and what the oracle finds in its configurations."""
+    make, temperatures, copies = MODELS[name]
+    model = make()
+    engine = create_engine(model, temperatures * copies, Dynamics(seed=3), device)
+    engine.set_ladder(1 / np.geomspace(1.0, 2.0, temperatures), copies)
+    engine.temper(3, 1)
+    later, exchange = engine.begin_correlations(), engine.begin_exchange()()
+    spins = np.stack(
+        [np.stack([engine.spins(k, r) for r in range(engine.replicas)], axis=-1) for k in range(model.samples)]
+    )
+    engine.temper(2, 1)  # what was asked for before is not disturbed
+    again = engine.begin_correlations()
+    found = later()
+    np.testing.assert_array_equal(again().overlap, engine.begin_overlaps()())
+    return found, oracle.correlations(model, spins, exchange.place, copies)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_correlations_are_those_of_the_configurations(device: str, name: str) -> None:
+    found, expected = found_on(device, name)
+    for got, wanted in zip(found, expected, strict=True):
+        assert got.shape == wanted.shape
+        if got.dtype == np.int64:
+            np.testing.assert_array_equal(got, wanted)
+        else:
+            np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", MODELS)
+def test_devices_find_the_same_bits(name: str) -> None:
+    for one, other in zip(found_on("cpu", name)[0], found_on("cuda", name)[0], strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.gpu
+def test_many_samples_are_compared_in_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.cuda import correlations
+
+    monkeypatch.setattr(correlations, "SUMS_BYTES", 1)
+    for name in ("open-cubic", "gaussian", "site-packed-cubic"):
+        for one, other in zip(found_on("cpu", name)[0], found_on("cuda", name)[0], strict=True):
+            assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("lattice", [chain(1), square(2, 1), cubic(3, 1, 2)], ids=lambda lattice: lattice.label)
+def test_modes_of_short_sides(lattice: Lattice) -> None:
+    """A side of 1 has its sum alone, a side of 2 the alternating sum."""
+    model = Ising(lattice, field=0.1)
+    engine = create_engine(model, 4, Dynamics(), "cpu")
+    engine.set_ladder([0.9, 0.5], 2)
+    modes = engine.begin_correlations()().magnetization_mode
+    m = engine.counts().magnetization.reshape(1, 2, 2)
+    for axis, side in enumerate(lattice.shape):
+        if side == 1:
+            np.testing.assert_array_equal(modes[..., axis], m**2)
+        if side == 2:
+            assert (modes[..., axis] == np.rint(modes[..., axis])).all()
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 4, 6, 7, 16, 96, 1000])
+def test_waves_are_rounded_from_exact_ones(side: int) -> None:
+    found, exact = wave(side), _waves(side)
+    tolerance = 2.0**-53 + 2.0**-64  # half a unit of the last place near 1, and the fixed point's own
+    for got, wanted in zip(found.ravel(), exact, strict=True):
+        assert abs(Decimal(float(got)) - wanted) <= Decimal(tolerance)
+    if side % 4 == 0:
+        assert found[0, side // 4] == 0
+        assert found[1, side // 4] == 1
+
+
+def _waves(side: int) -> list[Decimal]:
+    """Cosines, then sines, to forty digits by their series."""
+    getcontext().prec = 50
+    pi = Decimal("3.14159265358979323846264338327950288419716939937510")
+
+    def series(angle: Decimal, power: int) -> Decimal:
+        term, total = (Decimal(1), angle)[power], Decimal(0)
+        while abs(term) > Decimal(10) ** -45:
+            total += term
+            power += 2
+            term *= -angle * angle / (power * (power - 1))
+        return total
+
+    angles = [2 * pi * x / side for x in range(side)]
+    return [series(angle, power) for power in (0, 1) for angle in angles]
