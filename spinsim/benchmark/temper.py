@@ -6,13 +6,14 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.benchmark.timing import MEASURE_EVERY, WARM_UP_SWEEPS, sweep_rates
-from spinsim.engine import Dynamics, create_engine, resolve_device
+from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import cubic
@@ -21,7 +22,7 @@ from spinsim.sampling import Times, tempering
 
 @dataclass(frozen=True)
 class TemperCase:
-    """One line of the table: exchanges after every sweep, energies and overlaps after every tenth.
+    """One line of the table: exchanges after every sweep, measurements after every tenth.
 
     Attributes:
         ladder: Lowest temperature, highest one, how many.
@@ -46,8 +47,10 @@ class TemperRate:
     """A measured case.
 
     Attributes:
-        median, slowest, fastest: Attempted spin updates per nanosecond of the tempering over the repeats.
-        raw: The same of sweeps alone, the median.
+        median, slowest, fastest: Attempted spin updates per nanosecond over the repeats, where energies, magnetisations
+            and overlaps are measured.
+        correlations: The median where link overlaps and modes are measured too.
+        raw: The median of sweeps alone.
     """
 
     case: TemperCase
@@ -56,6 +59,7 @@ class TemperRate:
     median: float
     slowest: float
     fastest: float
+    correlations: float
     raw: float
 
 
@@ -80,14 +84,14 @@ CUDA_CASES: Final = (
 
 
 def _tempering_rates(
-    case: TemperCase, model: Ising, dynamics: Dynamics, device: str, threads: int | None, sweeps: int, repeats: int
+    case: TemperCase, model: Ising, make: Callable[[], Engine], sweeps: int, repeats: int, correlations: bool
 ) -> list[float]:
     """Updates/ns of each of ``repeats`` parts of a run, from the moments at which its measurements come."""
-    ladder = case.temperatures
+    ladder, engine = case.temperatures, make()
     part = max(2, sweeps // MEASURE_EVERY)
     times = Times(WARM_UP_SWEEPS, (part * repeats + 1) * MEASURE_EVERY, MEASURE_EVERY)
-    engine = create_engine(model, case.copies * len(ladder), dynamics, device, threads)
-    moments = [time.perf_counter() for _ in tempering(engine, ladder, times, case.copies)][::part]
+    frames = tempering(engine, ladder, times, case.copies, correlations=correlations)
+    moments = [time.perf_counter() for _ in frames][::part]
     updates = model.sites * model.samples * engine.replicas * part * MEASURE_EVERY
     return [updates / float(seconds) / 1e9 for seconds in np.diff(moments)]
 
@@ -97,12 +101,12 @@ def temper_rates(device: str, threads: int | None, repeats: int, rng_rounds: int
     dynamics = Dynamics(rng_rounds=rng_rounds)
     for case in CUDA_CASES if resolve_device(device) == "cuda" else CPU_CASES:
         model = case.model()
-        engine = create_engine(model, case.copies * len(case.temperatures), dynamics, device, threads)
+        make = partial(create_engine, model, case.copies * len(case.temperatures), dynamics, device, threads)
+        engine = make()
         engine.set_beta(np.tile(1.0 / case.temperatures, case.copies))
         sweeps, raw = sweep_rates(engine, repeats)
         packing = engine.packing
         del engine  # its memory
-        rates = _tempering_rates(case, model, dynamics, device, threads, sweeps, repeats)
-        yield TemperRate(
-            case, model.samples, packing, statistics.median(rates), min(rates), max(rates), statistics.median(raw)
-        )
+        rates, full = (_tempering_rates(case, model, make, sweeps, repeats, more) for more in (False, True))
+        of_rates = statistics.median(rates), min(rates), max(rates)
+        yield TemperRate(case, model.samples, packing, *of_rates, statistics.median(full), statistics.median(raw))

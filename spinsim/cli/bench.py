@@ -49,22 +49,23 @@ def metropolis(device: Device = "auto", threads: Threads = None, repeats: Repeat
 def temper(device: Device = "auto", threads: Threads = None, repeats: Repeats = 5, rng_rounds: Rounds = 10) -> None:
     """Attempted spin updates per nanosecond of parallel tempering, and its share of the rate of sweeps alone.
 
-    Temperatures are exchanged after every sweep, energies, magnetisations and overlaps measured after every tenth. The
-    last column has published rates of other programs, in updates per nanosecond.
+    Temperatures are exchanged after every sweep, energies, magnetisations and overlaps measured after every tenth; in
+    the column "correlations" link overlaps and Fourier modes too. The last column has published rates of other
+    programs, in updates per nanosecond.
     """
     from spinsim.benchmark import temper_rates
 
     _head(device, threads, repeats, rng_rounds)
     typer.echo(
         f"{'case':22}{'samples':>8}{'temperatures':>13}{'copies':>7}  {'packing':15}{'updates/ns':>12}   {'range':22}"
-        f"{'sweeps alone':>13}{'share':>8}   others"
+        f"{'sweeps alone':>13}{'share':>8}{'correlations':>14}{'share':>8}   others"
     )
     for rate in temper_rates(device, threads, repeats, rng_rounds):
         span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
         typer.echo(
             f"{rate.case.name:22}{rate.samples:8d}{rate.case.ladder[2]:13d}{rate.case.copies:7d}  {rate.packing:15}"
             f"{rate.median:12.3f}   {span:22}{rate.raw:13.3f}{100 * rate.median / rate.raw:7.1f}%"
-            f"   {rate.case.reference}"
+            f"{rate.correlations:14.3f}{100 * rate.correlations / rate.raw:7.1f}%   {rate.case.reference}"
         )
 
 

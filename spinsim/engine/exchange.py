@@ -109,8 +109,12 @@ class Ladder:
 def holders(place: npt.NDArray[np.int32], copies: int) -> npt.NDArray[np.int64]:
     """Replica at each temperature, (samples, copies, temperatures), from ``place`` (samples, replicas)."""
     samples, replicas = place.shape
-    by_copy = place.reshape(samples, copies, -1).argsort(axis=-1)
-    return np.asarray(by_copy + np.arange(0, replicas, replicas // copies)[:, None])
+    temperatures = replicas // copies
+    holder = np.empty((samples, copies, temperatures), np.int64)
+    ladder = np.arange(0, samples * replicas, temperatures).reshape(samples, copies, 1)
+    replica = np.broadcast_to(np.arange(replicas).reshape(copies, temperatures), holder.shape)
+    holder.reshape(-1)[ladder + place.reshape(holder.shape)] = replica
+    return holder
 
 
 def copy_pairs(copies: int) -> npt.NDArray[np.int64]:

@@ -145,12 +145,13 @@ def _temper(
         def frame() -> TemperFrame:
             counts, exchange = counted(), exchanged()
             holder = holders(exchange.place, copies)
-            energy, magnetization = (np.take_along_axis(x, holder.reshape(len(x), -1), axis=1) for x in counts)
+            first = np.arange(0, counts.energy.size, engine.replicas)[:, None, None]  # of each sample
+            energy, magnetization = (x.reshape(-1)[first + holder] for x in counts)
             return TemperFrame(
                 step,
                 (step + 1) * times.measure_every,
-                (energy * np.float64(engine.model.quantum)).reshape(holder.shape),
-                magnetization.reshape(holder.shape),
+                energy * np.float64(engine.model.quantum),
+                magnetization,
                 *compared(),
                 holder,
                 exchange,
