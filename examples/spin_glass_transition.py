@@ -21,11 +21,11 @@ from spinsim.analysis.summary import summarize
 
 CRITICAL = 1.1019
 if "--short" in sys.argv:
-    sides, samples, count, thermalize, sweeps, every = (2, 3), 4, 6, 200, 400, 10
+    sides, samples, count, thermalize, sweeps, every = [2, 3], 4, 6, 200, 400, 10
 elif "--full" in sys.argv:
-    sides, samples, count, thermalize, sweeps, every = (4, 6, 8), 2000, 24, 50_000, 100_000, 1000
+    sides, samples, count, thermalize, sweeps, every = [4, 6, 8], 2000, 24, 50_000, 100_000, 1000
 else:
-    sides, samples, count, thermalize, sweeps, every = (4, 6), 64, 16, 2000, 10_000, 50
+    sides, samples, count, thermalize, sweeps, every = [4, 6], 64, 16, 2000, 10_000, 50
 
 # Replicas of one sample share words of 128 bits: four copies of 24 temperatures cost no more than two would.
 results = []
@@ -34,8 +34,8 @@ for side in sides:
     ladder = np.linspace(0.85, 1.7, count)
     result = ss.temper(model, ladder, sweeps, thermalize, replicas=4, measure_every=every)
     results.append(result)
-    for name, found in summarize(result).equilibration.items():
-        print(f"L = {side}, {name} at T = {ladder[0]:.2f}: {found.verdict}")
+    for name, reached in summarize(result).equilibration.items():
+        print(f"L = {side}, {name} at T = {ladder[0]:.2f}: {reached.verdict}")
     print(f"L = {side}: exchanges {result.swap_rate.min():.2f} to {result.swap_rate.max():.2f}")
 
 comparisons = compare_sizes(results, near=CRITICAL)

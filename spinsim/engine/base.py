@@ -59,6 +59,10 @@ class Counts(NamedTuple):
     magnetization: npt.NDArray[np.int64]
 
 
+Spins = Callable[[int, int], npt.NDArray[np.int8]]
+"""The configuration (sites,) of a sample and replica."""
+
+
 class Engine(Protocol):
     """Replicas of every sample of one model, in packed form on one device.
 
@@ -129,6 +133,9 @@ class Engine(Protocol):
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
+
+    def begin_spins(self) -> Spins:
+        """Keep the present configurations: the function returned gives them as ``spins`` does, whatever comes later."""
 
 
 def is_site_packed(model: Ising) -> bool:

@@ -104,7 +104,7 @@ def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> N
                     file.write_best(best.energy, best.spins)
                 saving.saved()
             else:
-                best.update(engine, frame.measured)
+                best.update(frame.measured.energy, engine.spins)
                 row = {"step": frame.step, "temperature": frame.temperature}
                 file.write(row | frame.measured._asdict())
         file.write_best(best.energy, best.spins)
@@ -157,7 +157,7 @@ def anneal(
     measured = []
     for frame in frames:
         assert frame is not None  # noqa: S101  (nobody asked for a pause)
-        best.update(engine, frame.measured)
+        best.update(frame.measured.energy, engine.spins)
         measured.append(frame.measured)
     return AnnealResult(
         model,

@@ -1,11 +1,11 @@
-"""The lowest states met at the ends of steps, where energies are measured."""
+"""The lowest states met where energies are measured."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from spinsim.engine.base import Engine
-from spinsim.measure import Measurement
+from spinsim.engine.base import Engine, Spins
 
 
 class Best:
@@ -20,10 +20,10 @@ class Best:
         self.energy = np.full((engine.model.samples, engine.replicas), np.inf)
         self.spins = np.zeros((engine.model.samples, engine.model.sites), np.int8)
 
-    def update(self, engine: Engine, measured: Measurement) -> None:
-        """Take in the engine's present state, as ``measured``."""
+    def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> None:
+        """Take in energies (samples, replicas) and the configurations that have them."""
         before = self.energy.min(axis=1)
-        np.minimum(self.energy, measured.energy, out=self.energy)
-        lowest = measured.energy.argmin(axis=1)
-        for sample in np.flatnonzero(measured.energy.min(axis=1) < before):
-            self.spins[sample] = engine.spins(int(sample), int(lowest[sample]))
+        np.minimum(self.energy, energy, out=self.energy)
+        lowest = energy.argmin(axis=1)
+        for sample in np.flatnonzero(energy.min(axis=1) < before):
+            self.spins[sample] = spins(int(sample), int(lowest[sample]))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.base import Counts, Dynamics, Spins
 from spinsim.engine.correlations import Correlations, Items, all_bonds, all_sites, by_kind, compared, layers, wave
 from spinsim.engine.cpu.exchange import exchange
 from spinsim.engine.cpu.overlaps import differing_items, squared_modes
@@ -276,6 +276,18 @@ class BlockEngine(CpuEngine, Generic[AnyTables]):
                 task = partial(self._sweep_part, self._tables, 1, half_sweep, (colour, colour + 1))
                 self._each(task, self._parts)
         self.half_sweep = end
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        return self._spins_in(self.state, sample, replica)
+
+    def begin_spins(self) -> Spins:
+        """Keep the present configurations."""
+        return partial(self._spins_in, self.state.copy())
+
+    @abstractmethod
+    def _spins_in(self, state: npt.NDArray[np.uint64], sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration of a state."""
 
     def _words_of_state(self) -> npt.NDArray[np.uint64]:
         return self.state.copy()

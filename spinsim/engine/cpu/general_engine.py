@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.acceptance import check_beta
-from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.base import Counts, Dynamics, Spins
 from spinsim.engine.cpu.base import ByReplicas
 from spinsim.engine.cpu.counters import total_energies
 from spinsim.engine.cpu.general import sweep_general
@@ -186,8 +186,15 @@ class GeneralEngine(ByReplicas):
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
+        return self._spins_in(self._chunks, sample, replica)
+
+    def begin_spins(self) -> Spins:
+        """Keep the present configurations."""
+        return partial(self._spins_in, [[chunk.copy() for chunk in chunks] for chunks in self._chunks])
+
+    def _spins_in(self, state: list[list[npt.NDArray[np.int8]]], sample: int, replica: int) -> npt.NDArray[np.int8]:
         chunk, lane = divmod(replica, self._chunk)
-        spins = self._chunks[sample][chunk]
+        spins = state[sample][chunk]
         calls = spins.shape[1] // WORDS
         return spins[:, lane % WORDS * calls + lane // WORDS].copy()
 

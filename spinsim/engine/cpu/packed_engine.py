@@ -140,6 +140,5 @@ class PackedEngine(ByReplicas, BlockEngine[Tables]):
     def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
         return np.asarray(self.state[sample])
 
-    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
-        return packing.unpack_replica(self.state[sample], replica)
+    def _spins_in(self, state: npt.NDArray[np.uint64], sample: int, replica: int) -> npt.NDArray[np.int8]:
+        return packing.unpack_replica(state[sample], replica)

@@ -114,6 +114,5 @@ class SiteEngine(BlockEngine[SiteTables]):
             set_in_layers(lattice, shape[1], *(counts[p] for counts in along))
         return [np.ascontiguousarray(counts.T) for counts in along[: len(shape)]]
 
-    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
-        return packing.unpack_sites(self.state[sample, replica], self._plan.lattice.shape)
+    def _spins_in(self, state: npt.NDArray[np.uint64], sample: int, replica: int) -> npt.NDArray[np.int8]:
+        return packing.unpack_sites(state[sample, replica], self._plan.lattice.shape)

@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.base import Counts, Dynamics, Spins
 from spinsim.engine.correlations import Correlations
 from spinsim.engine.cuda.correlations import Comparison
 from spinsim.engine.cuda.device import names
+from spinsim.engine.cuda.held import HeldStates
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import round_keys
 from spinsim.engine.cuda.tempering import Tempering
@@ -48,6 +49,7 @@ class CudaEngine(ABC):
         with cupy.cuda.Device(device):
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self._totals = TotalsInTurn(self.stream)
+            self._held = HeldStates(device, self.stream)
 
     @contextmanager
     def _here(self) -> Iterator[None]:
@@ -194,6 +196,24 @@ class CudaEngine(ABC):
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         return self.begin_counts()()
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        with self._here():
+            return self._spins_in(self._present(), sample, replica)
+
+    def begin_spins(self) -> Spins:
+        """Keep the present configurations, in memory of the device."""
+        with self._here():
+            return self._held.hold(self._present(), self._spins_in)
+
+    @abstractmethod
+    def _present(self) -> Any:
+        """The state on the device."""
+
+    @abstractmethod
+    def _spins_in(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration of a state, fetched by the present stream."""
 
     def wait(self) -> None:
         """Return when the device is done."""

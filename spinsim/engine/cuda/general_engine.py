@@ -172,7 +172,8 @@ class CudaGeneralEngine(CudaEngine):
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         self._spins.set(np.ascontiguousarray(packing.unpack(words, self._calls * WORDS)))
 
-    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
-        with self._here():
-            return np.asarray(self._spins[sample, :, replica].get())
+    def _present(self) -> Any:
+        return self._spins
+
+    def _spins_in(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        return np.asarray(state[sample, :, replica].get())

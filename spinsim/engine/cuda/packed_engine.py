@@ -314,11 +314,12 @@ class CudaPackedEngine(CudaEngine):
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         self.state.set(np.ascontiguousarray(words[:, :, self._plan.batches.order]))
 
-    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
+    def _present(self) -> Any:
+        return self.state
+
+    def _spins_in(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         block, lane = divmod(replica, packing.LANES)
-        with self._here():
-            words = self.state[sample, block, :, lane // 64].get()
+        words = state[sample, block, :, lane // 64].get()
         spins = np.empty(self.model.sites, np.int8)
         spins[self._plan.batches.order] = packing.unpack_lane(words, lane % 64)
         return spins

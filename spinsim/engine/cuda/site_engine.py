@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -234,8 +234,8 @@ class CudaSiteEngine(CudaEngine):
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         self.state.set(words)
 
-    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
-        with self._here():
-            state = self.state[sample, replica].get()
-        return packing.unpack_sites(state, self._plan.lattice.shape)
+    def _present(self) -> Any:
+        return self.state
+
+    def _spins_in(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        return packing.unpack_sites(state[sample, replica].get(), self._plan.lattice.shape)
