@@ -16,7 +16,7 @@ __device__ __forceinline__ Threshold threshold_of(double probability) {
 }
 
 // Of exp(y), y below 0.
-__device__ __noinline__ Threshold exp_threshold(double y) {
+__device__ __forceinline__ Threshold exp_threshold(double y) {
     y = y > -45.0 ? y : -45.0;
     const double shift = 6755399441055744.0;  // 1.5 * 2^52
     const double n = __dsub_rn(times_plus(y, 1.4426950408889634, shift), shift);
@@ -37,6 +37,9 @@ __device__ __noinline__ Threshold exp_threshold(double y) {
     r = times_plus(r, x, 1.0);
     return threshold_of(__dmul_rn(r, __longlong_as_double((long long)(1023 + (int)n) << 52)));
 }
+
+// The same out of line, for where it is rare and written out many times.
+__device__ __noinline__ Threshold rare_exp_threshold(double y) { return exp_threshold(y); }
 
 // A flip decided in single precision, where that is sure: all but about one in 10,000.
 struct Screen { bool accept, ask; };

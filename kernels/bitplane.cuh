@@ -143,18 +143,42 @@ __device__ __forceinline__ void compare(u32 threshold, u32 random, u32& accepted
     undecided = lop3<~(A ^ B) & C & 0xff>(threshold, random, undecided);
 }
 
+// A group's calls, made when they are asked for.
+template <int ROUNDS>
+struct Calls {
+    Prefix prefix;
+    u32 word3;
+    const Key& key;
+    __device__ __forceinline__ Calls(u32 group, u32 block, HalfSweep time, const Key& key)
+        : prefix(philox_prefix(group, block, time.word2, key)), word3(time.word3), key(key) {}
+    __device__ __forceinline__ uint4 operator()(int plane) const { return philox_finish<ROUNDS>(prefix, word3 + plane, key); }
+};
+
+// The same, made at once.
+template <int ROUNDS>
+struct CallsAhead {
+    uint4 call[OWN_PLANES + 1];
+    __device__ __forceinline__ CallsAhead(u32 group, u32 block, HalfSweep time, const Key& key) {
+        const Calls<ROUNDS> calls(group, block, time, key);
+#pragma unroll
+        for (int plane = 0; plane <= OWN_PLANES; ++plane) {
+            uint4& c = call[plane] = calls(plane);
+            asm volatile("" : "+r"(c.x), "+r"(c.y), "+r"(c.z), "+r"(c.w));  // here, and not where they are used
+        }
+    }
+    __device__ __forceinline__ const uint4& operator()(int plane) const { return call[plane]; }
+};
+
 // Decides lanes of a group, those in `open`. ZERO: of these, class 3 are flips that cost nothing, under the default rule, and
 // `planes` has no rows of theirs; COLD: thresholds of classes 0 and 1 are below 2^-OWN_PLANES.
 // On return `accepted` holds for lanes in `open`; `undecided` are lanes left to a call of their own, of them those in `deep`
 // after PLANES bits, the others after OWN_PLANES. Row `plane << BITS | class` of `planes` holds the threshold bits of a
-// plane. `meanwhile` is called halfway, to start loads that are needed later.
-template <bool ZERO, bool COLD, int ROUNDS, int PLAIN, int BITS, typename Rows, typename Meanwhile>
+// plane; `calls(plane)` are random words. `meanwhile` is called halfway, to start loads that are needed later.
+template <bool ZERO, bool COLD, int PLAIN, int BITS, typename Rows, typename Calls, typename Meanwhile>
 __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& classes, const u32 (&open)[4],
                                              u32 (&undecided)[4], u32 (&accepted)[4], u32 (&deep)[4],
-                                             const Rows& planes, u32 group, u32 block, HalfSweep time, const Key& key,
-                                             Meanwhile meanwhile) {
+                                             const Rows& planes, const Calls& calls, Meanwhile meanwhile) {
     constexpr bool APART = ZERO && !COLD;  // flips that cost nothing are compared apart
-    const Prefix prefix = philox_prefix(group, block, time.word2, key);
     u32 ones[4];
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
@@ -164,7 +188,7 @@ __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& clas
     }
 #pragma unroll
     for (int plane = OWN_PLANES - 1; plane >= 0; --plane) {
-        const uint4 random = philox_finish<ROUNDS>(prefix, time.word3 + plane, key);
+        const uint4 random = calls(plane);
         u32 threshold[4];
         if constexpr (COLD)
             classes.pick_cold(planes, plane, threshold);
@@ -191,7 +215,7 @@ __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& clas
     // The lowest undecided lane of each column takes its next bits from one call that serves all columns.
     const u32 two = undecided[0] | undecided[1], three = two | undecided[2];
     const u32 occupant[4] = {undecided[0], undecided[1] & ~undecided[0], undecided[2] & ~two, undecided[3] & ~three};
-    const uint4 random = philox_finish<ROUNDS>(prefix, time.word3 + OWN_PLANES, key);
+    const uint4 random = calls(OWN_PLANES);
     u32 left = three | undecided[3], taken = 0;
     if constexpr (Rows::UNIFORM) {
         const Classes<PLAIN, BITS, 1> column = classes.folded(occupant);

@@ -12,21 +12,26 @@ struct Counters {
 #pragma unroll
             for (int w = 0; w < WORDS; ++w) plane[p][w] = 0;
     }
-    // Adds items of weight 2^PLANE to word w: pairs of them with the plane by full adders, then the carries likewise.
+    // Adds items of weight 2^PLANE to word w: pairs of them with the plane by full adders. Carries are left.
+    template <int PLANE, int ITEMS>
+    __device__ __forceinline__ void add_to_plane(const u32* item, int w, u32* carry) {
+#pragma unroll
+        for (int k = 0; k + 1 < ITEMS; k += 2) {
+            const u32 low = plane[PLANE][w];
+            plane[PLANE][w] = parity(low, item[k], item[k + 1]);
+            carry[k / 2] = majority(low, item[k], item[k + 1]);
+        }
+        if constexpr (ITEMS % 2) {
+            carry[ITEMS / 2] = plane[PLANE][w] & item[ITEMS - 1];
+            plane[PLANE][w] ^= item[ITEMS - 1];
+        }
+    }
+    // Then the carries likewise.
     template <int PLANE = 0, int ITEMS>
     __device__ __forceinline__ void add(const u32 (&item)[ITEMS], int w) {
         if constexpr (PLANE < PLANES) {
             u32 carry[(ITEMS + 1) / 2];
-#pragma unroll
-            for (int k = 0; k + 1 < ITEMS; k += 2) {
-                const u32 low = plane[PLANE][w];
-                plane[PLANE][w] = parity(low, item[k], item[k + 1]);
-                carry[k / 2] = majority(low, item[k], item[k + 1]);
-            }
-            if constexpr (ITEMS % 2) {
-                carry[ITEMS / 2] = plane[PLANE][w] & item[ITEMS - 1];
-                plane[PLANE][w] ^= item[ITEMS - 1];
-            }
+            add_to_plane<PLANE, ITEMS>(item, w, carry);
             add<PLANE + 1>(carry, w);
         }
     }

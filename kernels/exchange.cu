@@ -14,6 +14,12 @@ __global__ __launch_bounds__(128) void exchange_neighbours(Exchange exchange, Su
     const u32 sample = blockIdx.x;
     u64 *const one = sums.one + sample * sums.stride, *const other = sums.other + sample * sums.stride;
     const auto energy = [&](int r) { return sums.per_one * (long long)one[r] + sums.per_other * (long long)other[r]; };
-    exchange_sample<ROUNDS>(exchange.of(sample), energy, round, first_sample + sample, key);
+    const Exchange mine = exchange.of(sample);
+    const u32 first = round % 2, tried = (exchange.temperatures - first) / 2;  // of each copy
+    const HalfSweep time = counter_half_sweep(round, STREAM_SWAP);
+    for (u32 i = threadIdx.x; i < exchange.copies * tried; i += blockDim.x)
+        exchange_pair<ROUNDS>(mine, energy, i / tried, first + 2 * (i % tried), first_sample + sample, time, key);
+    __syncthreads();
+    for (u32 copy = threadIdx.x; copy < exchange.copies; copy += blockDim.x) follow_ends(mine, copy);
     for (u32 i = threadIdx.x; i < sums.stride; i += blockDim.x) one[i] = other[i] = 0;
 }

@@ -31,29 +31,26 @@ __device__ __forceinline__ bool is_exchanged(long long gap, double step, u32 pai
     return t.always || ((u64)random.x << 32 | random.y) < t.value;
 }
 
-// One round of one sample, by a whole block. `energy(replica)` may leave out what all replicas have in common.
+// Tries one pair of neighbouring temperatures. `energy(replica)` may leave out what all replicas have in common.
 template <int ROUNDS, typename Energy>
-__device__ __forceinline__ void exchange_sample(const Exchange& e, const Energy& energy, u64 round, u32 sample,
-                                                const Key& key) {
-    const u32 temperatures = e.temperatures, pairs = temperatures - 1, copies = e.copies, first = round % 2;
-    const u32 tried = (pairs + 1 - first) / 2;  // of each copy
-    const HalfSweep time = counter_half_sweep(round, STREAM_SWAP);
-    for (u32 i = threadIdx.x; i < copies * tried; i += blockDim.x) {
-        const u32 copy = i / tried, t = first + 2 * (i - copy * tried);
-        int* const at = e.holder + copy * temperatures + t;
-        const int cold = at[0], hot = at[1];
-        if (copy == 0) atomicAdd(e.attempts + t, (u64)copies);  // nothing waits for it
-        const long long gap = energy(hot) - energy(cold);
-        if (!is_exchanged<ROUNDS>(gap, e.steps[t], copy * pairs + t, counter_block(sample, 0), time, key)) continue;
-        atomicAdd(e.accepts + t, 1ull);
-        at[0] = hot, at[1] = cold;
-        e.place[cold] = t + 1, e.place[hot] = t;
-    }
-    __syncthreads();
-    for (u32 copy = threadIdx.x; copy < copies; copy += blockDim.x) {
-        const int cold = e.holder[copy * temperatures], hot = e.holder[copy * temperatures + pairs];
-        if (e.last_end[cold] == FROM_HOT) e.last_end[cold] = FROM_COLD;
-        if (e.last_end[hot] == FROM_COLD) atomicAdd(e.trips + hot, 1ull);
-        e.last_end[hot] = FROM_HOT;
-    }
+__device__ __forceinline__ void exchange_pair(const Exchange& e, const Energy& energy, u32 copy, u32 t, u32 sample,
+                                              HalfSweep time, const Key& key) {
+    int* const at = e.holder + copy * e.temperatures + t;
+    const int cold = at[0], hot = at[1];
+    if (copy == 0) atomicAdd(e.attempts + t, (u64)e.copies);  // nothing waits for it
+    const long long gap = energy(hot) - energy(cold);
+    const u32 pair = copy * (e.temperatures - 1) + t;
+    if (!is_exchanged<ROUNDS>(gap, e.steps[t], pair, counter_block(sample, 0), time, key)) return;
+    atomicAdd(e.accepts + t, 1ull);
+    at[0] = hot, at[1] = cold;
+    e.place[cold] = t + 1, e.place[hot] = t;
+}
+
+// Looks at the ends of one copy's ladder after a round.
+__device__ __forceinline__ void follow_ends(const Exchange& e, u32 copy) {
+    int* const at = e.holder + copy * e.temperatures;
+    const int cold = at[0], hot = at[e.temperatures - 1];
+    if (e.last_end[cold] == FROM_HOT) e.last_end[cold] = FROM_COLD;
+    if (e.last_end[hot] == FROM_COLD) atomicAdd(e.trips + hot, 1ull);
+    e.last_end[hot] = FROM_HOT;
 }

@@ -80,14 +80,13 @@ __device__ __forceinline__ Chances<R> weigh_bonds(const uint4 (&wanted)[R::SLOTS
 }
 
 // The rest of a group's update. `counter_group` addresses its random numbers, `group` its words in the lattice.
-template <typename R, typename Rows, typename Meanwhile>
+template <typename R, typename Rows, typename Calls, typename Meanwhile, typename Tally = NoTally>
 __device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4* kept, uint4* place, bool there,
-                                                u32 counter_group, u32 group, const Rows& planes, u32 block, HalfSweep time,
-                                                const Key& key, Tail<R::BITS>& tail, Meanwhile meanwhile) {
+                                                u32 counter_group, u32 group, const Rows& planes, const Calls& calls,
+                                                Tail<R::BITS>& tail, Meanwhile meanwhile, Tally&& tally = {}) {
     u32 undecided[4], accepted[4], deep[4];
     constexpr bool ZERO = R::PLAIN && R::SLOTS != 7 && !Rows::UNIFORM;
-    decide_lanes<ZERO, R::COLD, R::ROUNDS>(c.classes, c.open, undecided, accepted, deep, planes, counter_group, block, time,
-                                           key, meanwhile);
+    decide_lanes<ZERO, R::COLD>(c.classes, c.open, undecided, accepted, deep, planes, calls, meanwhile);
     if (there) {
         const uint4 spin = *kept;
         u32 after[4];
@@ -95,5 +94,6 @@ __device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4
         for (int w = 0; w < 4; ++w) after[w] = lop3<A ^ (B & C)>(word_of(spin, w), accepted[w], c.open[w]);
         *place = make_uint4(after[0], after[1], after[2], after[3]);
     }
+    tally.group(c, accepted, there);
     tail.add(counter_group, group, undecided, deep, c.classes.bit);
 }

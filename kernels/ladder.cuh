@@ -9,12 +9,13 @@ struct Ladder {
     size_t temperatures;
 };
 
-// The words of 32 lanes' planes: thread p of the warp, below PLANES, is given bit 63 - p of each lane's limit.
-__device__ __forceinline__ u32 plane_word(u64 limit) {
+// The words of 32 lanes' planes: thread p of the warp, below PLANES, is given bit 31 - p of the upper half of each
+// lane's limit.
+__device__ __forceinline__ u32 plane_word(u32 upper) {
     u32 mine = 0;
 #pragma unroll
     for (int plane = 0; plane < PLANES; ++plane) {
-        const u32 word = __ballot_sync(~0u, limit >> (63 - plane) & 1);
+        const u32 word = __ballot_sync(~0u, upper >> (31 - plane) & 1);
         if ((threadIdx.x & 31) == plane) mine = word;
     }
     return mine;

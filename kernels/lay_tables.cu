@@ -10,7 +10,8 @@ __global__ __launch_bounds__(128) void lay_tables(uint4* always, uint4* planes, 
     const size_t part = (size_t)blockIdx.y * gridDim.x + blockIdx.x;
     for (u32 row = 0; row < 2 * classes; ++row) {  // parity and class
         const u64 limit = used ? ladder.limits[row * ladder.temperatures + t] : 0;
-        const u32 certain = __ballot_sync(~0u, used && ladder.certain[row * ladder.temperatures + t]), mine = plane_word(limit);
+        const u32 certain = __ballot_sync(~0u, used && ladder.certain[row * ladder.temperatures + t]);
+        const u32 mine = plane_word(limit >> 32);
         const size_t parity = 2 * part + row / classes, cls = row % classes;
         thresholds[(parity * classes + cls) * 128 + lane] = limit;
         if (thread < PLANES) ((u32*)(planes + (parity * PLANES + thread) * classes + cls))[lane / 32] = mine;

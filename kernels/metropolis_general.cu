@@ -68,7 +68,9 @@ __global__ __launch_bounds__(256) void sweep_general(signed char* spins, const u
                 if (ask >> 8 * k & 0xff) {
                     const double x = (double)(signed_byte(spin.word[c], k) * local[4 * c + k]) *
                                      double_beta[4 * (size_t)(sample * beta_stride + call) + k];
-                    const Threshold t = x < 0 ? Threshold{true, 0} : x > 0 ? exp_threshold(-x) : threshold_of(zero_acceptance);
+                    const Threshold t = x < 0   ? Threshold{true, 0}
+                                        : x > 0 ? rare_exp_threshold(-x)
+                                                : threshold_of(zero_acceptance);
                     if (below<ROUNDS>(word_of(random, k), t, k, {site, block, time.word2, plane + REFINE}, key))
                         flips |= 0xfeu << 8 * k;
                 }

@@ -18,6 +18,7 @@ __global__ __launch_bounds__(512, 1) void sweep_shared(uint4* state, u32 sites, 
         lattice.always_rows()[i] = tables.always[rules * Lattice::ALWAYS_ROWS + i];
     for (u32 i = threadIdx.x; i < Lattice::PLANE_ROWS; i += blockDim.x)
         lattice.plane_rows()[i] = tables.planes[rules * Lattice::PLANE_ROWS + i];
+    wait_for_copies();
     const auto thresholds = [&](u32 parity) {
         return LaneThresholds{tables.thresholds + ((rules * 2 + parity) << R::BITS << 7)};
     };

@@ -3,6 +3,7 @@
 // state[((sample * replicas + replica) * 2 + colour) * rows * width + row * width + q] is a uint4 of 128 lanes.
 #include "group.cuh"
 #include "lattice_barrier.cuh"
+#include "neighbour_barrier.cuh"
 #include "slab.cuh"
 #include "staged.cuh"
 #include "tickets.cuh"
@@ -11,6 +12,8 @@ constexpr u32 THREADS = 128;
 
 template <int NUMBER>
 struct Layer { static constexpr int value = NUMBER; };
+template <bool FLAG>
+struct Flag { static constexpr bool value = FLAG; };
 
 // Tables of every replica: planes[part][plane][class] and always[part][class] are 0 or all ones.
 struct UniformTables {
@@ -162,10 +165,17 @@ struct Site {
     }
 };
 
+// Where each warp has one tile, always the same, a block waits for those beside it alone.
+template <int LAYERS>
+struct Barrier { using type = LatticeBarrier; };
+template <>
+struct Barrier<1> { using type = NeighbourBarrier; };
+
 template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int LAYERS, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab, Halo halo, Signs signs, UniformTables tables,
                                                          Share share, u32 first_sample, u32 first_replica, u64 half_sweep,
-                                                         u32 half_sweeps, Tickets all_tickets, LatticeBarrier barriers, Key key) {
+                                                         u32 half_sweeps, Tickets all_tickets, typename Barrier<LAYERS>::type barriers,
+                                                         Key key) {
     using S = Site<DIMENSION, SIGNED, FIELD, KIND, LAYERS, ROUNDS>;
     using R = typename S::R;
     extern __shared__ uint4 staged[];  // S::WORDS * THREADS
@@ -182,7 +192,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     __syncthreads();
     const typename S::Words words(staged);
-    const LatticeBarrier barrier = barriers.of(part);
+    const auto barrier = barriers.of(part);
     Tickets tickets = all_tickets.of(part);
     const auto site_of = [&](u32 colour) {
         uint4* const lattice = state + 2 * part * groups;
@@ -198,35 +208,51 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab
 
     for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep) {
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
-        const auto pop = [&] { tail.template pop<ROUNDS>((u32*)site.mine, thresholds, block, time, key); };
-        const auto update = [&](auto layer, const typename S::At& at, auto stage_next) {
+        const auto pop = [&](auto two) {
+            tail.template pop<ROUNDS, decltype(two)::value>((u32*)site.mine, thresholds, block, time, key);
+        };
+        const auto update = [&](auto layer, const typename S::At& at, auto calls_of, auto stage_next) {
             constexpr int K = decltype(layer)::value;
             const u32 g = site.template group<K>(at);
-            const bool there = at.there;
-            const Chances<R> c = site.template weigh<K>(words, kept + threadIdx.x, rules.always(), at);
-            if constexpr (SIGNED) stage_next();  // at once, as signs come from far
-            leave_to_chance(c, kept + threadIdx.x, site.mine + g, there, first_group + g, g, rules.planes(), block, time, key,
-                            tail, [&] { if constexpr (!SIGNED) stage_next(); });
-            if (tail.full()) pop();
+            const auto weigh = [&] { return site.template weigh<K>(words, kept + threadIdx.x, rules.always(), at); };
+            const auto settle = [&](const Chances<R>& c, const auto& calls) {
+                leave_to_chance(c, kept + threadIdx.x, site.mine + g, at.there, first_group + g, g, rules.planes(), calls, tail,
+                                [&] { if constexpr (!SIGNED) stage_next(); });
+            };
+            if constexpr (SIGNED) {  // signs come from far: what can be done before they are there, and the next at once
+                const auto calls = calls_of(first_group + g);
+                const Chances<R> c = weigh();
+                stage_next();
+                settle(c, calls);
+            } else {
+                const Chances<R> c = weigh();
+                settle(c, calls_of(first_group + g));
+            }
+            if (tail.full()) pop(Flag<false>{});
         };
-        if (done > 0) barrier.wait(done);
-        site.template stage_near<0>(words, home);
+        const auto calls = [&](u32 group) { return Calls<ROUNDS>(group, block, time, key); };
         if constexpr (LAYERS == 1) {
-            if (warp < share.tiles) update(Layer<0>{}, home, [] {});
+            // before it waits for others
+            const CallsAhead<ROUNDS> ahead(first_group + site.template group<0>(home), block, time, key);
+            if (done > 0) barrier.wait(done);
+            site.template stage_near<0>(words, home);
+            if (warp < share.tiles) update(Layer<0>{}, home, [&](u32) { return ahead; }, [] {});
         } else {
+            if (done > 0) barrier.wait(done);
+            site.template stage_near<0>(words, home);
             typename S::At at = home;
             for (u32 tile = warp; tile < share.tiles;) {
                 const u32 drawn = tickets.draw();
-                update(Layer<0>{}, at, [&] { site.template stage<1>(words, at); });
+                update(Layer<0>{}, at, calls, [&] { site.template stage<1>(words, at); });
                 tile = tickets.take(drawn);
                 const typename S::At next = place(tile);
-                update(Layer<1>{}, at, [&] { site.template stage<0>(words, next); });
+                update(Layer<1>{}, at, calls, [&] { site.template stage<0>(words, next); });
                 at = next;
             }
             tickets.pass(share.tiles);
         }
         words.wait();
-        while (!tail.empty()) pop();
+        while (!tail.empty()) pop(Flag<true>{});
         if (done + 1 == half_sweeps) break;
         barrier.arrive();
         site = site_of((half_sweep + 1) & 1);

@@ -142,12 +142,13 @@ struct Stride {
 
 // The calling warp's places: i = first, then what `order` says, below end; i + k for its k-th thread. `lattice` and the rows
 // of `always` and `planes`, those of the batch's parity, may lie in shared memory, where `lanes` lies. `ready` is called before
-// the lattice is read.
-template <typename R, bool FAR, typename Order, typename Always, typename Rows, typename Thresholds, typename Ready>
+// the lattice is read; `tally` is told what flips by chance.
+template <typename R, bool FAR, typename Order, typename Always, typename Rows, typename Thresholds, typename Ready,
+          typename Tally = NoTally>
 __device__ __forceinline__ void update_sites(Sites<R, FAR> sites, uint4* lattice, u32 first, u32 end, const Order& order,
                                              const Always& always, const Rows& planes, const Thresholds& thresholds,
                                              const SharedRows& lanes, u32 block, HalfSweep time, const Key& key,
-                                             Tail<R::BITS>& tail, Ready ready) {
+                                             Tail<R::BITS>& tail, Ready ready, Tally&& tally = {}) {
     const u32 mine = threadIdx.x & 31;
     sites.ahead(min(first + mine, end - 1));
     ready();
@@ -156,11 +157,13 @@ __device__ __forceinline__ void update_sites(Sites<R, FAR> sites, uint4* lattice
         const bool there = place < end;
         const Chances<R> c = sites.weigh(lattice, always, lanes.load(0), there);
         uint4* const own = lattice + place;
-        leave_to_chance(c, sites.kept(own), own, there, sites.site(), place, planes, block, time, key, tail, [&] {
+        const u32 site = sites.site();
+        const Calls<R::ROUNDS> calls(site, block, time, key);
+        leave_to_chance(c, sites.kept(own), own, there, site, place, planes, calls, tail, [&] {
             first = order.take(drawn);
             sites.ahead(min(first + mine, end - 1));
-        });
-        if (tail.full()) tail.template pop<R::ROUNDS>((u32*)lattice, thresholds, block, time, key);
+        }, tally);
+        if (tail.full()) tail.template pop<R::ROUNDS, false>((u32*)lattice, thresholds, block, time, key, tally);
     }
-    while (!tail.empty()) tail.template pop<R::ROUNDS>((u32*)lattice, thresholds, block, time, key);
+    while (!tail.empty()) tail.template pop<R::ROUNDS, true>((u32*)lattice, thresholds, block, time, key, tally);
 }

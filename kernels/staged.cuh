@@ -4,6 +4,12 @@
 
 typedef unsigned int u32;
 
+// Starts copying 16 bytes that other threads have no use for: they pass by registers and the first-level cache.
+__device__ __forceinline__ void copy_once(u32 address, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 template <u32 THREADS>
 struct Staged {
     u32 address;  // of this thread's first 16 bytes; those of one index lie side by side
@@ -14,11 +20,8 @@ struct Staged {
     __device__ __forceinline__ void copy(int k, const void* from) const {
         asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(address + 16 * THREADS * k), "l"(from) : "memory");
     }
-    // What no other thread reads needs no place in the first-level cache.
-    __device__ __forceinline__ void copy_once(int k, const void* from) const {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address + 16 * THREADS * k), "l"(from) : "memory");
-    }
-    __device__ __forceinline__ void wait() const { asm volatile("cp.async.wait_all;" ::: "memory"); }
+    __device__ __forceinline__ void copy_once(int k, const void* from) const { ::copy_once(address + 16 * THREADS * k, from); }
+    __device__ __forceinline__ void wait() const { wait_for_copies(); }
     __device__ __forceinline__ uint4 load(int k) const {
         uint4 v;
         asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -14,6 +14,15 @@ struct UniformThresholds {
     __device__ __forceinline__ u64 of(u32 cls, u32) const { return __ldg(thresholds + cls); }
 };
 
+// What is told of flips as they happen: nothing.
+struct NoTally {
+    template <typename Chances>
+    __device__ __forceinline__ void group(const Chances&, const u32 (&)[4], bool) const {}
+    __device__ __forceinline__ void lane(u32, u32) const {}
+    __device__ __forceinline__ void begin_half_sweep(bool) const {}
+    __device__ __forceinline__ void end_half_sweep() const {}
+};
+
 // One warp's groups with undecided lanes, in shared memory. slot[0] to slot[count - 1] name the entries in use, the rest
 // of `slot` those free; the count is a register of all threads.
 template <int BITS>
@@ -60,20 +69,25 @@ public:
         __syncwarp();
     }
 
-    // Decides one lane of each of up to 32 groups, the last ones; those with more lanes stay. `words` is the lattice, in
-    // which `group` has four words.
-    template <int ROUNDS, typename Thresholds>
-    __device__ __forceinline__ void pop(u32* words, const Thresholds& thresholds, u32 block, HalfSweep time, const Key& key) {
-        const u32 base = count > 32 ? count - 32 : 0, i = base + (threadIdx.x & 31);
+    // Decides one lane of each of up to 32 groups, the last ones, or two, if MAY_TWO, where there are at most 16; groups with
+    // more lanes stay. `words` is the lattice, in which `group` has four words.
+    template <int ROUNDS, bool MAY_TWO, typename Thresholds, typename Tally = NoTally>
+    __device__ __forceinline__ void pop(u32* words, const Thresholds& thresholds, u32 block, HalfSweep time, const Key& key,
+                                        Tally&& tally = {}) {
+        const u32 thread = threadIdx.x & 31, base = count > 32 ? count - 32 : 0;
+        const bool two = MAY_TWO && count <= 16, second = two && thread >= 16;
+        const u32 i = base + (two ? thread & 15 : thread);
         const bool here = i < count;
         bool again = false;
         u32 s = 0;
+        uint4 lanes = make_uint4(0, 0, 0, 0);
+        if (here) s = e.slot[i], lanes = e.undecided[s];
+        if constexpr (MAY_TWO) __syncwarp();  // both threads of a group read its lanes before either clears one
         if (here) {
-            s = e.slot[i];
-            const uint4 lanes = e.undecided[s];
+            if (second) without_lowest(lanes);
             const u32 w = lanes.x ? 0 : lanes.y ? 1 : lanes.z ? 2 : 3, at = 4 * s + w;
             const u32 word = lanes.x ? lanes.x : lanes.y ? lanes.y : lanes.z ? lanes.z : lanes.w;
-            const u32 rest = word & (word - 1), mask = word ^ rest, lane = 32 * w + 31 - __clz(mask);
+            const u32 rest = word & (word - 1), mask = word ^ rest, lane = 32 * w + (31 & 31 - __clz(mask));
             const uint2 group = e.group[s];
             u32 index = 0;
 #pragma unroll
@@ -81,14 +95,31 @@ public:
             const u64 threshold = thresholds.of(index, lane);
             const uint4 own = philox<ROUNDS>(group.x, block, time.word2, time.word3 + TAIL_PLANE + lane, key);
             const u64 open = threshold << (((const u32*)e.deep)[at] & mask ? PLANES : OWN_PLANES);
-            if (((u64)own.x << 32 | own.y) < open) atomicXor(words + ((size_t)group.y * 4 + w), mask);
-            ((u32*)e.undecided)[at] = rest;
+            if (mask && ((u64)own.x << 32 | own.y) < open) {  // a group may have no second lane
+                atomicXor(words + ((size_t)group.y * 4 + w), mask);
+                tally.lane(index, lane);
+            }
+            u32* const left = (u32*)e.undecided + at;
+            if constexpr (MAY_TWO)
+                atomicAnd(left, ~mask);  // both threads' lanes may be in one word
+            else
+                *left = rest;
             again = rest | (w < 1 ? lanes.y : 0) | (w < 2 ? lanes.z : 0) | (w < 3 ? lanes.w : 0);
         }
         __syncwarp();  // all slots are read before any is written
-        const u32 stay = __ballot_sync(~0u, again), rank = __popc(stay & before_me());
-        if (here) e.slot[base + (again ? rank : __popc(stay) + (threadIdx.x & 31) - rank)] = s;
+        const bool tells = here && (second || !two);  // whether its group stays
+        const u32 stay = __ballot_sync(~0u, tells && again), rank = __popc(stay & before_me());
+        if (tells) e.slot[again ? base + rank : i + __popc(stay) - rank] = s;
         count = base + __popc(stay);
         __syncwarp();
+    }
+
+private:
+    static __device__ __forceinline__ void without_lowest(uint4& lanes) {
+        const bool x = lanes.x, y = x || lanes.y, z = y || lanes.z;
+        lanes.w &= z ? ~0u : lanes.w - 1;
+        lanes.z &= y ? ~0u : lanes.z - 1;
+        lanes.y &= x ? ~0u : lanes.y - 1;
+        lanes.x &= lanes.x - 1;
     }
 };

@@ -30,6 +30,12 @@ def random_graph(sites: int, bonds: int, seed: int) -> Graph:
     return Graph(sites, ends[ends[:, 0] != ends[:, 1]])
 
 
+def ring_of_degree_five(half: int) -> Graph:
+    """Of two colours: sites i and half + (i + 0 ... 4)."""
+    one, step = (x.ravel() for x in np.divmod(np.arange(5 * half), 5))
+    return Graph(2 * half, np.column_stack([one, half + (one + step) % half]).astype(np.int32))
+
+
 def random_signs(graph: Graph, seed: int) -> Ising:
     return Ising(graph, np.random.default_rng(seed).choice([-1.0, 1.0], graph.bonds))
 
@@ -457,6 +463,7 @@ TEMPERED = {
     "hot": (lambda: EdwardsAnderson(cubic(4), samples=2, seed=1), ladder(1.0, 5.0, 6), 2),
     "infinite-temperature": (lambda: EdwardsAnderson(square(4), seed=1), np.array([0.8, 0.4, 0.0]), 2),
     "open-square": (lambda: EdwardsAnderson(square(5, 7, periodic=False), samples=2, seed=3), ladder(0.5, 2.0, 6), 3),
+    "odd-degrees": (lambda: random_signs(ring_of_degree_five(20), 4), ladder(0.8, 2.5, 6), 3),
     "one-copy": (lambda: EdwardsAnderson(square(6), seed=3), ladder(0.5, 2.0, 7), 1),
     "field": (lambda: EdwardsAnderson(cubic(3, 4, 2), samples=2, seed=2, field=-0.7), ladder(0.8, 2.0, 5), 2),
     "graph": (lambda: random_signs(random_graph(40, 200, 1), 1), ladder(2.0, 8.0, 5), 2),

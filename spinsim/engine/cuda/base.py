@@ -18,7 +18,7 @@ from spinsim.engine.cuda.held import HeldStates
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import round_keys
 from spinsim.engine.cuda.tempering import Tempering
-from spinsim.engine.cuda.totals import TotalsInTurn
+from spinsim.engine.cuda.totals import Totals, TotalsInTurn
 from spinsim.engine.exchange import NO_LADDER, Exchange, check_ladder, exchange_of, snapshot_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -181,6 +181,10 @@ class CudaEngine(ABC):
     def _add_sums(self, one: int, other: int) -> None:
         """Queue adding the present sums to those at two addresses."""
 
+    def _take_counted(self) -> Totals | None:
+        """The sums of the present state where a kernel has left them besides, else None."""
+        return None
+
     @abstractmethod
     def _read_sums(self, sums: npt.NDArray[np.int64]) -> Counts:
         """Observables from the sums."""
@@ -188,8 +192,10 @@ class CudaEngine(ABC):
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
         with self._here():
-            totals = self._totals.take(self._sums_shape)
-            self._add_sums(*totals.parts)
+            totals = self._take_counted()
+            if totals is None:
+                totals = self._totals.take(self._sums_shape)
+                self._add_sums(*totals.parts)
             fetched = self._totals.fetch(totals)
         return lambda: self._read_sums(fetched())
 

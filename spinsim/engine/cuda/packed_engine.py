@@ -19,6 +19,7 @@ from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import bond_groups, places, site_records, struct, tail_bytes
 from spinsim.engine.cuda.tempering import Tempering
+from spinsim.engine.cuda.totals import Totals
 from spinsim.engine.plans import Kind, PackedPlan, kind_of
 from spinsim.engine.tables import PLANES, empty_tables
 from spinsim.errors import InputError
@@ -32,7 +33,9 @@ UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 SWEEPS_A_LAUNCH: Final = 1000
 COUNT_THREADS: Final = 256
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
-HELD_BYTES: Final = 2176  # of ``Held`` in temper_shared.cu
+HELD_BYTES: Final = 5600  # of ``HeldLadder`` in held_ladder.cuh, at most
+TALLY_BYTES: Final = 84  # of a thread in energy_tally.cuh
+TALLIED_GROUPS: Final = 18  # likewise
 UNBOUNDED: Final = 2**62
 
 
@@ -99,6 +102,8 @@ class CudaPackedEngine(CudaEngine):
             else:
                 self._random_start(self.state, self._lanes, cupy.asarray(order))
         self._launches: dict[int, Launch] = {}
+        self._counted: Totals | None = None  # what the kernel of many rounds leaves, at half-sweep ``_counted_at``
+        self._counted_at = -1
         self._sums_shape = 2, *plan.shape[:2], packing.LANES
         self._weights = plan.weights
 
@@ -115,7 +120,7 @@ class CudaPackedEngine(CudaEngine):
         with self._here():
             self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
             self._make_launches(check_beta(beta, self.replicas))
-        self._tempering = None
+        self._tempering, self._laid = None, True
 
     def _make_launches(self, beta: npt.NDArray[np.float64]) -> None:
         """Make ready for sweeps at inverse temperatures ``beta``, whatever the tables will hold of them."""
@@ -128,6 +133,13 @@ class CudaPackedEngine(CudaEngine):
         launch = self._shared_launch if self._shared_threads else self._global_launch
         self._kinds = {slots: odd if slots % 2 else kind for slots in self._slots}
         self._launches = {slots: launch(slots, kind) for slots, kind in self._kinds.items()}
+        if not self._shared_threads:
+            self._shares = {slots: self._share(slots, launch) for slots, launch in self._launches.items()}
+
+    def _share(self, slots: int, launch: Launch) -> int:
+        """Thread blocks for each lattice in global memory, all resident at once."""
+        room = launch.blocks_at_once(THREADS) * multiprocessors(self.device) // self.tasks
+        return min(max(1, room), -(-int(self._tiles[slots].max()) // (THREADS // WARP)))
 
     def _tables_record(self) -> npt.NDArray[np.void]:
         """``Tables`` of replica_site.cuh."""
@@ -153,10 +165,29 @@ class CudaPackedEngine(CudaEngine):
     @property
     def _fits_with_ladder(self) -> bool:
         """Whether one thread block can temper a sample: 128 replicas at most, in shared memory."""
-        threads = self._shared_threads
-        if not threads or self._plan.shape[1] > 1:
+        if not self._shared_threads or self._plan.shape[1] > 1:
             return False
-        return shared_bytes(self._plan, threads) + HELD_BYTES <= shared_memory(self.device)
+        return shared_bytes(self._plan, self._shared_threads) + HELD_BYTES <= shared_memory(self.device)
+
+    @property
+    def _last_colour(self) -> npt.NDArray[np.uint32]:
+        """Its sites."""
+        batches = self._plan.batches
+        return batches.order[batches.first[batches.colour_start[-2]] :]
+
+    @property
+    def _is_tallied(self) -> bool:
+        """Whether energy_tally.cuh can count bonds: each has an end of the last colour, and there is room."""
+        threads = self._shared_threads
+        needed = shared_bytes(self._plan, threads) + TALLY_BYTES * threads + HELD_BYTES
+        fits = needed <= shared_memory(self.device) and self._last_colour.size <= TALLIED_GROUPS * threads
+        return fits and self.colours == 2
+
+    @property
+    def _phantoms(self) -> int:
+        """Unsatisfied phantom bonds that energy_tally.cuh counts."""
+        degree = self.model.graph.degrees()[self._last_colour]
+        return int((self._plan.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
     def _temper_launch(self, tempering: Tempering) -> Launch:
         """Many rounds of sweeps and exchanges of lattices in shared memory."""
@@ -164,6 +195,7 @@ class CudaPackedEngine(CudaEngine):
 
         (slots,) = self._slots
         certain, limits = self._limits
+        self._tallies, threads = self._is_tallied, self._shared_threads
         self._groups = groups = cupy.asarray(bond_groups(self._edges.get(), self._plan.negative))
         up, unsatisfied = self._weights
         return Launch(self.device, "temper_shared.cu", self._instance("temper_shared", slots, self._kinds[slots]), {
@@ -172,10 +204,12 @@ class CudaPackedEngine(CudaEngine):
             "lanes": self._lanes, "ladder": struct(limits, certain, tempering.ladder.temperatures),
             "exchange": tempering.record,
             "bonds": struct(groups, groups.shape[1] if len(groups) > 1 else 0, groups.shape[1]),
-            "up": np.int64(up), "unsatisfied": np.int64(unsatisfied), "sample": np.uint32(0),
+            "up": np.int64(up), "unsatisfied": np.int64(unsatisfied), "tallied": np.uint32(0),
+            "phantoms": np.uint32(self._phantoms),
+            "sums": struct(0, 0), "sample": np.uint32(0),
             "half_sweep": np.uint64(0), "sweeps": np.uint32(0), "round": np.uint64(0), "rounds": np.uint32(0),
             "key": self._round_keys,
-        }, shared_bytes(self._plan, self._shared_threads))  # fmt: skip
+        }, shared_bytes(self._plan, threads) + TALLY_BYTES * threads * self._tallies)  # fmt: skip
 
     def temper(self, rounds: int, sweeps: int) -> None:
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
@@ -185,17 +219,27 @@ class CudaPackedEngine(CudaEngine):
             super().temper(rounds, sweeps)
             return
         with self._here():
+            if self._counted is None:
+                self._counted = self._totals.take(self._sums_shape)
             for done in range(0, rounds, most):
                 several = min(most, rounds - done)
                 self._rounds(
                     self.stream, (1, 1, self.model.samples), self._shared_threads,
-                    half_sweep=self.half_sweep, sweeps=sweeps, round=tempering.round, rounds=several,
+                    tallied=self._tallies and sweeps > 0, sums=self._counted.parts, half_sweep=self.half_sweep,
+                    sweeps=sweeps, round=tempering.round, rounds=several,
                 )  # fmt: skip
                 self.half_sweep += several * sweeps * self.colours
                 tempering.round += several
-            self._lay_tables()
+                self._counted_at, self._laid = self.half_sweep, False
+
+    def _take_counted(self) -> Totals | None:
+        if self._counted_at != self.half_sweep:
+            return None
+        counted, self._counted, self._counted_at = self._counted, None, -1
+        return counted
 
     def _lay_tables(self) -> None:
+        self._laid = True
         samples, blocks = self._plan.shape[:2]
         self._lay(self.stream, (blocks, samples, 1), packing.LANES)
 
@@ -212,6 +256,8 @@ class CudaPackedEngine(CudaEngine):
             raise InputError("no temperature is set: call set_beta before sweep")
         most = self._most_sweeps
         with self._here():
+            if not self._laid:
+                self._lay_tables()
             for done in range(0, count, most):
                 sweeps = min(most, count - done)
                 if self._shared_threads:
@@ -266,8 +312,7 @@ class CudaPackedEngine(CudaEngine):
         colours = (self.half_sweep + np.arange(rest)) % self.colours
         for slots, launch in self._launches.items():
             tiles = self._tiles[slots]
-            share = max(1, launch.blocks_at_once(THREADS) * multiprocessors(self.device) // self.tasks)
-            share = min(share, -(-int(tiles.max()) // (THREADS // WARP)))
+            share = self._shares[slots]
             launch(
                 self.stream, (share, blocks, samples), THREADS, share > 1,
                 half_sweep=self.half_sweep, half_sweeps=half_sweeps, tickets=(self._next.data.ptr, self._drawn),
@@ -313,6 +358,7 @@ class CudaPackedEngine(CudaEngine):
 
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         self.state.set(np.ascontiguousarray(words[:, :, self._plan.batches.order]))
+        self._counted_at = -1
 
     def _present(self) -> Any:
         return self.state

@@ -28,6 +28,8 @@ from spinsim.model.ising import Ising
 THREADS: Final = 128  # as in metropolis_site.cu
 BLOCKS: Final = 4  # on one multiprocessor, where its shared memory allows it
 WARP: Final = 32
+APART: Final = 8  # as in neighbour_barrier.cuh
+MOST_ACROSS: Final = 64  # tiles side by side, so that a block can wait for all blocks beside it
 UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 HALF_SWEEPS_A_LAUNCH: Final = 2000
 COUNT_THREADS: Final = 256  # as in measure_site.cu
@@ -42,12 +44,14 @@ class Share(NamedTuple):
         tiles: Tiles of the lattice.
         layers: Layers of a tile that a thread takes: 1 where each warp has one tile, else 2.
         blocks: Thread blocks that take them.
+        reach: How far before and behind a block those are whose tiles touch its own, where each warp has one tile.
     """
 
     record: npt.NDArray[np.void]
     tiles: int
     layers: int
     blocks: int
+    reach: int
 
 
 def divisor(number: int) -> tuple[int, int]:
@@ -123,9 +127,11 @@ class CudaSiteEngine(CudaEngine):
         def tiles(layers_a_thread: int) -> int:
             return across * -(-layers * columns // (layers_a_thread * WARP))
 
-        each = 1 if tiles(1) <= most * warps else 2
+        each = 1 if tiles(1) <= most * warps and across <= MOST_ACROSS else 2
         record = words(columns, tiles(each), *divisor(across), *divisor(self._width))
-        return Share(record, tiles(each), each, min(most, -(-tiles(each) // warps)))
+        used = min(most, -(-tiles(each) // warps))
+        reach = -(-(2 * across - 1) // warps) + (tiles(each) % warps > 0)  # a tile's layers and one more
+        return Share(record, tiles(each), each, used, min(reach, used // 2))
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
@@ -142,8 +148,6 @@ class CudaSiteEngine(CudaEngine):
         import cupy
 
         plan, d = self._plan, self.dynamics
-        self._arrived, self._next = (cupy.zeros(self.tasks, cupy.uint32) for _ in range(2))
-        self._arrivals = self._drawn = 0
         signed, kind, slots = plan.signs is not None, min(kind_of(plan, beta), Kind.PLAIN), 2 * self._dimension
         tables = struct(*self._tables, self.replicas if len(self._tables[0]) > 1 else 0)
         blocks = BLOCKS
@@ -156,13 +160,16 @@ class CudaSiteEngine(CudaEngine):
                 "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
                 "tables": tables, "share": share.record, "sample": np.uint32(0),
                 "replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
-                "tickets": struct(self._next, 0), "barriers": struct(self._arrived, 0), "key": self._round_keys,
+                "tickets": struct(0, 0), "barriers": struct(0, 0), "key": self._round_keys,
             }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
             room = self._launch.blocks_at_once(THREADS)
             if room >= blocks:
                 break
             blocks = room
         self._share_now = share
+        self._next = cupy.zeros(self.tasks, cupy.uint32)
+        self._arrived = cupy.zeros(self.tasks * (share.blocks * APART if share.layers == 1 else 1), cupy.uint32)
+        self._arrivals = self._drawn = 0
 
     def _prepare_ladder(self, tempering: Tempering) -> None:
         import cupy
@@ -200,12 +207,13 @@ class CudaSiteEngine(CudaEngine):
                 self._launch(
                     self.stream, (share.blocks, self.replicas, self.model.samples), THREADS, share.blocks > 1,
                     half_sweep=self.half_sweep, half_sweeps=several, tickets=(self._next.data.ptr, self._drawn),
-                    barriers=(self._arrived.data.ptr, self._arrivals),
+                    barriers=(self._arrived.data.ptr, self._arrivals | share.reach << 32),
                 )  # fmt: skip
                 self.half_sweep += several
                 if share.layers > 1:
                     self._drawn = (self._drawn + several * share.tiles) % 2**32
-                self._arrivals = (self._arrivals + (several - 1) * share.blocks) % 2**32
+                together = 1 if share.layers == 1 else share.blocks  # that arrive at one count
+                self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
                 left -= several
 
     @cached_property
