@@ -13,6 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spinsim import gemm as gemm
     from spinsim import sampling as sampling
     from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
@@ -50,6 +51,7 @@ _HOME = {
     "create_engine": "spinsim.engine",
     "cubic": "spinsim.model.lattice",
     "from_bqm": "spinsim.model.bqm",
+    "gemm": "spinsim.gemm",
     "load": "spinsim.result",
     "read_instance": "spinsim.model.instances",
     "sampling": "spinsim.sampling",
@@ -65,7 +67,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'spinsim' has no attribute {name!r}")
     module = import_module(_HOME[name])
-    return module if name == "sampling" else getattr(module, name)
+    return module if name in ("gemm", "sampling") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spinsim.engine.cuda.compile import OPTIONS, source
-from spinsim.engine.cuda.instances import instantiations
+from spinsim.engine.cuda.instances import instantiations as of_engines
+from spinsim.gemm.instances import instantiations as of_products
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 CEILINGS = Path(__file__).with_name("kernel_ceilings.toml")
@@ -31,6 +32,11 @@ REPORT = re.compile(
     re.DOTALL,
 )
 INFO = re.compile(r"^ptxas (info|  ).*\n", re.MULTILINE)
+
+
+def instantiations() -> list[tuple[str, str]]:
+    """Every instance of the package, with its file."""
+    return [*of_engines(), *of_products()]
 
 
 class Resources(NamedTuple):

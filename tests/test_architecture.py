@@ -23,6 +23,7 @@ LAYERS = [
     ["store"],
     ["layout"],
     ["measure"],
+    ["gemm"],
     ["engine"],
     ["model"],
     ["rng", "packing", "acceptance"],

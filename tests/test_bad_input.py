@@ -64,6 +64,8 @@ COMMANDS = [
     ("bench", "bench", "Missing command"),
     ("bench metropolis --repeats 0", "repeats 0", "at least 1"),
     ("bench temper --threads 0", "threads 0", "from 1"),
+    ("bench gemm --repeats 0", "repeats 0", "at least 1"),
+    ("bench gemm --plot bars.txt", "bars.txt", ".pdf or .png"),
     # sizes
     ("anneal --size 0", "'0'", "positive integers"),
     ("anneal --size -3", "'-3'", "positive integers"),

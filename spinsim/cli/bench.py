@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -86,3 +87,46 @@ def _head(device: str, threads: int | None, repeats: int, rng_rounds: int) -> No
     else:
         where = f"CPU {llvm.get_host_cpu_name()}, {threads or available_threads()} threads"
     typer.echo(f"{where}; Philox of {rng_rounds} rounds; median of {repeats} runs")
+
+
+@bench.command()
+def gemm(
+    repeats: Annotated[int, Whole(help="Calls of each kernel.")] = 5,
+    plot: Annotated[Path | None, typer.Option(help="Write a bar chart of the ladder, .pdf or .png.")] = None,
+) -> None:
+    """Rates of the matrix products on the first GPU, beside cuBLAS.
+
+    Bytes are what a kernel's blocks ask of memory and write, before any cache.
+    """
+    from itertools import chain
+
+    from spinsim.benchmark.gemm import SIZES, Rate, draw, ladder, tall_products, wide_products
+    from spinsim.engine.cuda.device import names, why_not
+
+    if repeats < 1:
+        raise InputError(f"repeats {repeats} are too few: give at least 1")
+    if plot is not None and plot.suffix.lower() not in (".pdf", ".png"):
+        raise InputError(f"{plot} is not a figure that spinsim can write: its suffix must be .pdf or .png")
+    if (reason := why_not()) is not None:
+        raise InputError(f"bench gemm needs a GPU: {reason}")
+
+    def show(rate: Rate) -> None:
+        share = "" if rate.of_peak is None or not rate.operations else f"{100 * rate.of_peak:6.1f}%"
+        typer.echo(
+            f"{rate.name:18}{rate.case:24}{1e3 * rate.seconds:11.3f}{rate.teraflops:9.2f}{100 * rate.of_library:9.1f}%"
+            f"{share:>8}{rate.moved / 1e9:11.1f}{rate.terabytes:7.2f}"
+        )
+
+    typer.echo(f"{names()[0]}; median of {repeats} calls")
+    typer.echo(f"{'kernel':18}{'case':24}{'ms':>11}{'TFLOP/s':>9}{'cuBLAS':>10}{'peak':>8}{'GB':>11}{'TB/s':>7}")
+    rates = []
+    for kind, sizes in SIZES.items():
+        for rate in chain.from_iterable(ladder(kind, size, repeats) for size in sizes):
+            show(rate)
+            rates.append(rate)
+    typer.echo("the column cuBLAS of copies, transpositions, tall products and both_factors: share of a copy's rate")
+    for rate in chain(wide_products(repeats), tall_products(repeats)):
+        show(rate)
+    if plot is not None:
+        draw(rates, plot)
+        typer.echo(plot)

@@ -1,0 +1,13 @@
+// Rung 2: a thread an element, neighbouring threads in neighbouring columns: a warp reads one line of B and writes one of C.
+#include "gemm.cuh"
+
+template <typename T, int TILE>
+__global__ __launch_bounds__(TILE* TILE) void gemm_coalesced(
+    Matrix<T> a, Matrix<T> b, Output<T> c, Size size, T alpha, T beta) {
+    const Corner corner = corner_of<TILE, TILE>(blockIdx.x, size);
+    const long long i = corner.i + threadIdx.x / TILE, j = corner.j + threadIdx.x % TILE;
+    if (i >= size.m || j >= size.n) return;
+    T sum = 0;
+    for (long long p = 0; p < size.k; ++p) sum = multiply_add(a.get(i, p), b.get(p, j), sum);
+    finish(c, i, j, size, sum, alpha, beta);
+}

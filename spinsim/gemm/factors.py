@@ -1,0 +1,181 @@
+"""A small square factor times a very wide matrix, its mirror, and both sides at once: what transfer matrices need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim.errors import InputError
+from spinsim.gemm import launching
+from spinsim.gemm.operands import (
+    empty,
+    layout,
+    on_gpu,
+    require_contiguous,
+    require_out,
+    require_type,
+    same_place,
+)
+
+FILE: Final = "kronecker.cu"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """How a factor of some side goes through a wide matrix.
+
+    Attributes:
+        length: Columns (from the left) or rows (from the right) of a panel.
+        groups: Of warps that share a panel; each group has a warp for every 16 rows of the factor.
+        stages: Panels in shared memory at a time.
+        steps: Of an instruction, in fours.
+    """
+
+    length: int
+    groups: int
+    stages: int
+    steps: int
+
+    def threads(self, side: int) -> int:
+        """Of a block."""
+        return side // 16 * self.groups * 32
+
+
+LEFT: Final = {32: Panel(128, 2, 3, 2), 64: Panel(128, 2, 2, 2), 128: Panel(32, 1, 3, 1)}
+RIGHT: Final = {32: Panel(128, 2, 3, 2), 64: Panel(128, 2, 2, 2), 128: Panel(32, 1, 3, 2)}
+# columns of the second product at a time, groups of warps, places for tiles, steps of an instruction in fours
+BOTH: Final = {64: (32, 3, 5, 2)}
+
+
+def _expression(name: str, side: int, panel: Panel) -> str:
+    return f"{name}<{side}, {panel.length}, {panel.groups}, {panel.stages}, {panel.steps}>"
+
+
+def _both_expression(side: int) -> str:
+    return f"both_factors<{side}, {', '.join(map(str, BOTH[side]))}>"
+
+
+def expressions() -> list[tuple[str, str]]:
+    """Every instance, with its file."""
+    return [
+        *((FILE, _expression("left_factor", side, panel)) for side, panel in LEFT.items()),
+        *((FILE, _expression("right_factor", side, panel)) for side, panel in RIGHT.items()),
+        *((FILE, _both_expression(side)) for side in BOTH),
+    ]
+
+
+def _check_factor(name: str, factor: Any, side: int, sides: Any) -> None:
+    if factor.shape != (side, side):
+        raise InputError(
+            f"{name} has shape {factor.shape} but x needs ({side}, {side}): give a square factor of that side"
+        )
+    if side not in sides:
+        raise InputError(f"{name} has side {side}: give a factor of side {', '.join(map(str, sides))}, or use matmul")
+
+
+def _prepared(arrays: dict[str, Any], x: Any, out: Any) -> Any:
+    """Check what all products with factors share, and make ``out`` where none is given."""
+    out = empty(x.shape, x) if out is None else out
+    require_contiguous("x", x)
+    require_contiguous("out", out)
+    require_out(out, x.shape, arrays | {"x": x}, in_place="x")
+    return out
+
+
+def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
+    """``factor @ x``, for one wide matrix or a stack of them.
+
+    Args:
+        factor: (s, s), float64, s = 32, 64 or 128.
+        x: (s, width) or (batch, s, width), C-contiguous; NumPy or CuPy.
+        out: As ``x``, and may be ``x`` itself; a new array by default.
+
+    Raises:
+        InputError: as for ``matmul``.
+    """
+    given = {"factor": factor, "x": x} | ({} if out is None else {"out": out})
+    stacked = getattr(x, "ndim", 2) == 3
+    kind = same_place(given, {name: 2 if name == "factor" or not stacked else 3 for name in given})
+    require_type(kind, ("float64",), "left_factor")
+    side, width = x.shape[-2:]
+    _check_factor("factor", factor, side, LEFT)
+    out = _prepared({"factor": factor}, x, out)
+    if out.size == 0:
+        return out
+    if not on_gpu(x):
+        out[...] = factor @ x
+        return out
+    panel, batch = LEFT[side], x.size // (side * width)
+    arguments = (launching.matrix(factor, layout("factor", factor)), x, out, np.int64(batch), np.int64(width))
+    shared = 8 * panel.stages * side * (panel.length + 2)
+    launch = launching.prepare(x, FILE, _expression("left_factor", side, panel), shared, *arguments)
+    _stream(x, launch, panel.threads(side), batch * -(-width // panel.length))
+    return out
+
+
+def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
+    """``x @ factor``, the mirror of ``left_factor``.
+
+    Args:
+        x: (height, s), C-contiguous; NumPy or CuPy.
+        factor: (s, s), float64, s = 32, 64 or 128.
+        out: As ``x``, and may be ``x`` itself; a new array by default.
+
+    Raises:
+        InputError: as for ``matmul``.
+    """
+    given = {"x": x, "factor": factor} | ({} if out is None else {"out": out})
+    require_type(same_place(given), ("float64",), "right_factor")
+    height, side = x.shape
+    _check_factor("factor", factor, side, RIGHT)
+    out = _prepared({"factor": factor}, x, out)
+    if out.size == 0:
+        return out
+    if not on_gpu(x):
+        out[...] = x @ factor
+        return out
+    panel = RIGHT[side]
+    arguments = (launching.matrix(factor, layout("factor", factor)), x, out, np.int64(height))
+    shared = 8 * panel.stages * panel.length * (side + 8)
+    launch = launching.prepare(x, FILE, _expression("right_factor", side, panel), shared, *arguments)
+    _stream(x, launch, panel.threads(side), -(-height // panel.length))
+    return out
+
+
+def both_factors(left: Any, x: Any, right: Any, out: Any = None) -> Any:
+    """``left @ x[h] @ right`` for every tile h, in one pass over memory: twelve spins of a transfer matrix.
+
+    Args:
+        left: (64, 64), float64.
+        right: Likewise.
+        x: (tiles, 64, 64), C-contiguous; NumPy or CuPy.
+        out: As ``x``, and may be ``x`` itself; a new array by default.
+
+    Raises:
+        InputError: as for ``matmul``.
+    """
+    given = {"left": left, "x": x, "right": right} | ({} if out is None else {"out": out})
+    kind = same_place(given, {name: 2 if name in ("left", "right") else 3 for name in given})
+    require_type(kind, ("float64",), "both_factors")
+    batch, side, other = x.shape
+    _check_factor("left", left, side, BOTH)
+    _check_factor("right", right, other, BOTH)
+    out = _prepared({"left": left, "right": right}, x, out)
+    if out.size == 0:
+        return out
+    if not on_gpu(x):
+        out[...] = left @ x @ right
+        return out
+    factors = [launching.matrix(f, layout(name, f)) for name, f in (("left", left), ("right", right))]
+    _, groups, places, _ = BOTH[side]
+    shared = 8 * side**2 * (2 + places)
+    launch = launching.prepare(x, FILE, _both_expression(side), shared, *factors, x, out, np.int32(batch))
+    _stream(x, launch, side // 16 * 32 * groups, -(-batch // groups))
+    return out
+
+
+def _stream(x: Any, launch: Any, threads: int, panels: int) -> None:
+    """Resident blocks that go through all panels."""
+    launching.start(x, launch, launching.blocks_that_fit(x, launch, threads, panels), threads)

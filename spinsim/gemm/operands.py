@@ -1,0 +1,175 @@
+"""What arrays the products take: one kind, device and type, rows (or columns) without gaps, no overlap with ``out``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from spinsim.errors import InputError
+
+C_TYPES: Final = {"float32": "float", "float64": "double", "int32": "int"}
+LARGEST: Final = 2**31 - 1  # of a dimension
+
+
+class Layout(NamedTuple):
+    """A matrix in memory: element (i, j) stands ``i * row + j * column`` elements after the first.
+
+    One of ``row`` and ``column`` is 1; the other is the leading dimension.
+    """
+
+    rows: int
+    columns: int
+    row: int
+    column: int
+
+    @property
+    def row_major(self) -> bool:
+        """Whether neighbours in a row are neighbours in memory."""
+        return self.column == 1
+
+
+def on_gpu(array: Any) -> bool:
+    """Whether an array is CuPy's, found without importing CuPy."""
+    return type(array).__module__.partition(".")[0] == "cupy"
+
+
+def same_place(arrays: Mapping[str, Any], dimensions: int | Mapping[str, int] = 2) -> str:
+    """Check that arrays, by name, are of one kind, device and type and have so many dimensions; gives the type's name.
+
+    Raises:
+        InputError: naming the array, what it is and what it should be.
+    """
+    first, reference = next(iter(arrays.items()))
+    for name, array in arrays.items():
+        if not (on_gpu(array) or isinstance(array, np.ndarray)):
+            raise InputError(f"{name} is a {type(array).__name__}: give a NumPy or CuPy array")
+        wanted = dimensions if isinstance(dimensions, int) else dimensions[name]
+        if array.ndim != wanted:
+            raise InputError(f"{name} has shape {array.shape}: give an array of {wanted} dimensions")
+        if on_gpu(array) != on_gpu(reference):
+            kinds = ["a CuPy array" if on_gpu(a) else "a NumPy array" for a in (reference, array)]
+            raise InputError(f"{first} is {kinds[0]} but {name} is {kinds[1]}: copy one to the other's memory")
+        if on_gpu(array) and array.device != reference.device:
+            raise InputError(
+                f"{first} is on GPU {reference.device.id} but {name} on GPU {array.device.id}: copy one to the other's"
+            )
+        if array.dtype != reference.dtype:
+            raise InputError(f"{first} is {reference.dtype} but {name} is {array.dtype}: convert one with astype")
+        if max(array.shape, default=0) > LARGEST:
+            raise InputError(f"{name} has shape {array.shape}: a dimension may have at most {LARGEST} elements")
+    return str(reference.dtype)
+
+
+def require_type(kind: str, allowed: tuple[str, ...], what: str) -> None:
+    """Refuse types that a product does not take.
+
+    Raises:
+        InputError: naming the type and those that would do.
+    """
+    if kind not in allowed:
+        raise InputError(f"{what} takes {' or '.join(allowed)}, not {kind}: convert with astype")
+
+
+def _apart(lines: int, length: int, between: int, within: int) -> int | None:
+    """Distance from line to line, None where lines have gaps or meet; where there is but one line, its length."""
+    if (length > 1 and within != 1) or (lines > 1 and between < max(length, 1)):
+        return None
+    return between if lines > 1 else max(length, 1)
+
+
+def layout(name: str, array: Any) -> Layout:
+    """How a matrix lies in memory.
+
+    Raises:
+        InputError: where neither its rows nor its columns are without gaps.
+    """
+    rows, columns = array.shape
+    if array.size == 0:
+        return Layout(rows, columns, max(columns, 1), 1)
+    row, column = (stride // array.itemsize if stride % array.itemsize == 0 else 0 for stride in array.strides)
+    if (apart := _apart(rows, columns, row, column)) is not None:
+        return Layout(rows, columns, apart, 1)
+    if (apart := _apart(columns, rows, column, row)) is not None:
+        return Layout(rows, columns, 1, apart)
+    raise InputError(
+        f"{name} has strides {array.strides} for {array.dtype}: give a matrix whose rows have no gaps, or the "
+        "transpose of one, for example ascontiguousarray of it"
+    )
+
+
+def require_contiguous(name: str, array: Any) -> None:
+    """Refuse an array with gaps or another order than C's.
+
+    Raises:
+        InputError: naming the array and its strides.
+    """
+    if not array.flags.c_contiguous:
+        raise InputError(f"{name} has strides {array.strides}: give it without gaps, with ascontiguousarray")
+
+
+class _Shadow:
+    """The extent of an array as NumPy sees it, for questions about addresses only: the memory may be on a GPU."""
+
+    def __init__(self, array: Any) -> None:
+        self.__array_interface__ = {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "strides": array.strides,
+            "data": (array.data.ptr, False),
+            "version": 3,
+        }
+
+
+def _extent(array: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(_Shadow(array)) if on_gpu(array) else array
+
+
+def overlap(one: Any, other: Any) -> bool:
+    """Whether two arrays have an element in common."""
+    return bool(one.size and other.size and np.shares_memory(_extent(one), _extent(other)))
+
+
+def same_array(one: Any, other: Any) -> bool:
+    """Whether two arrays are the same elements in the same order."""
+    a, b = _extent(one), _extent(other)
+    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
+
+
+def require_out(out: Any, shape: tuple[int, ...], inputs: Mapping[str, Any], in_place: str = "") -> None:
+    """Check the shape of ``out`` and that it shares no memory with inputs; ``in_place`` may be the very same array.
+
+    Raises:
+        InputError: naming shapes, or the input that ``out`` overlaps.
+    """
+    if out.shape != shape:
+        raise InputError(f"out has shape {out.shape} but the product has {shape}: give an array of that shape")
+    if not on_gpu(out) and not out.flags.writeable:
+        raise InputError("out is read-only: give an array that can be written")
+    for name, array in inputs.items():
+        if overlap(out, array) and not (name == in_place and same_array(out, array)):
+            raise InputError(f"out overlaps {name} in memory: give an array of its own, or leave out away")
+
+
+def empty(shape: tuple[int, ...], like: Any) -> Any:
+    """A C-ordered array of that shape beside another, uninitialised."""
+    if not on_gpu(like):
+        return np.empty(shape, like.dtype)
+    import cupy
+
+    with like.device:
+        return cupy.empty(shape, like.dtype)
+
+
+def scalar(name: str, value: float, kind: str) -> Any:
+    """``alpha`` or ``beta`` in the type of the product.
+
+    Raises:
+        InputError: where an integer product is given a number that is none, or a complex one is given.
+    """
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InputError(f"{name} {value!r} is no real number: give one")
+    if kind == "int32" and not (float(value).is_integer() and abs(value) <= LARGEST):
+        raise InputError(f"{name} {value} is no 32-bit integer, as products of int32 need: give a whole number")
+    return np.dtype(kind).type(value)

@@ -1,0 +1,90 @@
+"""``matmul``: the general product, by any rung of the ladder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spinsim.errors import InputError
+from spinsim.gemm import launching
+from spinsim.gemm.operands import C_TYPES, Layout, empty, layout, on_gpu, require_out, require_type, same_place, scalar
+from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
+
+
+def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
+    """``alpha a b + beta out`` for matrices of float32, float64 or int32.
+
+    NumPy arrays are multiplied by NumPy, CuPy arrays by the kernel that is named. Give ``x.T`` for a transposed matrix
+    and ``x[i:j, k:l]`` for a part of one: strides are used as they are and nothing is copied. Products of int32 are
+    modulo 2^32. NaN in an operand reaches the result whatever ``alpha`` is.
+
+    Args:
+        a: (m, k).
+        b: (k, n), of the same type on the same device.
+        kernel: A rung of the ladder (``KERNELS``), or "auto", which picks by shape and type. NumPy needs none.
+        alpha: Factor of the product.
+        beta: Factor of what ``out`` held; where it is 0 ``out`` may hold anything, NaN too.
+        out: (m, n), written and returned; a new array by default. It must not overlap ``a`` or ``b``.
+
+    Raises:
+        InputError: arrays of different kinds, devices or types, shapes that do not match, strides with gaps, an ``out``
+            that overlaps an operand, a kernel that does not exist or lacks the type.
+    """
+    given = {"a": a, "b": b} | ({} if out is None else {"out": out})
+    kind = same_place(given)
+    require_type(kind, tuple(C_TYPES), "matmul")
+    if a.shape[1] != b.shape[0]:
+        raise InputError(f"a has shape {a.shape} and b {b.shape}: give b as many rows as a has columns")
+    _check_kernel(kernel, kind)
+    factors = scalar("alpha", alpha, kind), scalar("beta", beta, kind)
+    if out is None:
+        if beta != 0:
+            raise InputError(f"beta is {beta} but there is no out that it could multiply: give out, or beta = 0")
+        out = empty((a.shape[0], b.shape[1]), a)
+    where = layout("a", a), layout("b", b), layout("out", out)
+    require_out(out, (a.shape[0], b.shape[1]), {"a": a, "b": b})
+    if out.size == 0:
+        return out
+    if not on_gpu(a):
+        return _by_numpy(a, b, out, *factors)
+    if where[2].row_major:
+        _by_kernel(kernel, kind, (a, where[0]), (b, where[1]), (out, where[2]), factors)
+    else:  # the transposed product, which is row-major
+        of_b, of_a, of_out = (Layout(w.columns, w.rows, w.column, w.row) for w in (where[1], where[0], where[2]))
+        _by_kernel(kernel, kind, (b, of_b), (a, of_a), (out, of_out), factors)
+    return out
+
+
+def _check_kernel(kernel: str, kind: str) -> None:
+    if kernel not in NAMES:
+        raise InputError(f"there is no kernel {kernel!r}: give one of {', '.join(NAMES)}")
+    if kernel != "auto" and kind not in RUNGS[kernel]:
+        raise InputError(f"kernel {kernel} takes {' or '.join(RUNGS[kernel])}, not {kind}: convert with astype")
+
+
+def _by_numpy(a: Any, b: Any, out: Any, alpha: Any, beta: Any) -> Any:
+    scaled = a @ b if alpha == 1 else alpha * (a @ b)
+    if beta == 0:
+        out[...] = scaled
+    else:
+        out *= beta
+        out += scaled
+    return out
+
+
+def _by_kernel(
+    kernel: str,
+    kind: str,
+    a: tuple[Any, Layout],
+    b: tuple[Any, Layout],
+    out: tuple[Any, Layout],
+    factors: tuple[Any, Any],
+) -> None:
+    from spinsim.engine.cuda.device import multiprocessors
+
+    m, n, k = out[1].rows, out[1].columns, a[1].columns
+    name = best(kind, m, n, multiprocessors(out[0].device.id)) if kernel == "auto" else kernel
+    variant = RUNGS[name][kind]
+    arguments = (launching.matrix(*a), launching.matrix(*b), launching.rows(*out), launching.size(m, n, k), *factors)
+    instance = expression(name, kind, a[1], b[1])
+    launch = launching.prepare(out[0], file(name), instance, variant.shared, *arguments)
+    launching.start(out[0], launch, variant.blocks(m, n), variant.threads)

@@ -1,0 +1,118 @@
+"""The ladder of matrix-product kernels: which types each rung has, its tiles, and which rung ``auto`` takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from spinsim.gemm.operands import C_TYPES, Layout
+
+VECTOR: Final = 16  # bytes
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One rung for one type.
+
+    Attributes:
+        parameters: Template arguments after the type.
+        tile: Rows and columns of C that a block computes.
+        threads: Of a block.
+        shared: Dynamic shared memory of a block, bytes.
+    """
+
+    parameters: tuple[int | str, ...]
+    tile: tuple[int, int]
+    threads: int
+    shared: int = 0
+
+    def blocks(self, m: int, n: int) -> int:
+        """Blocks that cover C."""
+        return -(-m // self.tile[0]) * -(-n // self.tile[1])
+
+
+def _square(side: int) -> Variant:
+    return Variant((side,), (side, side), side * side)
+
+
+def _thread1d(m: int, n: int, k: int, results: int) -> Variant:
+    return Variant((m, n, k, results), (m, n), m * n // results)
+
+
+def _thread2d(m: int, n: int, k: int, side: int) -> Variant:
+    return Variant((m, n, k, side), (m, n), m * n // side**2)
+
+
+def _warps(m: int, n: int, k: int, warp: tuple[int, int], thread: tuple[int, int]) -> Variant:
+    return Variant((m, n, k, *warp, *thread), (m, n), m // warp[0] * (n // warp[1]) * 32)
+
+
+def _pipelined(
+    bytes_each: int, m: int, n: int, k: int, warp: tuple[int, int], thread: tuple[int, int], stages: int
+) -> Variant:
+    shared = stages * k * ((m + n) * bytes_each + 2 * VECTOR)  # a vector of padding ends each line
+    return Variant((m, n, k, *warp, *thread, stages), (m, n), m // warp[0] * (n // warp[1]) * 32, shared)
+
+
+def _tensorcore(m: int, n: int, k: int, warp: tuple[int, int], stages: int, steps: int, sets: int) -> Variant:
+    parameters = (m, n, k, *warp, stages, steps, sets, "true")
+    return Variant(parameters, (m, n), m // warp[0] * (n // warp[1]) * 32, 8 * stages * k * (m + n))
+
+
+def _each(*variants: Variant) -> dict[str, Variant]:
+    """One for float32, one for float64 and, where there is a third, one for int32."""
+    return dict(zip(("float32", "float64", "int32"), variants, strict=False))
+
+
+RUNGS: Final[dict[str, dict[str, Variant]]] = {
+    "naive": _each(*(_square(32),) * 3),
+    "coalesced": _each(*(_square(32),) * 3),
+    "block2d": _each(*(_square(32),) * 3),
+    "block2d_thread1d": _each(_thread1d(64, 64, 8, 16), _thread1d(64, 64, 8, 8), _thread1d(64, 64, 8, 16)),
+    "block2d_thread2d": _each(_thread2d(128, 128, 8, 8), _thread2d(64, 64, 8, 8), _thread2d(128, 128, 8, 8)),
+    "vectorized": _each(_thread2d(128, 128, 8, 8), _thread2d(64, 64, 16, 4)),
+    "warptile": _each(_warps(128, 128, 16, (32, 64), (8, 8)), _warps(64, 64, 16, (16, 32), (4, 4))),
+    "pipelined": _each(
+        _pipelined(4, 128, 256, 16, (64, 64), (8, 16), 2), _pipelined(8, 64, 128, 8, (32, 64), (8, 8), 3)
+    ),
+    "tensorcore": {"float64": _tensorcore(128, 128, 16, (64, 32), 4, 1, 2)},
+}
+NAMES: Final = ("auto", *RUNGS)
+BEST: Final = {  # as measured on an H200 (docs/gemm.md)
+    "float32": ("pipelined", "warptile"),
+    "float64": ("tensorcore", "tensorcore"),
+    "int32": ("block2d_thread2d", "block2d_thread1d"),
+}
+
+
+def expression(name: str, kind: str, a: Layout, b: Layout) -> str:
+    """The template instance of a rung."""
+    parameters = RUNGS[name][kind].parameters
+    if name == "tensorcore":  # also whether rows of A, columns of B, lie side by side in memory
+        flags = (str(flag).lower() for flag in (not a.row_major, b.row_major))
+        return f"gemm_tensorcore<{', '.join(map(str, (*parameters, *flags)))}>"
+    return f"gemm_{name}<{', '.join(map(str, (C_TYPES[kind], *parameters)))}>"
+
+
+def file(name: str) -> str:
+    """The kernel file of a rung."""
+    return f"gemm_{name}.cu"
+
+
+def expressions() -> list[tuple[str, str]]:
+    """Every instance of every rung, with its file."""
+    layouts = Layout(1, 1, 2, 1), Layout(1, 1, 1, 2)
+    found = [
+        (file(name), expression(name, kind, a, b))
+        for name, kinds in RUNGS.items()
+        for kind in kinds
+        for a, b in product(layouts, repeat=2)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def best(kind: str, m: int, n: int, multiprocessors: int) -> str:
+    """The rung for a shape and a type: of ``BEST`` the first where half of the multiprocessors get a tile."""
+    large, small = BEST[kind]
+    return large if RUNGS[large][kind].blocks(m, n) >= multiprocessors // 2 else small

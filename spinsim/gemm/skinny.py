@@ -1,0 +1,135 @@
+"""Products of tall matrices with at most 64 columns, as Lanczos needs them, with a fixed order of summation."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim.errors import InputError
+from spinsim.gemm import launching
+from spinsim.gemm.operands import empty, layout, on_gpu, require_out, require_type, same_place, scalar
+
+FILE: Final = "tall_skinny.cu"
+COLUMNS: Final = 64  # at most
+PANEL: Final = 16  # columns
+STRIPS: Final = 2048  # at most: partial sums, each of rows that are added one after the other
+STRIP_ROWS: Final = 512  # at least
+# (warps that share a panel of V, rows at a time), by panels of V and of W
+PARTIAL: Final = {(1, 1): (4, 16), (1, 4): (4, 8), (4, 1): (2, 8), (4, 4): (1, 8)}
+
+
+def _panels(columns: int) -> int:
+    return 1 if columns <= PANEL else COLUMNS // PANEL
+
+
+def _partial(panels_v: int, panels_w: int) -> str:
+    return f"tall_partial<{panels_v}, {panels_w}, {', '.join(map(str, PARTIAL[panels_v, panels_w]))}>"
+
+
+def expressions() -> list[tuple[str, str]]:
+    """Every instance, with its file."""
+    names = [*(_partial(*panels) for panels in PARTIAL), "tall_sum", "tall_times_small<1>", "tall_times_small<4>"]
+    return [(FILE, name) for name in names]
+
+
+def _check(given: dict[str, Any], what: str, rows: tuple[str, str]) -> None:
+    require_type(same_place(given), ("float64",), what)
+    one, other = (given[name] for name in rows)
+    if what == "tall_dot" and one.shape[0] != other.shape[0]:
+        raise InputError(f"v has shape {one.shape} and w {other.shape}: give both as many rows")
+    if what == "tall_matmul" and one.shape[1] != other.shape[0]:
+        raise InputError(f"v has shape {one.shape} and y {other.shape}: give y as many rows as v has columns")
+    for name in rows:
+        if given[name].shape[1] > COLUMNS:
+            raise InputError(f"{name} has {given[name].shape[1]} columns: give at most {COLUMNS}, or use matmul")
+
+
+def _row_major(name: str, array: Any) -> Any:
+    where = layout(name, array)
+    if not where.row_major:
+        raise InputError(f"{name} runs along its columns in memory: give it as rows without gaps")
+    return where
+
+
+def _ready(given: dict[str, Any], shape: tuple[int, int], alpha: float, beta: float, out: Any) -> tuple[Any, Any, Any]:
+    """``out``, made where none is given, and the two factors in the type of the product."""
+    if out is None:
+        if beta != 0:
+            raise InputError(f"beta is {beta} but there is no out that it could multiply: give out, or beta = 0")
+        out = empty(shape, next(iter(given.values())))
+    require_out(out, shape, given)
+    return out, scalar("alpha", alpha, "float64"), scalar("beta", beta, "float64")
+
+
+def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
+    """``alpha v.T @ w + beta out``: all scalar products of columns.
+
+    On a GPU the order of summation depends on the shapes alone: the same bits at every call.
+
+    Args:
+        v: (rows, p), float64, p at most 64; rows without gaps.
+        w: (rows, q), likewise.
+        alpha: As for ``matmul``.
+        beta: As for ``matmul``.
+        out: (p, q), as for ``matmul``.
+
+    Raises:
+        InputError: as for ``matmul``.
+    """
+    given = {"v": v, "w": w}
+    _check(given | ({} if out is None else {"out": out}), "tall_dot", ("v", "w"))
+    out, factor, kept = _ready(given, (v.shape[1], w.shape[1]), alpha, beta, out)
+    of_v, of_w, of_out = _row_major("v", v), _row_major("w", w), _row_major("out", out)
+    if out.size == 0:
+        return out
+    if not on_gpu(v):
+        scaled = factor * (v.T @ w)
+        out[...] = scaled if kept == 0 else scaled + kept * out
+        return out
+    total, panels = v.shape[0], (_panels(v.shape[1]), _panels(w.shape[1]))
+    warps, at_once = PARTIAL[panels]
+    unit = warps * at_once
+    length = -(-max(-(-total // STRIPS), STRIP_ROWS) // unit) * unit
+    strips, width, strip_size = max(1, -(-total // length)), PANEL * panels[1], PANEL**2 * panels[0] * panels[1]
+    partial = empty((strips, strip_size), v)
+    shape = np.int64(total), np.int64(length), np.int32(v.shape[1]), np.int32(w.shape[1])
+    tall = launching.rows(v, of_v), launching.rows(w, of_w)
+    first = launching.prepare(v, FILE, _partial(*panels), 0, *tall, partial, *shape)
+    launching.start(v, first, strips, panels[0] * warps * 32)
+    rest = np.int32(strips), np.int32(width), np.int32(strip_size), factor, kept
+    size = launching.size(v.shape[1], w.shape[1], 0)
+    second = launching.prepare(v, FILE, "tall_sum", 0, partial, launching.rows(out, of_out), size, *rest)
+    launching.start(v, second, -(-out.size * 32 // 256), 256)
+    return out
+
+
+def tall_matmul(v: Any, y: Any, alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
+    """``alpha v @ y + beta out``: new columns from old ones.
+
+    Args:
+        v: (rows, p), float64, p at most 64; rows without gaps.
+        y: (p, q), q at most 64, or the transpose of such a matrix.
+        alpha: As for ``matmul``.
+        beta: As for ``matmul``.
+        out: (rows, q), as for ``matmul``.
+
+    Raises:
+        InputError: as for ``matmul``.
+    """
+    given = {"v": v, "y": y}
+    _check(given | ({} if out is None else {"out": out}), "tall_matmul", ("v", "y"))
+    out, factor, kept = _ready(given, (v.shape[0], y.shape[1]), alpha, beta, out)
+    of_v, of_out = _row_major("v", v), _row_major("out", out)
+    if out.size == 0:
+        return out
+    if not on_gpu(v):
+        scaled = factor * (v @ y)
+        out[...] = scaled if kept == 0 else scaled + kept * out
+        return out
+    size = launching.size(v.shape[0], y.shape[1], v.shape[1])
+    operands = launching.rows(v, of_v), launching.matrix(y, layout("y", y)), launching.rows(out, of_out)
+    expression = f"tall_times_small<{_panels(v.shape[1])}>"
+    launch = launching.prepare(v, FILE, expression, 0, *operands, size, factor, kept)
+    launching.start(v, launch, launching.blocks_that_fit(v, launch, 128, -(-v.shape[0] // 64)), 128)
+    return out
