@@ -15,7 +15,7 @@ from spinsim import store
 from spinsim.errors import InputError
 from spinsim.layout import Placement
 from spinsim.model.ising import Ising
-from spinsim.result import Result, placement_of
+from spinsim.result import Result, best_of, placement_of
 
 Array = npt.NDArray[np.float64]
 
@@ -38,6 +38,8 @@ class TemperOverview(Result):
         round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
         attributes: Root attributes of the file.
         placement: How the temperatures were placed, None where they were given.
+        best_energy: Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was
+            killed before its first checkpoint.
     """
 
     model: Ising
@@ -50,6 +52,7 @@ class TemperOverview(Result):
     round_trips: npt.NDArray[np.int64]
     attributes: dict[str, str]
     placement: Placement | None
+    best_energy: Array | None
 
 
 def overview(path: str | os.PathLike[str]) -> TemperOverview:
@@ -76,6 +79,7 @@ def overview(path: str | os.PathLike[str]) -> TemperOverview:
             round_trips=t["round_trips"][...],
             attributes=attributes,
             placement=placement_of(file),
+            best_energy=best_of(file).get("best_energy"),
         )
 
 

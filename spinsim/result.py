@@ -141,6 +141,9 @@ class TemperResult(Result):
             ``float64`` (steps, samples, pairs of copies, temperatures, axes); no axes where it was not measured.
         magnetization_mode: The same of spins, (steps, samples, copies, temperatures, axes).
         placement: How the temperatures were placed, None where they were given.
+        best_energy: Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was
+            killed before its first checkpoint.
+        best_spins: State of lowest energy at a measurement, ``int8`` (samples, sites), likewise.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
@@ -158,6 +161,8 @@ class TemperResult(Result):
     overlap_mode: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     magnetization_mode: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     placement: Placement | None = None
+    best_energy: npt.NDArray[np.float64] | None = None
+    best_spins: npt.NDArray[np.int8] | None = None
     attributes: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -208,12 +213,15 @@ class TemperResult(Result):
         layout = self._layout
         run = self.config.get("temper", {})
         planned = run["sweeps"] // run["measure_every"] if run else 0
-        store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin)
+        best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
+        store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin, best_of)
         names = {series.name for series in layout.series} - {"step"}
         with store.open_to_append(target) as file:
             for step in range(len(self.sweep)):
                 file.write({"step": step} | {name: getattr(self, name)[step] for name in names})
             file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group == TEMPERING})
+            if self.best_energy is not None and self.best_spins is not None:
+                file.write_best(self.best_energy, self.best_spins)
             if self.finished:
                 file.finish()
         return target
@@ -236,6 +244,13 @@ def placement_of(file: h5py.File) -> Placement | None:
     """How the temperatures of a file were placed; None where they were given."""
     group = file.get(PLACEMENT)
     return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
+
+
+def best_of(file: h5py.File) -> dict[str, Any]:
+    """``best_energy`` and ``best_spins`` of a tempering file, where it has them."""
+    if "best" not in file or not np.isfinite(file["best/energy"][...]).all():
+        return {}
+    return {"best_energy": file["best/energy"][...], "best_spins": file["best/spins"][...]}
 
 
 def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult:
@@ -269,6 +284,7 @@ def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult:
                 accepts=t["accepts"][...],
                 round_trips=t["round_trips"][...],
                 placement=placement_of(file),
+                **best_of(file),
                 attributes=attributes,
             )
         return AnnealResult(

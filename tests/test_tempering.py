@@ -208,6 +208,16 @@ def test_the_file_holds_what_python_returns(do, tmp_path) -> None:
     assert same(result, written)
     assert written.finished
     assert same(load_temper(result.save(tmp_path / "saved.h5")), result)
+    assert result.best_energy is not None and result.best_spins is not None
+    met = np.empty(result.best_energy.shape)  # the lowest energy of each replica, from the series
+    energy, replica = (x.reshape(-1, 3, 12) for x in (result.energy, result.permutation))
+    np.put_along_axis(met, replica[0], energy[0], axis=1)
+    for row, held in zip(energy, replica, strict=True):
+        at = np.empty_like(met)
+        np.put_along_axis(at, held, row, axis=1)
+        np.minimum(met, at, out=met)
+    np.testing.assert_array_equal(result.best_energy, met)
+    np.testing.assert_array_equal(model.energy(result.best_spins), met.min(axis=1))
     assert result.dataset()["overlap"].dims == ("step", "sample", "copy_pair", "temperature")
     with xarray.open_dataset(do(COMMAND), group="measurements", engine="h5netcdf") as dataset:
         assert dataset["energy"].dims == ("step", "sample", "copy", "temperature")

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.showing import closing_lines, run_shown
+from spinsim.cli.showing import closing_lines, lowest_lines, run_shown
 from spinsim.cli.values import Real, Whole
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from spinsim.model.ising import Ising
     from spinsim.run import AnnealPlan
 
 KEYS = ("start", "t_start", "t_stop", "steps", "sweeps", "schedule", "zero_acceptance")
@@ -68,7 +67,7 @@ def carry_out(plan: AnnealPlan, quiet: bool, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(summary(plan, *outcome) | {"updates_per_ns": progress.rate if ran else None}))
     elif not quiet:
-        for line in closing_lines(plan, ran, progress, report(plan.model, outcome.best_energy)):
+        for line in closing_lines(plan, ran, progress, lowest_lines(plan.model, outcome.best_energy)):
             typer.echo(line)
         typer.echo(f"         spinsim plot {plan.path}")
 
@@ -97,21 +96,6 @@ def read_outcome(path: Path) -> Outcome:
 
     with open_to_read(path) as file:
         return Outcome(file["best/energy"][...], file["measurements/energy"][-1])
-
-
-def report(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:
-    """The main numbers, a line each."""
-    lowest = float(best_energy.min())
-    hits = int((best_energy == lowest).sum())
-    lines = [
-        f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), "
-        f"met by {hits} of {best_energy.size} replicas"
-    ]
-    if model.maxcut_weight is not None:
-        lines.append(f"Best cut       {float(model.cut(lowest)):.10g}")
-    if model.offset:
-        lines.append(f"With offset    {lowest + model.offset:.10g}")
-    return lines
 
 
 def summary(

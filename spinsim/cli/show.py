@@ -54,13 +54,13 @@ def show(
 def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     """Main numbers of an annealing run, for ``--json`` and as lines."""
     from spinsim.analysis.thermodynamics import thermodynamics
-    from spinsim.cli.anneal import report
+    from spinsim.cli.showing import lowest_lines
 
     lowest = result.lowest_energy
     if not len(result.temperature):
         return {"lowest_energy": None}, []
     table = thermodynamics(result)
-    lines = report(result.model, lowest)
+    lines = lowest_lines(result.model, lowest)
     lines.append("       T        E/N      error        C/N      error      <|m|>      error")
     for k in sorted({round(k * (len(table.temperature) - 1) / 9) for k in range(10)}):
         row = (table.temperature, table.energy, table.energy_error, table.specific_heat, table.specific_heat_error,

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from spinsim.cli.progress import UpdateProgress
+    from spinsim.model.ising import Ising
 
 
 def run_shown(plan: Any, to_file: Callable[..., bool], description: str, silent: bool) -> tuple[bool, UpdateProgress]:
@@ -39,3 +43,18 @@ def closing_lines(plan: Any, ran: bool, progress: UpdateProgress, report: list[s
         f"Results  {plan.path}",
         f"Next     spinsim show {plan.path}",
     ]
+
+
+def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:
+    """What optimisers look for, a line each: the lowest energy met, the cut that it means."""
+    lowest = float(best_energy.min())
+    hits = int((best_energy == lowest).sum())
+    lines = [
+        f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), "
+        f"met by {hits} of {best_energy.size} replicas"
+    ]
+    if model.maxcut_weight is not None:
+        lines.append(f"Best cut       {float(model.cut(lowest)):.10g}")
+    if model.offset:
+        lines.append(f"With offset    {lowest + model.offset:.10g}")
+    return lines

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.showing import closing_lines, run_shown
+from spinsim.cli.showing import closing_lines, lowest_lines, run_shown
 from spinsim.cli.values import Whole
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def report(found: TemperOverview) -> list[str]:
         row = f"{temperature:8.5g} {found.energy[k]:10.6f} {found.magnetization_squared[k]:9.6f}"
         row += "" if overlap is None else f" {overlap[k]:9.6f}"
         lines.append(row + (f" {found.swap_rate[k]:8.3f}" if k + 1 < len(found.temperature) else ""))
-    return lines
+    return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
 
 
 def summary(plan: TemperPlan, found: TemperOverview) -> dict[str, Any]:
@@ -138,4 +138,5 @@ def summary(plan: TemperPlan, found: TemperOverview) -> dict[str, Any]:
         "swap_rate": found.swap_rate.tolist(),
         "placed": found.placement is not None,
         "round_trips": int(found.round_trips.sum()),
+        "lowest_energy": None if found.best_energy is None else float(found.best_energy.min()),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
 from spinsim.config import Temper, TemperConfig
-from spinsim.engine import Dynamics, Start, create_engine, resolve_device
+from spinsim.engine import Dynamics, Engine, Start, create_engine, resolve_device
 from spinsim.engine.exchange import Exchange
 from spinsim.layout import Placement, temper_layout
 from spinsim.memory import require
@@ -34,7 +34,7 @@ from spinsim.run.common import (
     to_file,
 )
 from spinsim.run.saving import Saving
-from spinsim.sampling import Placed, Range, TemperFrame, Times, place, tempering
+from spinsim.sampling import Best, Placed, Range, TemperFrame, Times, place, tempering
 
 
 class TemperPlan(Plan[Temper]):
@@ -104,12 +104,17 @@ def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> N
     replicas = run.replicas * len(ladder)
     engine = create_engine(plan.model, replicas, dynamics, plan.device, run.threads)
     watch.on_stage("", plan.updates(len(ladder)))
+    best = Best(engine)
+
+    def state() -> dict[str, npt.NDArray[Any]]:
+        return engine.snapshot() | {"best_energy": best.energy, "best_spins": best.spins}
+
     frames = tempering(engine, ladder, times, run.replicas, watch.on_updates, saving.due, t.correlations)
     if not begun:
         layout = temper_layout(plan.model, run.replicas, ladder, t.correlations, placement)
         check_disk(plan.path, plan.model, replicas, layout, times.measurements)
         attributes = plan.attributes | engine_attributes(engine)
-        store.create(plan.path, plan.model, layout, times.measurements, attributes, checkpoint=engine.snapshot())
+        store.create(plan.path, plan.model, layout, times.measurements, attributes, replicas, state())
     with store.open_to_append(plan.path) as file:
         saved, damaged = file.saved()
         if damaged:
@@ -117,16 +122,24 @@ def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> N
         file.forget_summary()
         if saved is not None:
             engine.restore(saved)
+            best.energy, best.spins = saved["best_energy"], saved["best_spins"]
         for frame in frames:
             if frame is None:
-                file.write_again(_sums(engine.begin_exchange()()))
-                file.save(engine.snapshot())
+                _save(file, engine, best, state())
                 saving.saved()
             else:
+                best.update(frame.replica_energy, frame.spins)
                 file.write(_row(frame))
-        file.write_again(_sums(engine.begin_exchange()()))
-        file.save(engine.snapshot())  # from which the run can be extended
+        _save(file, engine, best, state())  # from which the run can be extended
         file.finish()
+
+
+def _save(file: store.RunFile, engine: Engine, best: Best, state: dict[str, npt.NDArray[Any]]) -> None:
+    """Write what is written again and again, the checkpoint last."""
+    file.write_again(_sums(engine.begin_exchange()()))
+    if np.isfinite(best.energy).all():
+        file.write_best(best.energy, best.spins)
+    file.save(state)
 
 
 def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | None]:
@@ -212,7 +225,7 @@ def temper(
     placed = partial(place, model, dynamics=dynamics, device=device, threads=threads, on_updates=on_updates)
     ladder, placement = _given_ladder(temperatures, placed)
     engine = create_engine(model, replicas * len(ladder), dynamics, device, threads)
-    frames = tempering(engine, ladder, times, replicas, on_updates, correlations=correlations)
+    best, frames = Best(engine), tempering(engine, ladder, times, replicas, on_updates, correlations=correlations)
     row_bytes = temper_layout(model, replicas, ladder, correlations).row_bytes
     kept = 4 * row_bytes * times.measurements  # wider integers, and again when stacked
     require(kept, f"a record of {times.measurements} measurements", "measure less often")
@@ -220,7 +233,12 @@ def temper(
     others = {"temperatures": temperatures if isinstance(temperatures, str) else ladder.tolist()}
     others |= {"correlations": True} if correlations else {}  # without, the identity that such runs always had
     attributes = python_provenance("temper", model, dynamics, numbers | others) | engine_attributes(engine)
-    return _result(model, ladder, placement, [frame for frame in frames if frame is not None], attributes)
+    kept_frames = []
+    for frame in frames:
+        assert frame is not None  # noqa: S101  (nobody asked for a pause)
+        best.update(frame.replica_energy, frame.spins)
+        kept_frames.append(replace(frame, spins=engine.spins))  # without the memory of its configurations
+    return _result(model, ladder, placement, kept_frames, best, attributes)
 
 
 def _given_ladder(
@@ -239,6 +257,7 @@ def _result(
     ladder: npt.NDArray[np.float64],
     placement: Placement | None,
     frames: list[TemperFrame],
+    best: Best,
     attributes: dict[str, str],
 ) -> TemperResult:
     """The frames of a finished run as arrays."""
@@ -262,5 +281,7 @@ def _result(
         accepts=last.accepts,
         round_trips=last.trips,
         placement=placement,
+        best_energy=best.energy,
+        best_spins=best.spins,
         attributes=attributes | {"finished": store.stamp()},
     )

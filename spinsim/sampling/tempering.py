@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
-from spinsim.engine.base import Engine, check_run
+from spinsim.engine.base import Engine, Spins, check_run
 from spinsim.engine.correlations import Correlations
 from spinsim.engine.exchange import Exchange, holders
 from spinsim.errors import InputError
+from spinsim.memory import require
+from spinsim.packing import Packing
 
 _PORTION: Final = 2e8  # updates between two progress reports, a fraction of a second
 BEHIND: Final = 2  # measurements that are asked for before the first of them is read
@@ -39,6 +41,7 @@ class TemperFrame:
         magnetization_mode: The same of spins, (samples, copies, temperatures, axes).
         holder: Replica at each temperature, ``int64`` (samples, copies, temperatures).
         exchange: State of the exchange: attempts, accepted ones, round trips.
+        spins: The configuration (sites,) of a sample and replica at this measurement, ``frame.spins(k, r)``.
 
     Without ``correlations`` link overlaps have no pairs and modes no axes.
     """
@@ -53,6 +56,15 @@ class TemperFrame:
     magnetization_mode: npt.NDArray[np.float64]
     holder: npt.NDArray[np.int64]
     exchange: Exchange
+    spins: Spins
+
+    @property
+    def replica_energy(self) -> npt.NDArray[np.float64]:
+        """Totals by replica, (samples, replicas)."""
+        samples = len(self.energy)
+        found = np.empty((samples, self.energy[0].size))
+        np.put_along_axis(found, self.holder.reshape(samples, -1), self.energy.reshape(samples, -1), axis=1)
+        return found
 
 
 @dataclass(frozen=True)
@@ -122,6 +134,10 @@ def tempering(
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     check_run(engine.model, engine.replicas, times.total, engine.colours)
+    if engine.device_name == "cpu":
+        spins = engine.model.samples * engine.model.sites * engine.replicas
+        kept = (BEHIND + 1) * spins // (1 if engine.packing is Packing.UNPACKED else 8)
+        require(kept, "keeping the configurations of measurements under way")
     engine.set_ladder(1.0 / ladder, copies)
     return _temper(engine, times, copies, on_updates, pause, correlations)
 
@@ -139,7 +155,7 @@ def _temper(
     waiting: deque[Callable[[], TemperFrame]] = deque()
 
     def measurement(step: int) -> Callable[[], TemperFrame]:
-        counted, exchanged = engine.begin_counts(), engine.begin_exchange()
+        counted, exchanged, spins = engine.begin_counts(), engine.begin_exchange(), engine.begin_spins()
         compared = engine.begin_correlations() if correlations else _overlaps_alone(engine.begin_overlaps(), copies)
 
         def frame() -> TemperFrame:
@@ -155,6 +171,7 @@ def _temper(
                 *compared(),
                 holder,
                 exchange,
+                spins,
             )
 
         return frame

@@ -108,7 +108,7 @@ class RunFile:
                 step = max(1, _PENDING_BYTES // (dataset.dtype.itemsize * prod(dataset.shape[1:])))
                 for first in range(0, rows, step):
                     new[first : first + step] = dataset[first : first + step]
-            for name in ("checkpoint", "tempering"):
+            for name in old.keys() & {"best", "checkpoint", "tempering"}:
                 old[name].visititems(lambda path, item, name=name: self._take(item) if _is_fixed(item) else None)
             self._file.flush()
             self._disk.sync()
@@ -173,7 +173,8 @@ def extend(path: Path, layout: Layout, rows: int, attributes: Mapping[str, str])
                 arrays = {name: dataset[...] for name, dataset in old["checkpoint/0"].items()}
                 kept = text_attributes(old) | dict(attributes)
                 kept.pop("finished", None)
-                create(copy, read_model(old), layout, rows, kept, checkpoint=arrays)
+                best_of = old["best/energy"].shape[1] if "best" in old else 0
+                create(copy, read_model(old), layout, rows, kept, best_of, arrays)
                 with open_to_append(copy) as new:
                     new.take_over(old)
             os.replace(copy, path)
