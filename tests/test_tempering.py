@@ -208,7 +208,8 @@ def test_the_file_holds_what_python_returns(do, tmp_path) -> None:
     assert same(result, written)
     assert written.finished
     assert same(load_temper(result.save(tmp_path / "saved.h5")), result)
-    assert result.best_energy is not None and result.best_spins is not None
+    assert result.best_energy is not None
+    assert result.best_spins is not None
     met = np.empty(result.best_energy.shape)  # the lowest energy of each replica, from the series
     energy, replica = (x.reshape(-1, 3, 12) for x in (result.energy, result.permutation))
     np.put_along_axis(met, replica[0], energy[0], axis=1)
