@@ -58,4 +58,4 @@ __device__ __forceinline__ HalfSweep counter_half_sweep(u64 half_sweep, u32 stre
 
 __device__ __forceinline__ u32 counter_block(u32 sample, u32 block) { return sample << 14 | block; }
 
-enum Stream : u32 { STREAM_UPDATE = 1, STREAM_START = 2, STREAM_SWAP = 4 };  // the members of rng.Stream that kernels draw from
+enum Stream : u32 { STREAM_UPDATE = 1, STREAM_START = 2, STREAM_SWAP = 4, STREAM_LANCZOS = 6 };  // the members of rng.Stream that kernels draw from

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from spinsim.result import load as load
     from spinsim.run import anneal as anneal
     from spinsim.run import temper as temper
+    from spinsim.run import transfer as transfer
+    from spinsim.spectra import TransferResult as TransferResult
 
 __version__ = version("spinsim")
 
@@ -46,6 +48,7 @@ _HOME = {
     "Ising": "spinsim.model.ising",
     "Lattice": "spinsim.model.lattice",
     "TemperResult": "spinsim.result",
+    "TransferResult": "spinsim.spectra",
     "anneal": "spinsim.run",
     "chain": "spinsim.model.lattice",
     "create_engine": "spinsim.engine",
@@ -58,6 +61,7 @@ _HOME = {
     "square": "spinsim.model.lattice",
     "table": "spinsim.analysis.tables",
     "temper": "spinsim.run",
+    "transfer": "spinsim.run",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -25,10 +25,19 @@ SOURCE_DIGEST: Final = _source_digest()
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile an entry point: without the interpreter lock, cached on disk until any source of spinsim changes."""
+    return _entry_point(function, _OPTIONS)
+
+
+def real_kernel(function: Callable[..., Any]) -> Any:
+    """The same where the last bits are free: sums may be reordered and multiply-adds fused."""
+    return _entry_point(function, _OPTIONS | {"fastmath": {"reassoc", "contract", "nsz"}})
+
+
+def _entry_point(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     try:
-        compiled = njit(cache=True, **_OPTIONS)(function)
+        compiled = njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(**_OPTIONS)(function)
+        return njit(**options)(function)
     compiled._cache._cache_file._source_stamp = SOURCE_DIGEST
     return compiled
 

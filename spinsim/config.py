@@ -1,6 +1,6 @@
 """Configurations: frozen, validated, unknown keys refused; TOML in, JSON out.
 
-A configuration file has the tables ``[model]``, ``[run]`` and that of its job, ``[anneal]`` or ``[temper]``, whose keys
+A configuration file has the tables ``[model]``, ``[run]`` and that of its job, such as ``[anneal]``, whose keys
 are the command line's flags with underscores. The identity of a run is the SHA-256 of its canonical JSON, physics only:
 where and how it ran, and under which path an instance lay, do not count.
 """
@@ -31,6 +31,7 @@ from spinsim.packing import LANES
 from spinsim.sampling import placement
 from spinsim.sampling.annealing import SCHEDULES, Schedule, temperature_schedule
 from spinsim.sampling.tempering import Times
+from spinsim.transfer_matrix.configuration import TransferConfig
 
 BOUNDARIES: Final = ("periodic", "open")
 DIMENSIONS: Final = {name: dimension for dimension, name in NAMES.items()}
@@ -258,6 +259,26 @@ class Temper(Config):
         return replace(self, temper=replace(self.temper, temperatures=f"{0.3 * scale!r}:{0.8 * scale!r}:16"))
 
 
+@dataclass(frozen=True)
+class Transfer(Config):
+    """One run of ``spinsim transfer``; the model is a layer."""
+
+    job = "transfer"
+
+    model: ModelConfig = field(default_factory=lambda: ModelConfig(lattice="chain", size="12"))
+    run: RunConfig = field(default_factory=lambda: RunConfig(replicas=1))
+    transfer: TransferConfig = field(default_factory=TransferConfig)
+
+    def __post_init__(self) -> None:
+        if self.model.instance is None and self.model.lattice == "cubic":
+            raise InputError(
+                "layer 'cubic' is a lattice of four dimensions with its next layer: choose chain or square"
+            )
+        for name, value, only in (("replicas", self.run.replicas, 1), ("rng_rounds", self.run.rng_rounds, rng.ROUNDS)):
+            if value != only:
+                raise InputError(f"{name} {value} mean nothing to a transfer matrix: leave them out")
+
+
 def canonical_json(tables: dict[str, Any]) -> str:
     """JSON with sorted keys and no spaces."""
     return json.dumps(tables, sort_keys=True, separators=(",", ":"))
@@ -269,7 +290,10 @@ def sha256(text: str) -> str:
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
-JOBS: Final[tuple[type[Config], ...]] = (Anneal, Temper)
+JOBS: Final[tuple[type[Config], ...]] = (Anneal, Temper, Transfer)
+
+
+_NUMBERS_AS_TEXT: Final[dict[str, Any]] = {"size": int, **dict.fromkeys(("temperature", "k", "k_time"), int | float)}
 
 
 def tables_of(job: type[Config]) -> dict[str, type]:
@@ -337,7 +361,7 @@ def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
         plain = value if not isinstance(value, bool) or bool in allowed else None
         if float in allowed and isinstance(plain, int):
             plain = float(plain) if abs(plain) < 2**1023 else inf
-        elif key == "size" and isinstance(plain, int):
+        elif key in _NUMBERS_AS_TEXT and isinstance(plain, _NUMBERS_AS_TEXT[key]):
             plain = str(plain)
         if not isinstance(plain, tuple(allowed)):
             names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}

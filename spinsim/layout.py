@@ -13,6 +13,7 @@ import numpy.typing as npt
 from spinsim.model.ising import Ising
 
 MEASUREMENTS, TEMPERING, SUMMARY_GROUP, PLACEMENT = "measurements", "tempering", "summary", "placement"
+SPECTRUM = "spectrum"
 
 SUMMARY = (
     ("energy_per_site", "energy per site", "|J|"),
@@ -229,3 +230,31 @@ def _summary_series(observables: tuple[tuple[str, str, str], ...]) -> list[Serie
             Series(f"{name}_tau", ("temperature",), np.float64, "autocorrelation time", "sweeps", SUMMARY_GROUP),
         ]
     return rows
+
+
+def transfer_layout(sites: int, bonds: int, sectors: tuple[str, ...], levels: int) -> Layout:
+    """A row for each sample and temperature, all temperatures of a sample in succession."""
+    state = "sector", "level"
+    rows = [
+        ("step", (), np.int64, "sample * temperatures + temperature", "1"),
+        ("sample", (), np.int64, "disorder sample", "1"),
+        ("k", (), np.float64, "coupling inside the layer, 1 / T", "k_B/|J|"),
+        ("k_time", (), np.float64, "coupling between layers", "1"),
+        ("log_eigenvalue", state, np.float64, "ln of the eigenvalue of the transfer matrix", "1"),
+        ("residual", state, np.float64, "|T x - lambda x| / lambda", "1"),
+        ("correlation_length", state, np.float64, "1 / ln(lambda_0 / lambda), in layers", "1"),
+        ("gap", (), np.float64, "ln of the ratio of the two largest eigenvalues", "1"),
+        ("free_energy_per_site", (), np.float64, "-ln(lambda_0) / (N k)", "|J|"),
+        ("energy_per_site", (), np.float64, "energy per site, of bonds in the layer and to the next", "|J|"),
+        ("products", ("sector",), np.int64, "products with the transfer matrix", "1"),
+        ("sigma", ("level", "site"), np.float64, "<0| s_i |level>; level of the odd sector where there are two", "1"),
+    ]
+    if bonds:
+        rows.append(("sigma_sigma", ("level", "bond"), np.float64, "<0| s_i s_j |level> of the first sector", "1"))
+    scales = {
+        "sector": np.array([name.encode() for name in sectors]),
+        "level": np.arange(levels),
+        "site": np.arange(sites),
+        "bond": np.arange(bonds),
+    }
+    return Layout(scales, {}, tuple(Series(*row, SPECTRUM) for row in rows))

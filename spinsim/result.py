@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import h5py
     import xarray
 
+    from spinsim.spectra import TransferResult
+
 
 class Result:
     """What results of all jobs have, read off the root attributes of their files."""
@@ -88,7 +90,7 @@ class AnnealResult(Result):
             InputError: where xarray is not installed.
         """
         dimensions = ("step", "sample", "replica")
-        dataset: xarray.Dataset = _xarray().Dataset(
+        dataset: xarray.Dataset = import_xarray().Dataset(
             {
                 "energy": (dimensions, self.energy, {"units": "|J|", "long_name": "total energy"}),
                 "magnetization": (dimensions, self.magnetization, {"units": "1", "long_name": "sum of spins"}),
@@ -196,7 +198,7 @@ class TemperResult(Result):
             for series in layout.series
             if series.name != "step"
         }
-        dataset: xarray.Dataset = _xarray().Dataset(
+        dataset: xarray.Dataset = import_xarray().Dataset(
             variables,
             coords={"step": np.arange(len(self.sweep)), "temperature": self.temperature},
             attrs=dict(self.attributes),
@@ -227,7 +229,7 @@ class TemperResult(Result):
         return target
 
 
-def _xarray() -> ModuleType:
+def import_xarray() -> ModuleType:
     """The xarray module.
 
     Raises:
@@ -253,7 +255,7 @@ def best_of(file: h5py.File) -> dict[str, Any]:
     return {"best_energy": file["best/energy"][...], "best_spins": file["best/spins"][...]}
 
 
-def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult:
+def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult | TransferResult:
     """Read a run back from its file; of an unfinished one, the steps it has.
 
     Raises:
@@ -262,6 +264,10 @@ def load(path: str | os.PathLike[str]) -> AnnealResult | TemperResult:
     with store.open_to_read(Path(path)) as file:
         attributes = store.text_attributes(file)
         rows = store.complete_rows(file)
+        if attributes.get("job") == "transfer":
+            from spinsim import spectra
+
+            return spectra.read(file, rows, attributes)
         m = file["measurements"]
         if attributes.get("job") == "temper":
             t = file["tempering"]

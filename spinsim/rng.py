@@ -61,6 +61,7 @@ class Stream(IntEnum):
     COUPLINGS = 3  # disorder, keyed by the disorder seed
     SWAP = 4  # exchanges of temperatures
     PRE_RUN = 5  # seeds of short runs that come before a run itself
+    LANCZOS = 6  # start vectors of transfer matrices
 
 
 @_inlined

@@ -5,10 +5,13 @@ A few cases; ``pytest -m emulated tests/test_engine.py`` runs all that do not ne
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from test_engine import GENERAL, PACKED, SITE, TEMPERED, check_counts, run_both, temper_both
 
+import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
+from spinsim.transfer_matrix import Layer, TransferOperator, Vectors
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -41,3 +44,21 @@ def test_unpacked() -> None:
 def test_tempering(name: str) -> None:
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
+
+
+@pytest.mark.parametrize(("sites", "sector"), [(13, "even"), (15, "odd"), (12, "all"), (14, "all")])
+def test_butterflies(sites: int, sector: str) -> None:
+    """Products with a transfer matrix, also in place, in one pass and in two."""
+    model = ss.EdwardsAnderson(ss.chain(sites), seed=1, couplings="gaussian", field=0.2 if sector == "all" else 0.0)
+    layer = Layer(model, 0, 0.4, 0.3, sector)
+    gpu, cpu = Vectors(layer.dimension, "cuda"), Vectors(layer.dimension, "cpu")
+    x, y, start, expected = gpu.empty(), gpu.empty(), cpu.empty(), cpu.empty()
+    gpu.random(7, 1, 2, x)
+    cpu.random(7, 1, 2, start)
+    np.testing.assert_array_equal(x.get(), start)
+    TransferOperator(layer).apply(start, expected)
+    operator = TransferOperator(layer, "cuda")
+    operator.apply(x, y)
+    operator.apply(x, x)
+    for product in (x, y):
+        np.testing.assert_allclose(product.get(), expected, atol=1e-14 * np.abs(expected).max())

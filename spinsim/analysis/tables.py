@@ -41,6 +41,8 @@ def table(run: AnnealResult | TemperResult | str | os.PathLike[str]) -> pd.DataF
     result = run if isinstance(run, AnnealResult | TemperResult) else load(run)
     if isinstance(result, AnnealResult):
         frame = pd.DataFrame(_annealing_columns(result))
+    elif not isinstance(result, TemperResult):
+        raise InputError(f"{run} holds a {result.attributes['job']} run: its own dataset().to_dataframe() is its table")
     else:
         frame = pd.DataFrame(summary_columns(summarize(result)))
     return frame

@@ -16,6 +16,7 @@ from spinsim.cli.plot import plot
 from spinsim.cli.resume import resume
 from spinsim.cli.show import show
 from spinsim.cli.temper import temper
+from spinsim.cli.transfer import transfer
 from spinsim.errors import InputError
 
 # click's ClickException, which newer versions of typer ship inside themselves
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (anneal, temper, resume, show, analyze, plot, devices):
+for command in (anneal, temper, transfer, resume, show, analyze, plot, devices):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from spinsim.cli.bench_transfer import transfer
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError
 
@@ -22,6 +23,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Threads = Annotated[int | None, Whole(help="CPU threads.  [all]")]
 Repeats = Annotated[int, Whole(help="Runs of each case.")]
 Rounds = Annotated[int, Whole(help="Philox rounds, 10 or 7.")]
+bench.command()(transfer)
 
 
 @bench.command()

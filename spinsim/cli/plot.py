@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spinsim.cli.plot_transfer import FIGURE as LENGTHS
+from spinsim.cli.plot_transfer import is_transfer, plot_transfer
 from spinsim.cli.values import Real, Whole
 
 if TYPE_CHECKING:
@@ -30,13 +32,13 @@ EVERY = tuple(dict.fromkeys(name for names in FIGURES.values() for name in names
 def plot(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE", help="A file that spinsim wrote, or temper files of several sizes."),
+        typer.Argument(metavar="FILE", help="A file that spinsim wrote, or temper or transfer files of several sizes."),
     ],
     what: Annotated[
         str,
         typer.Option(
             help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, overlap, exchange or "
-            "equilibration of a temper run; crossings of several."
+            "equilibration of a temper run; crossings of several; lengths of transfer runs."
         ),
     ] = "all",
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
@@ -56,12 +58,17 @@ def plot(
     from spinsim.analysis.figures import save_figure
     from spinsim.errors import InputError
 
-    if what != "all" and what not in EVERY:
+    if what != "all" and what not in (*EVERY, LENGTHS):
         raise InputError(f"figure {what!r} is unknown: choose all, {', '.join(EVERY[:-1])} or {EVERY[-1]}")
     if out and suffix and out.suffix[1:].lower() != suffix.lower():
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")
     if out and any(os.path.realpath(out) == os.path.realpath(file) for file in files):
         raise InputError(f"--out {out} is the result file itself: choose another name")
+    if is_transfer(files[0]):
+        _check_options("transfer", {"--sample": (sample, "anneal"), "--observable": (observable, "several"),
+                                    "--near": (near, "several")})  # fmt: skip
+        plot_transfer(files, what, out, suffix)
+        return
     results, kind = _read(files, what)
     if out and what == "all" and len(FIGURES[kind]) > 1:
         raise InputError(f"--out {out} names one figure: add --what {' or --what '.join(FIGURES[kind])}")

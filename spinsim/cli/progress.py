@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -72,3 +74,22 @@ class UpdateProgress:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+@contextmanager
+def counted(total: int, silent: bool) -> Iterator[Callable[[int], None]]:
+    """A bar of tasks done; gives the function that counts them."""
+    if silent or not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    bar = Progress(
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("", total=total)
+    with bar:
+        yield lambda count: bar.update(task, advance=count)

@@ -23,11 +23,14 @@ def resume(
     """Continue an interrupted run from its last checkpoint, or extend a tempering run."""
     from spinsim.cli.anneal import carry_out as anneal
     from spinsim.cli.temper import carry_out as temper
-    from spinsim.run import AnnealPlan, plan_resume
+    from spinsim.cli.transfer import carry_out as transfer
+    from spinsim.run import AnnealPlan, TemperPlan, TransferPlan, plan_resume
 
     how = {"device": device, "threads": threads, "checkpoint_every": checkpoint_every}
     plan = plan_resume(file, sweeps, how)
     if isinstance(plan, AnnealPlan):
         anneal(plan, quiet, as_json)
-    else:
+    elif isinstance(plan, TransferPlan):
+        transfer(plan, quiet, as_json)
+    elif isinstance(plan, TemperPlan):
         temper(plan, quiet, as_json)

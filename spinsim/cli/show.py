@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from spinsim.overview import TemperOverview
     from spinsim.result import AnnealResult
+    from spinsim.spectra import TransferResult
 
 
 def show(
@@ -20,10 +21,15 @@ def show(
     """Say what is in a file, how far it got and its main numbers."""
     from spinsim.overview import overview
     from spinsim.result import load_anneal
+    from spinsim.spectra import load_transfer
     from spinsim.store import read_attributes
 
+    job = read_attributes(file).get("job")
+    if job == "transfer":
+        _show_transfer(file, load_transfer(file), as_json)
+        return
     result: AnnealResult | TemperOverview
-    if read_attributes(file).get("job") == "temper":
+    if job == "temper":
         result = overview(file)
         rows, replicas, run = result.steps, result.round_trips.shape[1], result.config.get("temper", {})
         planned = run["sweeps"] // run["measure_every"] if run else rows
@@ -77,3 +83,22 @@ def _of_tempering(result: TemperOverview) -> tuple[dict[str, Any], list[str]]:
         return {"round_trips": 0}, []
     numbers = {"temperatures": result.temperature.tolist(), "round_trips": int(result.round_trips.sum())}
     return numbers, report(result)
+
+
+def _show_transfer(file: Path, result: TransferResult, as_json: bool) -> None:
+    """The whole of a transfer-matrix run."""
+    from spinsim.cli.transfer import report, summary
+
+    if as_json:
+        typer.echo(json.dumps(result.attributes | {"file": str(file)} | summary(result)))
+        return
+    model, attributes = result.model, result.attributes
+    typer.echo(f"{file}: {attributes['job']} of {model.name}")
+    typer.echo(f"Model      a layer of {model.sites} sites, {model.bonds} bonds, {model.samples} samples")
+    typer.echo(f"Run        {len(result.k)} couplings, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
+    state = f"finished {attributes['finished']}" if result.finished else "NOT finished: the same command completes it"
+    typer.echo(f"Progress   begun {attributes['created']}, {state}")
+    typer.echo(f"Command    {attributes['command']}")
+    typer.echo(f"Identity   {attributes['config_sha256']}")
+    for line in report(result):
+        typer.echo(line)

@@ -6,16 +6,21 @@ from spinsim.run.annealing import AnnealPlan, anneal, anneal_to_file, plan_annea
 from spinsim.run.common import Watch
 from spinsim.run.resuming import plan_resume
 from spinsim.run.tempering import TemperPlan, plan_temper, temper, temper_to_file
+from spinsim.run.transferring import TransferPlan, plan_transfer, transfer, transfer_to_file
 
 __all__ = [
     "AnnealPlan",
     "TemperPlan",
+    "TransferPlan",
     "Watch",
     "anneal",
     "anneal_to_file",
     "plan_anneal",
     "plan_resume",
     "plan_temper",
+    "plan_transfer",
     "temper",
     "temper_to_file",
+    "transfer",
+    "transfer_to_file",
 ]

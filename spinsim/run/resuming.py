@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from spinsim import store
-from spinsim.config import JOBS, Anneal, Config, Temper, tables_of
+from spinsim.config import JOBS, Config, Temper, tables_of
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.run.annealing import AnnealPlan
-from spinsim.run.common import identify
+from spinsim.run.common import Plan, identify
 from spinsim.run.tempering import TemperPlan, extend
+from spinsim.run.transferring import TransferPlan
+
+PLANS: Final[dict[str, type[Plan[Any]]]] = {"anneal": AnnealPlan, "temper": TemperPlan, "transfer": TransferPlan}
 
 
-def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any]) -> AnnealPlan | TemperPlan:
+def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any]) -> Plan[Any]:
     """The plan of the run that a file holds.
 
     Args:
@@ -35,7 +38,7 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any]) -> AnnealPl
     if sweeps is not None:
         config = _with_sweeps(config, sweeps, path)
     device = resolve_device(config.run.device)
-    plan = (AnnealPlan if isinstance(config, Anneal) else TemperPlan)(config, model, device, *identify(config, model))  # type: ignore[arg-type]
+    plan = PLANS[config.job](config, model, device, *identify(config, model))
     if isinstance(plan, TemperPlan) and plan.attributes["config_sha256"] != attributes["config_sha256"]:
         extend(plan)
     return plan
@@ -56,7 +59,7 @@ def _config_of(path: Path, attributes: dict[str, Any]) -> Config:
 def _with_sweeps(config: Config, sweeps: int, path: Path) -> Config:
     """The same with more measured sweeps."""
     if not isinstance(config, Temper):
-        raise InputError(f"{path} holds an {config.job} run, whose steps are fixed: leave --sweeps out")
+        raise InputError(f"{path} holds a run of {config.job}, whose steps are fixed: leave --sweeps out")
     if sweeps < config.temper.sweeps:
         raise InputError(f"sweeps {sweeps} are fewer than the {config.temper.sweeps} of {path}: give more")
     return replace(config, temper=replace(config.temper, sweeps=sweeps))

@@ -42,6 +42,8 @@ class Array(np.ndarray):  # type: ignore[type-arg]
     def data(self) -> Memory:  # type: ignore[override]
         return Memory(self)
 
+    device = SimpleNamespace(id=0)
+
     def get(self) -> npt.NDArray[Any]:
         return np.array(self)
 
@@ -119,7 +121,7 @@ def _launch(
 def _module() -> ModuleType:
     """``cupy``."""
     module: Any = ModuleType("cupy")
-    for name in ("empty", "zeros", "ones", "full", "unpackbits", "asarray"):
+    for name in ("empty", "zeros", "ones", "full", "unpackbits", "asarray", "exp"):
         make = getattr(np, "array" if name == "asarray" else name)
         setattr(module, name, lambda *given, _make=make, **named: _make(*given, **named).view(Array))
     for name in ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64"):
@@ -127,6 +129,7 @@ def _module() -> ModuleType:
     module.RawModule = RawModule
     module.cuda = ModuleType("cupy.cuda")
     module.cuda.Device = module.cuda.Stream = module.cuda.Event = Nothing
+    module.cuda.get_current_stream = Nothing
     module.cuda.alloc_pinned_memory = _pinned_memory
     module.cuda.get_elapsed_time = lambda began, ended: 1.0
     module.cuda.driver = SimpleNamespace(

@@ -43,7 +43,9 @@ def multiprocessors(device: int) -> int:
     return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])
 
 
-def require_memory(device: int, needed: int, what: str) -> None:
+def require_memory(
+    device: int, needed: int, what: str, mend: str = "choose a smaller size, fewer samples or fewer replicas"
+) -> None:
     """Refuse what does not fit a GPU.
 
     Raises:
@@ -54,7 +56,4 @@ def require_memory(device: int, needed: int, what: str) -> None:
     with cupy.cuda.Device(device):
         free, _ = cupy.cuda.runtime.memGetInfo()
     if needed > free:
-        raise InputError(
-            f"{what} needs {readable(needed)} of GPU memory but {readable(free)} are free: "
-            "choose a smaller size, fewer samples or fewer replicas"
-        )
+        raise InputError(f"{what} needs {readable(needed)} of GPU memory but {readable(free)} are free: {mend}")

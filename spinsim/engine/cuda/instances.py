@@ -55,4 +55,9 @@ def instantiations() -> list[tuple[str, str]]:
         *(("overlaps.cu", f"differing_{what}") for what in ("spins", "lattices")),
         *(("overlaps.cu", instance("differing_bonds", dimension)) for dimension in (2, 3)),
         *(("overlaps.cu", name) for name in ("layers_of_rows", "layers_of_columns", "finish_sums")),
+        *(
+            ("butterfly.cu", instance("butterfly", bits, kind, last))
+            for bits, kind, last in product((12, 13), range(3), FLAGS)
+        ),
+        ("start_vector.cu", "start_vector"),
     ]

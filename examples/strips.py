@@ -1,0 +1,52 @@
+"""The critical point and the conformal charge of the square ferromagnet, from strips of a few sites.
+
+    python examples/strips.py            some ten seconds
+    python examples/strips.py --short    the form that the tests run
+
+What to learn here: transfer matrices, phenomenological renormalisation, and how fast finite-size estimates converge.
+"""
+
+import sys
+
+import numpy as np
+from scipy.optimize import brentq
+
+import spinsim as ss
+from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
+from spinsim.analysis.strips import conformal_charges, extrapolate
+
+short = "--short" in sys.argv
+widths = np.arange(4, 11 if short else 17, 2)
+
+
+def scaled_length(width: int, temperature: float) -> float:
+    """Correlation length over width of a strip of the ferromagnet."""
+    result = ss.transfer(ss.Ising(ss.chain(width)), temperature=temperature, eigenvalues=1, tolerance=1e-12)
+    return float(result.correlation_length[0, 0, 1, 0]) / width
+
+
+# At the transition xi is proportional to the width, so xi / L of two widths cross there, up to corrections L^-3.
+crossings = [
+    brentq(lambda t, w=width: scaled_length(w, t) - scaled_length(w + 2, t), 2.1, 2.4, xtol=1e-12)
+    for width in map(int, widths[:-1])
+]
+middle = widths[:-1] + 1
+better = extrapolate(middle, crossings, 3)
+best = extrapolate(middle[1:], better, 5)
+
+print("  widths     crossing   without L^-3   and L^-5")
+for i, width in enumerate(widths[:-1]):
+    more = "".join(f"{value:13.7f}" for value in ([better[i - 1]] if i else []) + ([best[i - 2]] if i > 1 else []))
+    print(f"{width:4d},{width + 2:3d} {crossings[i]:13.7f}{more}")
+print(f"T_c = {best[-1]:.5f}, exact {CRITICAL_TEMPERATURE:.5f}\n")
+
+# There the free energy of a strip differs from the plane's by pi c / (6 L^2), with the conformal charge c.
+levels = [
+    float(ss.transfer(ss.Ising(ss.chain(int(w))), temperature=CRITICAL_TEMPERATURE).log_eigenvalue["even"][0])
+    for w in widths
+]
+charges = conformal_charges(widths, levels)
+print("  widths    charge")
+for width, charge in zip(widths, charges, strict=False):
+    print(f"{width:4d},{width + 2:3d} {charge:10.6f}")
+print(f"c = {extrapolate(middle, charges, 2)[-1]:.4f}, exact 1/2")

@@ -1,0 +1,44 @@
+"""``spinsim plot`` of transfer-matrix runs: xi / L over widths, with the table of crossings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+FIGURE = "lengths"
+
+
+def is_transfer(file: Path) -> bool:
+    """Whether a file holds a transfer-matrix run."""
+    from spinsim.store import read_attributes
+
+    return bool(read_attributes(file)["job"] == "transfer")
+
+
+def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | None) -> None:
+    """Draw xi / L of one file or more, and say where neighbouring widths cross.
+
+    Raises:
+        InputError: for another figure and for files of other jobs.
+    """
+    from spinsim.analysis.figures import save_figure
+    from spinsim.analysis.strips import length_crossings
+    from spinsim.analysis.strips_figure import lengths_figure
+    from spinsim.errors import InputError
+    from spinsim.spectra import load_transfer
+
+    if what not in ("all", FIGURE):
+        raise InputError(f"figure {what!r} is none of a transfer run: choose all or {FIGURE}")
+    results = [load_transfer(file) for file in files]
+    crossings = length_crossings(results) if len(files) > 1 else []
+    path = out or files[0].with_name(f"{files[0].stem}-{FIGURE}.{suffix or 'pdf'}")
+    save_figure(lengths_figure(results, crossings), path)
+    if crossings:
+        typer.echo("  widths   crossing of xi / L")
+    for c in crossings:
+        typer.echo(
+            f"{c.widths[0]:4d},{c.widths[1]:3d}   "
+            + (c.reason or f"T = {c.temperature:.8f}, k = {1 / c.temperature:.8f}")
+        )
+    typer.echo(path)

@@ -1,0 +1,162 @@
+"""``spinsim transfer``: leading eigenvalues of transfer matrices."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spinsim.cli import flags
+from spinsim.cli.values import Real, Whole
+
+if TYPE_CHECKING:
+    from spinsim.run import TransferPlan
+    from spinsim.spectra import TransferResult
+
+MODEL = ("boundary", "couplings", "bond_fraction", "field", "samples", "disorder_seed")
+RUN = ("seed", "device", "threads", "out", "checkpoint_every")
+KEYS = ("temperature", "k", "k_time", "eigenvalues", "sector", "tolerance", "method", "basis")
+MOST_LINES = 20
+
+_POINTS = "one, 2.1,2.2,2.3 or from:to:count."
+
+
+def transfer(
+    layer: Annotated[str | None, flags.Flag(help="Lattice of a layer, chain or square.  [chain]")] = None,
+    width: Annotated[str | None, flags.Flag(help="Its sides: 12 or 4x5.  [12, of a square layer 4]")] = None,
+    boundary: flags.Boundary = None,
+    couplings: flags.Couplings = None,
+    bond_fraction: flags.BondFraction = None,
+    field: flags.Field = None,
+    samples: flags.Samples = None,
+    disorder_seed: flags.DisorderSeed = None,
+    temperature: Annotated[
+        str | None, flags.Flag(help=f"Temperatures: {_POINTS}  [transition of the ferromagnet]")
+    ] = None,
+    k: Annotated[str | None, flags.Flag(help=f"Or couplings 1 / T: {_POINTS}")] = None,
+    k_time: Annotated[str | None, flags.Flag(help="Couplings between layers, one or as many.  [1 / T]")] = None,
+    eigenvalues: Annotated[int | None, Whole(help="Levels of each sector.  [2]")] = None,
+    sector: Annotated[str | None, flags.Flag(help="even, odd or both; in a field leave it out.  [both]")] = None,
+    tolerance: Annotated[float | None, Real(help="Relative residual of a level.  [1e-10]")] = None,
+    method: Annotated[str | None, flags.Flag(help="butterfly, kronecker or auto.  [auto]")] = None,
+    basis: Annotated[int | None, Whole(help="Stored vectors, 0 for none.  [as many as serve and fit]")] = None,
+    seed: Annotated[int | None, Whole(help="Seed of the start vectors, 64 bits.  [1]")] = None,
+    device: flags.Device = None,
+    threads: Annotated[int | None, Whole(help="CPU threads.  [all]")] = None,
+    out: flags.Out = None,
+    checkpoint_every: flags.CheckpointEvery = None,
+    config: flags.ConfigFile = None,
+    quiet: flags.Quiet = False,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Find the leading eigenvalues of transfer matrices: correlation lengths, free energies, gaps."""
+    given = locals()
+    if width is None and layer == "square" and config is None:
+        width = "4"
+    from spinsim.config import Transfer, build_config, read_toml
+    from spinsim.run import plan_transfer
+
+    tables = {
+        name: {key: given[key] for key in keys} for name, keys in (("model", MODEL), ("run", RUN), ("transfer", KEYS))
+    }
+    tables["model"] |= {"lattice": layer, "size": width}
+    carry_out(
+        plan_transfer(build_config(Transfer, read_toml(config, Transfer) if config else {}, tables)), quiet, as_json
+    )
+
+
+def carry_out(plan: TransferPlan, quiet: bool, as_json: bool) -> None:
+    """Run a plan and say how it went."""
+    from spinsim.cli.progress import counted
+    from spinsim.run import transfer_to_file
+    from spinsim.spectra import load_transfer
+
+    silent, work = quiet or as_json, plan.work()
+    if not silent:
+        typer.echo(describe(plan))
+    with counted(work.rows, silent) as advance:
+        try:
+            ran = transfer_to_file(plan, advance, partial(typer.echo, err=True))
+        except KeyboardInterrupt:
+            if plan.path.exists():
+                typer.echo(f"Interrupted; spinsim resume {plan.path} completes it.", err=True)
+            raise
+    result = load_transfer(plan.path)
+    if as_json:
+        typer.echo(json.dumps({"file": str(plan.path)} | summary(result)))
+    elif not quiet:
+        if not ran:
+            typer.echo("This very run is finished already; nothing was done again.")
+        for line in report(result):
+            typer.echo(line)
+        typer.echo(f"Results  {plan.path}")
+        typer.echo(f"Next     spinsim show {plan.path}")
+
+
+def describe(plan: TransferPlan) -> str:
+    """What is about to run, in one line."""
+    work, model = plan.work(), plan.model
+    bits = model.sites - (work.sectors != ("all",))
+    held = f"{work.basis} stored vectors" if work.basis else "no stored vectors"
+    where = "CPU" if plan.device == "cpu" else "GPU"
+    return (
+        f"Transfer matrix of {model.name}: {model.sites} spins a layer, 2^{bits} amplitudes, {held}, "
+        f"{model.samples} samples x {len(work.points.k)} couplings, {' and '.join(work.sectors)}, on the {where}"
+    )
+
+
+def report(result: TransferResult) -> list[str]:
+    """The main numbers, a line each sector of each sample and coupling."""
+    levels = [f"ln lambda_{i}" for i in range(min(result.levels.shape[-1], 3))]
+    head = "  sample          T          k  sector" + "".join(f"{name:>17}" for name in levels)
+    lines = [head + "   residual         xi"]
+    for sample in range(len(result.levels)):
+        for point, k in enumerate(result.k):
+            for i, sector in enumerate(result.sectors):
+                at = sample, point, i
+                numbers = "".join(f"{value:17.10f}" for value in result.levels[at][: len(levels)])
+                reached, length = result.residual[at].max(), _longest(result.correlation_length[at])
+                lines.append(f"{sample:8d} {1 / k:10.6f} {k:10.6f}  {sector:6}{numbers} {reached:10.1e} {length:>10}")
+    if len(lines) > MOST_LINES + 1:
+        lines = [*lines[: MOST_LINES + 1], f"... and {len(lines) - MOST_LINES - 1} more lines, all in the file"]
+    if result.levels.shape[:2] == (1, 1) and result.sectors[0] != "odd":
+        lines.append(f"Free energy per site  {result.free_energy_per_site[0, 0]:.10f}")
+        lines.append(f"Energy per site       {result.energy_per_site[0, 0]:.10f}")
+    return lines
+
+
+def _longest(lengths: Any) -> str:
+    """The longest correlation length of a sector, a dash where there is none."""
+    known = [float(length) for length in lengths if not math.isnan(length)]
+    return f"{max(known):.6g}" if known else "-"
+
+
+def summary(result: TransferResult) -> dict[str, Any]:
+    """The same numbers for ``--json``, with null for what was not computed."""
+    names = ("log_eigenvalue", "residual", "correlation_length")
+    tables = {name: _plain(getattr(result, {"log_eigenvalue": "levels"}.get(name, name))) for name in names}
+    single = ("gap", "free_energy_per_site", "energy_per_site")
+    return {
+        "job": "transfer",
+        "config_sha256": result.attributes["config_sha256"],
+        "model": result.model.name,
+        "sites": result.model.sites,
+        "axes": ["sample", "point", "sector", "level"],
+        "sectors": list(result.sectors),
+        "k": result.k.tolist(),
+        "k_time": result.k_time.tolist(),
+        **tables,
+        **{name: _plain(getattr(result, name)) for name in single},
+    }
+
+
+def _plain(values: Any) -> Any:
+    """Nested lists, numbers that are none as null: JSON has no NaN and no infinity."""
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    if isinstance(values, list):
+        return [_plain(value) for value in values]
+    return values if math.isfinite(values) else None

@@ -1,0 +1,148 @@
+"""What a transfer-matrix run gives back in Python, and the way to and from its file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.errors import InputError
+from spinsim.layout import SPECTRUM, Series, transfer_layout
+from spinsim.model.ising import Ising
+from spinsim.result import Result, import_xarray, load
+
+if TYPE_CHECKING:
+    import h5py
+    import xarray
+
+_FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another name
+
+
+@dataclass(frozen=True)
+class TransferResult(Result):
+    """Leading eigenvalues of transfer matrices, of each disorder sample at each temperature.
+
+    NaN stands for what was not computed: levels that did not converge, all that needs both sectors where there was one,
+    and matrix elements where vectors were too long to be kept.
+
+    Attributes:
+        model: One layer.
+        k: Coupling inside the layer, 1 / T, shape (points,).
+        k_time: Coupling between layers, likewise.
+        sectors: ``even`` and ``odd`` under the flip of all spins, or one of them; ``all`` in a field.
+        levels: ln of the eigenvalues, (samples, points, sectors, levels).
+        residual: |T x - lambda x| / lambda, likewise.
+        correlation_length: 1 / ln(lambda_0 / lambda) in layers, likewise.
+        gap: ln of the ratio of the two largest eigenvalues of all sectors, (samples, points).
+        free_energy_per_site: -ln(lambda_0) / (N k) in units of |J|, likewise.
+        energy_per_site: In units of |J|, likewise.
+        products: Products with the transfer matrix, (samples, points, sectors).
+        sigma: <0| s_i |level>, (samples, points, levels, sites).
+        sigma_sigma: <0| s_i s_j |level>, (samples, points, levels, bonds).
+        attributes: Root attributes of its file: configuration, versions and so on.
+    """
+
+    model: Ising
+    k: npt.NDArray[np.float64]
+    k_time: npt.NDArray[np.float64]
+    sectors: tuple[str, ...]
+    levels: npt.NDArray[np.float64]
+    residual: npt.NDArray[np.float64]
+    correlation_length: npt.NDArray[np.float64]
+    gap: npt.NDArray[np.float64]
+    free_energy_per_site: npt.NDArray[np.float64]
+    energy_per_site: npt.NDArray[np.float64]
+    products: npt.NDArray[np.int64]
+    sigma: npt.NDArray[np.float64]
+    sigma_sigma: npt.NDArray[np.float64]
+    attributes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def log_eigenvalue(self) -> dict[str, npt.NDArray[np.float64]]:
+        """``levels`` by sector, the level first: (levels, samples, points), of which axes of length 1 are left out."""
+        return {name: _level_first(self.levels[:, :, i]) for i, name in enumerate(self.sectors)}
+
+    @property
+    def temperature(self) -> npt.NDArray[np.float64]:
+        """1 / k in units of |J|, shape (points,)."""
+        return 1 / self.k
+
+    def dataset(self) -> xarray.Dataset:
+        """Everything as an xarray dataset with named axes.
+
+        Raises:
+            InputError: where xarray is not installed.
+        """
+        axes = {name: ("sample", "point", *series.axes) for name, series in self._series.items()}
+        variables = {
+            name: (axes[name], getattr(self, _FIELDS.get(name, name)), {"long_name": s.long_name, "units": s.units})
+            for name, s in self._series.items()
+        }
+        coordinates = {"k": ("point", self.k), "k_time": ("point", self.k_time), "sector": list(self.sectors)}
+        dataset: xarray.Dataset = import_xarray().Dataset(variables, coords=coordinates, attrs=dict(self.attributes))
+        return dataset
+
+    @property
+    def _series(self) -> dict[str, Series]:
+        """What the file holds of each row beside where it belongs."""
+        layout = transfer_layout(self.model.sites, self.model.bonds, self.sectors, self.levels.shape[-1])
+        return {s.name: s for s in layout.series if s.name not in ("step", "sample", "k", "k_time")}
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the run to a new HDF5 file and return its path.
+
+        Raises:
+            InputError: where the file exists or cannot be written.
+        """
+        target, points = Path(path), len(self.k)
+        layout = transfer_layout(self.model.sites, self.model.bonds, self.sectors, self.levels.shape[-1])
+        store.create(target, self.model, layout, self.gap.size, self._origin)
+        with store.open_to_append(target) as file:
+            for step in range(self.gap.size):
+                sample, point = divmod(step, points)
+                where = {"step": step, "sample": sample, "k": self.k[point], "k_time": self.k_time[point]}
+                found = {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in self._series}
+                file.write(where | found)
+            if self.finished:
+                file.finish()
+        return target
+
+
+def _level_first(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    moved = np.moveaxis(levels, -1, 0)
+    return moved.reshape(len(moved), *(n for n in moved.shape[1:] if n > 1))
+
+
+def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResult:
+    """Rows as (samples, points, ...), with NaN and 0 for those that are not there yet; points are those of sample 0."""
+    group, model = file[SPECTRUM], store.read_model(file)
+    points = int((group["sample"][:rows] == 0).sum())
+    table = {}
+    for name, dataset in group.items():
+        if dataset.is_scale or not dataset.chunks or name in ("sample", "k", "k_time"):
+            continue
+        empty = np.nan if dataset.dtype.kind == "f" else 0
+        whole = np.full((model.samples * points, *dataset.shape[1:]), empty, dataset.dtype)
+        whole[:rows] = dataset[:rows]
+        table[_FIELDS.get(name, name)] = whole.reshape(model.samples, points, *dataset.shape[1:])
+    table.setdefault("sigma_sigma", np.empty((*table["gap"].shape, len(group["level"]), 0)))
+    sectors = tuple(name.decode() for name in group["sector"][...])
+    k, k_time = group["k"][:points], group["k_time"][:points]
+    return TransferResult(model=model, k=k, k_time=k_time, sectors=sectors, attributes=attributes, **table)
+
+
+def load_transfer(path: str | os.PathLike[str]) -> TransferResult:
+    """Read a transfer-matrix run back.
+
+    Raises:
+        InputError: as ``load``, and for a file of another job.
+    """
+    result = load(path)
+    if not isinstance(result, TransferResult):
+        raise InputError(f"{path} holds a {result.attributes['job']} run: give the file of a transfer run")
+    return result

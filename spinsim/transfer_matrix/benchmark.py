@@ -1,0 +1,163 @@
+"""How fast transfer matrices are applied and diagonalised on this machine."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim.engine.cpu.threads import Threads
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.ising import Ising
+from spinsim.model.lattice import chain, square
+from spinsim.transfer_matrix.lanczos import ThickRestart
+from spinsim.transfer_matrix.layer import Layer
+from spinsim.transfer_matrix.operator import TransferOperator
+from spinsim.transfer_matrix.points import CRITICAL
+from spinsim.transfer_matrix.spectrum import Settings, fit_basis
+from spinsim.transfer_matrix.vectors import Vectors
+
+PASSES: Final = 3
+"""Over memory, reading and writing 8 bytes an amplitude each: the bound that applications are compared with."""
+WIDTHS: Final = {"cpu": (16, 20, 22), "cuda": (24, 28, 30)}
+_LEVELS: Final = 2
+_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Rate:
+    """One method on one layer, in the odd sector.
+
+    Attributes:
+        sites: Of the layer.
+        amplitudes: Of a vector.
+        method: ``butterfly`` or ``kronecker``.
+        apply_seconds: Of one product with T, median.
+        copy_seconds: Of reading a vector and writing it once.
+        step_seconds: Of a Lanczos step with its re-orthogonalisation.
+        solve_seconds: Of two levels to 1e-10, checked for missing ones.
+        steps: Products that this took.
+        peer_seconds: The same levels by scipy's or CuPy's ``eigsh`` with this operator, NaN where it does not fit.
+        difference: Largest difference of ln of the levels from that one's.
+    """
+
+    sites: int
+    amplitudes: int
+    method: str
+    apply_seconds: float
+    copy_seconds: float
+    step_seconds: float
+    solve_seconds: float
+    steps: int
+    peer_seconds: float
+    difference: float
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes a second, as if the product made three passes over memory."""
+        return PASSES * 16 * self.amplitudes / self.apply_seconds
+
+    @property
+    def share(self) -> float:
+        """Of the bound that three passes at the speed of copying set."""
+        return PASSES * self.copy_seconds / self.apply_seconds
+
+
+def layer_model(sites: int) -> Ising:
+    """A square +-J layer where the sites make one, else a chain of the ferromagnet."""
+    sides = next(((w, sites // w) for w in range(int(sites**0.5), 2, -1) if sites % w == 0), None)
+    return EdwardsAnderson(square(*sides), seed=1) if sides else Ising(chain(sites))
+
+
+def rates(device: str, threads: int | None, widths: tuple[int, ...], repeats: int) -> Iterator[Rate]:
+    """Time every layer with both methods."""
+    pool = Threads(threads if device == "cpu" else 1)
+    for sites in widths:
+        for method in ("butterfly", "kronecker"):
+            yield _measure(layer_model(sites), device, method, pool, repeats)
+
+
+def _measure(model: Ising, device: str, method: str, pool: Threads, repeats: int) -> Rate:
+    settings = Settings(_LEVELS, method=method, device=device)
+    basis = fit_basis(model.sites, ("even", "odd"), settings)
+    k = CRITICAL[1] if model.lattice and model.lattice.dimension == 1 else 0.29
+    layer = Layer(model, 0, k, k, "odd")
+    operator = TransferOperator(layer, device, method, pool)
+    vectors = Vectors(layer.dimension, device, pool)
+    x, y = vectors.empty(), vectors.empty()
+    vectors.random(1, 0, 0, x)
+    applied = _time(lambda: operator.apply(x, y), device, repeats)
+    copied = _time(lambda: _copy(x, y, device, pool), device, repeats)
+    solve = partial(_solve, operator, vectors, basis)
+    solve()  # compiles
+    began = time.perf_counter()
+    values, steps = solve()
+    seconds = time.perf_counter() - began
+    peer_seconds, peer = _peer(operator, x, device, basis)
+    difference = float(np.abs(np.log(values / peer)).max())
+    rate = seconds / steps
+    return Rate(
+        model.sites, layer.dimension, operator.method, applied, copied, rate, seconds, steps, peer_seconds, difference
+    )
+
+
+def _time(task: Callable[[], Any], device: str, repeats: int) -> float:
+    """Median seconds of a task, several in succession where it is short."""
+
+    def run(count: int) -> float:
+        _wait(device)
+        began = time.perf_counter()
+        for _ in range(count):
+            task()
+        _wait(device)
+        return (time.perf_counter() - began) / count
+
+    count = max(1, int(_SECONDS / repeats / max(run(1), run(1), 1e-6)))
+    return statistics.median(run(count) for _ in range(repeats))
+
+
+def _wait(device: str) -> None:
+    if device == "cuda":
+        import cupy
+
+        cupy.cuda.get_current_stream().synchronize()
+
+
+def _copy(x: Any, y: Any, device: str, pool: Threads) -> None:
+    if device == "cuda":
+        y[...] = x
+        return
+    edges = [len(x) * i // pool.count for i in range(pool.count + 1)]
+    pool.run(partial(np.copyto, y[a:b], x[a:b]) for a, b in pairwise(edges))
+
+
+def _solve(operator: TransferOperator, vectors: Vectors, basis: int) -> tuple[Any, int]:
+    iteration = ThickRestart(operator.apply, vectors, _LEVELS, basis=basis)
+    while not iteration.done:
+        iteration.cycle()
+    levels = iteration.levels()
+    return levels.value, levels.steps
+
+
+def _peer(operator: TransferOperator, start: Any, device: str, basis: int) -> tuple[float, Any]:
+    """Seconds and levels of the library's Lanczos with our operator."""
+    if device == "cuda":
+        import cupy
+        from cupyx.scipy.sparse.linalg import eigsh
+
+        if cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes() < (basis + 8) * start.nbytes:
+            return np.nan, np.full(_LEVELS, np.nan)
+    else:
+        from scipy.sparse.linalg import eigsh
+    began = time.perf_counter()
+    values = eigsh(operator, _LEVELS, which="LA", v0=start, ncv=basis, tol=1e-10, return_eigenvectors=False)
+    _wait(device)
+    seconds = time.perf_counter() - began
+    host = values.get() if device == "cuda" else values
+    return seconds, np.sort(host)[::-1]

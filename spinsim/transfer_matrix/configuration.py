@@ -1,0 +1,46 @@
+"""The table ``[transfer]`` of a configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spinsim.transfer_matrix.lanczos import TOLERANCE
+from spinsim.transfer_matrix.layer import check_sector
+from spinsim.transfer_matrix.points import Points, read_points
+from spinsim.transfer_matrix.spectrum import Settings
+
+
+@dataclass(frozen=True)
+class TransferConfig:
+    """Couplings and levels of a transfer matrix; by default at the transition of the ferromagnet.
+
+    Attributes:
+        temperature: ``from:to:count``, evenly spaced, or a list with commas, in units of |J|; or give ``k``, 1 / T.
+        k: Likewise.
+        k_time: Coupling to the next layer, where it is not k: one number, or as many.
+        sector: ``even``, ``odd`` or ``both``.
+        method: How T is applied: ``butterfly``, ``kronecker`` or ``auto``.
+        basis: Stored vectors, 0 for none; by default as many as serve and fit.
+    """
+
+    temperature: str | None = None
+    k: str | None = None
+    k_time: str | None = None
+    eigenvalues: int = 2
+    sector: str = "both"
+    tolerance: float = TOLERANCE
+    method: str = "auto"
+    basis: int | None = None
+
+    def __post_init__(self) -> None:
+        check_sector(self.sector)
+        self.settings(0, "cpu")
+        self.points(2)
+
+    def points(self, dimension: int) -> Points:
+        """Couplings of every point, for a model of so many dimensions."""
+        return read_points(self.temperature, self.k, self.k_time, dimension)
+
+    def settings(self, seed: int, device: str) -> Settings:
+        """How levels are found."""
+        return Settings(self.eigenvalues, self.tolerance, self.method, self.basis, seed, device)

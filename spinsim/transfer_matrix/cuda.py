@@ -1,0 +1,208 @@
+"""The butterfly kernels' passes over a vector on a GPU, and its random start."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.cuda.device import multiprocessors
+from spinsim.engine.cuda.instances import instance
+from spinsim.engine.cuda.launch import Launch
+from spinsim.engine.cuda.records import round_keys, struct
+from spinsim.gemm import both_factors, left_factor
+from spinsim.transfer_matrix.layer import Layer, quadratic
+
+FILE: Final = "butterfly.cu"
+FEWEST_BITS: Final = 12  # of a tile
+TILES: Final = (12, 13)
+RUN, REGISTER_BITS, SITES, FIXED = 4, 4, 16, 32  # as in butterfly.cu
+COLUMNS, CONTIGUOUS, SECTOR = range(3)
+
+
+class Pass(NamedTuple):
+    """One pass over memory.
+
+    Attributes:
+        tile: Bits of a tile.
+        kind: Of the tile, as in butterfly.cu.
+        position: First of the bits beside the run.
+        active: Bits of the vector whose factors belong to this pass.
+    """
+
+    tile: int
+    kind: int
+    position: int
+    active: range
+
+    def sites(self, layer: Layer) -> list[int]:
+        """Sites of the tile's bits. That of the flip of all spins stands for the last site, which is else down."""
+        if self.kind == COLUMNS:
+            return [*range(RUN), *range(self.position, self.position + self.tile - RUN)]
+        return [*range(self.tile - 1), layer.sites - 1 if self.kind == SECTOR else self.tile - 1]
+
+
+def plan_passes(bits: int, sector: bool) -> list[Pass]:
+    """As few passes as possible, with the smaller tiles where they do; larger ones first where there is no diagonal."""
+    widest = TILES[-1] - RUN
+
+    def columns(tile: int) -> int:
+        return ceil(max(0, bits - (tile - sector)) / widest)
+
+    tile = min((t for t in TILES if t <= bits), key=columns)
+    at, count = tile - sector, columns(tile)
+    passes = [Pass(tile, SECTOR if sector else CONTIGUOUS, RUN, range(at))]
+    wide = max(0, bits - at - count * (TILES[0] - RUN))
+    for i in range(count):
+        tile = TILES[i < wide]
+        end = min(at + tile - RUN, bits)
+        passes.append(Pass(tile, COLUMNS, end - (tile - RUN), range(at, end)))
+        at = end
+    return passes
+
+
+class CudaButterfly:
+    """D B D by butterflies; the diagonal comes from tables of a tile's and of all other spins.
+
+    Args:
+        layer: What to apply, at least ``FEWEST_BITS`` bits.
+        device: Number of the GPU.
+    """
+
+    def __init__(self, layer: Layer, device: int = 0) -> None:
+        passes = plan_passes(layer.bits, layer.sign != 0)
+        self._launches = [_PassLaunch(layer, p, p is passes[-1], device) for p in passes]
+
+    def __call__(self, x: Any, out: Any) -> None:
+        """Out = T x; they may be the same vector."""
+        source = x
+        for launch in self._launches:
+            launch(source, out)
+            source = out
+
+
+class CudaKronecker:
+    """D B D by products with 64 x 64 factors (``spinsim.gemm``), between two passes of the diagonal.
+
+    Twelve bits go in one pass with a factor on both sides of each tile, the others six, five or seven at a time.
+
+    Args:
+        layer: What to apply, at least ``FEWEST_BITS`` bits.
+        device: Number of the GPU.
+    """
+
+    def __init__(self, layer: Layer, device: int = 0) -> None:
+        import cupy
+
+        none = range(0)
+        first = Pass(FEWEST_BITS, SECTOR if layer.sign else CONTIGUOUS, RUN, none)
+        last = Pass(FEWEST_BITS, COLUMNS, layer.bits - FEWEST_BITS + RUN, none)
+        self._first = _PassLaunch(layer, first, False, device)
+        self._last = _PassLaunch(layer, last, True, device)
+        self._tile = cupy.asarray(_factor(layer.ratio, 6, 6))
+        self._groups = [
+            (position, cupy.asarray(_factor(layer.ratio, bits, active)))
+            for position, bits, active in _split(layer.bits - 12)
+        ]
+
+    def __call__(self, x: Any, out: Any) -> None:
+        """Out = T x."""
+        self._first(x, out)
+        tiles = out.reshape(-1, 64, 64)
+        both_factors(self._tile, tiles, self._tile, out=tiles)
+        for position, factor in self._groups:
+            panel = out.reshape(-1, len(factor), 1 << position)
+            left_factor(factor, panel, out=panel)
+        self._last(out, out)
+
+
+def _split(bits: int) -> list[tuple[int, int, int]]:
+    """Groups of the bits from the twelfth on: first bit, width, and how many of them are new (the highest)."""
+    groups, at = [], 12
+    count = ceil(bits / 7)
+    for i in range(count):
+        active = (bits - (at - 12)) // (count - i)
+        width = max(active, 5)
+        groups.append((at + active - width, width, active))
+        at += active
+    return groups
+
+
+def _factor(ratio: float, bits: int, active: int) -> npt.NDArray[np.float64]:
+    """The product of [[1, q], [q, 1]] over the highest ``active`` of some bits."""
+    factor = np.ones((1, 1))
+    for bit in range(bits):
+        pair = np.array([[1, ratio], [ratio, 1]]) if bit >= bits - active else np.eye(2)
+        factor = np.kron(pair, factor)
+    return np.ascontiguousarray(factor)
+
+
+class _PassLaunch:
+    """One pass, ready to be launched."""
+
+    def __init__(self, layer: Layer, p: Pass, last: bool, device: int) -> None:
+        own = p.sites(layer)
+        factors = np.zeros(13)
+        factors[: len(own)] = [layer.ratio if site in p.active else 0.0 for site in own]
+        if p.kind == SECTOR:
+            factors[p.tile - 1] = layer.sign * layer.ratio
+        self._kept = tables = _tables(layer, own) if last or p.kind != COLUMNS else (0, 0, 0)
+        tiles = 1 << (layer.bits - p.tile)
+        arguments = {
+            "x": np.uint64(0),
+            "y": np.uint64(0),
+            "tiles": np.uint64(tiles),
+            "position": np.int32(p.position),
+            "last": np.uint64(layer.dimension - 1),
+            "factors": np.array((factors,), [("q", np.float64, 13)]),
+            "diagonal": struct(*tables),
+        }
+        ahead = p.tile > TILES[0] and last and p.kind == COLUMNS  # as in butterfly.cu
+        shared = 8 * ((1 << p.tile) + (1 << p.tile - 4) + ahead * (1 << p.tile))
+        self._launch = Launch(device, FILE, instance("butterfly", p.tile, p.kind, last), arguments, shared)
+        self._threads = 1 << (p.tile - REGISTER_BITS)
+        self._blocks = min(tiles, multiprocessors(device) * self._launch.blocks_at_once(self._threads))
+
+    def __call__(self, x: Any, out: Any) -> None:
+        import cupy
+
+        stream = cupy.cuda.get_current_stream()
+        self._launch(stream, (self._blocks, 1, 1), self._threads, x=x.data.ptr, y=out.data.ptr)
+
+
+def _tables(layer: Layer, own: list[int]) -> tuple[Any, Any, Any]:
+    """The diagonal of a tile's spins, of all others, and the bonds between the two."""
+    import cupy
+
+    pairs, fields = layer.pairs, layer.fields
+    if layer.sites - 1 not in own:
+        pairs, fields = layer.free(pairs, fields)
+    others = [i for i in range(len(fields)) if i not in own]
+    inside = pairs[np.ix_(own, own)]
+    bound = float(np.abs(inside).sum() / 2 + np.abs(fields[own]).sum())
+    mine = cupy.exp(quadratic(cupy, inside, fields[own]) - bound)
+    outer = cupy.exp(quadratic(cupy, pairs[np.ix_(others, others)], fields[others]) - (layer.offset - bound))
+    cross: npt.NDArray[np.float64] = np.zeros((SITES, FIXED))
+    cross[: len(own), : len(others)] = pairs[np.ix_(own, others)]
+    return mine, outer, cupy.asarray(cross)
+
+
+def fill_random(out: Any, seed: int, block: int, plane: int) -> None:
+    """The same numbers as ``vectors`` draws on the CPU."""
+    import cupy
+
+    room = out if out.size % 2 == 0 else cupy.empty(out.size + 1)
+    pairs, device = room.size // 2, out.device.id
+    arguments = {
+        "out": room,
+        "pairs": np.uint64(pairs),
+        "block": np.uint32(block),
+        "plane": np.uint32(plane),
+        "key": round_keys(seed),
+    }
+    blocks = min(-(-pairs // 256), 16 * multiprocessors(device))
+    Launch(device, "start_vector.cu", "start_vector", arguments)(cupy.cuda.get_current_stream(), (blocks, 1, 1), 256)
+    if room is not out:
+        out[:] = room[: out.size]

@@ -1,0 +1,89 @@
+"""Matrix elements between leading states, and the energy of the bonds between layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.model.ising import Ising
+from spinsim.transfer_matrix.operator import TransferOperator
+from spinsim.transfer_matrix.vectors import Vectors
+
+Array = npt.NDArray[np.float64]
+
+
+def matrix_elements(model: Ising, vectors: dict[str, Any], xp: Any) -> dict[str, Array]:
+    """<0|s_i|level> and <0|s_i s_j|level> of the first sector's lowest state.
+
+    s_i leads from even states to odd ones and s_i s_j back, so that ``sigma`` (level, site) needs both sectors and has
+    their odd states, ``sigma_sigma`` (level, bond) those of the first sector. In a field both have all states. The sign
+    of a vector is free: it is chosen so that the first large element is positive. Levels that are degenerate may be any
+    mixture of each other.
+    """
+    first = next(iter(vectors))
+    ground = vectors[first][0]
+    others = vectors.get("odd") if first == "even" else vectors.get("all")
+    fixed = first != "all"
+    found: dict[str, Array] = {}
+    if others is not None:
+        found["sigma"] = np.stack([_sites(xp, ground * x, model.sites, fixed) for x in others])
+    pairs = np.stack([_bonds(xp, ground * x, model.graph.edges, model.sites, fixed) for x in vectors[first]])
+    found["sigma_sigma"] = pairs
+    signs = np.array([_sign(row) for row in found["sigma"]]) if others is not None else np.ones(len(pairs))
+    if first == "all":
+        signs[0] = 1.0  # expectation values of one state
+        found["sigma_sigma"] = pairs * signs[:, None]
+    else:
+        found["sigma_sigma"][1:] *= np.array([_sign(row) for row in pairs[1:]])[:, None]
+    if others is not None:
+        found["sigma"] = found["sigma"] * signs[:, None]
+    return found
+
+
+def _sign(row: Array) -> float:
+    """Of the first element of at least half the largest size."""
+    sizes = np.abs(row)
+    if not sizes.size or not sizes.max() > 0:
+        return 1.0
+    return float(np.sign(row[np.argmax(sizes >= sizes.max() / 2)]))
+
+
+def _weighted(xp: Any, w: Any, site: int) -> Any:
+    """The sum over the spin of a site of s w, a vector of half the length."""
+    halves = w.reshape(-1, 2, 1 << site)
+    return (halves[:, 1] - halves[:, 0]).reshape(-1)
+
+
+def _sites(xp: Any, w: Any, sites: int, last_is_down: bool) -> Array:
+    """Sum of s_i w over all states, for each site."""
+    free = sites - last_is_down
+    sums = [float(_weighted(xp, w, i).sum()) for i in range(free)]
+    return np.array([*sums, -float(w.sum())] if last_is_down else sums)
+
+
+def _bonds(xp: Any, w: Any, edges: npt.NDArray[np.int32], sites: int, last_is_down: bool) -> Array:
+    """Sum of s_i s_j w over all states, for each bond."""
+    sums, halves = np.zeros(len(edges)), {}
+    for bond in np.argsort(edges.max(axis=1), kind="stable"):
+        low, high = sorted(int(end) for end in edges[bond])
+        if high not in halves:
+            halves = {high: -w if last_is_down and high == sites - 1 else _weighted(xp, w, high)}
+        sums[bond] = float(_weighted(xp, halves[high], low).sum())
+    return sums
+
+
+def interlayer(operator: TransferOperator, vectors: Vectors, x: Any) -> float:
+    """Sum over sites of <x| s_i T s_i |x>: of a leading state, its eigenvalue times the sum of s_i s_i' between layers.
+
+    ``operator`` acts where s_i x lies: in the other sector.
+    """
+    y, out, total = vectors.empty(), vectors.empty(), 0.0
+    for site in range(operator.layer.sites):
+        y[:] = x
+        if site < operator.layer.bits:
+            y.reshape(-1, 2, 1 << site)[:, 0] *= -1
+        operator.apply(y, out)
+        total += vectors.dot(y, out)
+    return total

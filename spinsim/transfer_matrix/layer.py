@@ -1,0 +1,144 @@
+"""One layer of a transfer matrix: its states, their weights, its bonds to the next layer.
+
+T = D B D between the 2^N states of neighbouring layers, with D = exp(k/2 (sum J s s + sum h s)) on the diagonal and
+B = product over sites of [[e^k', e^-k'], [e^-k', e^k']]. Bit i of a state is the spin of site i, 1 is up. A constant,
+``log_scale``, is taken out of T so that all its elements lie in (0, 1].
+
+Without fields T commutes with the flip of all spins. In a sector of that symmetry a vector has an amplitude for each
+state whose last spin is down; the state with all spins flipped has the same amplitude, or minus that. There the flip of
+all spins is one more factor of B beside those of the sites that are free: B = (1 +- e^-2k' F) x product over the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+SECTORS: Final = {"even": 1, "odd": -1, "all": 0}
+MOST_SITES: Final = 40
+LARGEST_EXPONENT: Final = 600.0  # exp of twice as much still has a reciprocal in float64
+_Array = npt.NDArray[np.float64]
+
+
+def sectors_of(model: Ising, sector: str = "both") -> tuple[str, ...]:
+    """The sectors that ``sector`` (``both``, ``even`` or ``odd``) stands for; with a field there is one, ``all``.
+
+    Raises:
+        InputError: for an unknown sector, and for one sector where a field mixes them.
+    """
+    check_sector(sector)
+    if np.any(model.fields):
+        if sector != "both":
+            raise InputError(f"sector {sector!r} does not exist in a field, which mixes even and odd: leave it out")
+        return ("all",)
+    return ("even", "odd") if sector == "both" else (sector,)
+
+
+def check_sector(sector: str) -> None:
+    """Refuse what no user may ask for.
+
+    Raises:
+        InputError: for anything but ``both``, ``even`` and ``odd``.
+    """
+    if sector not in ("both", "even", "odd"):
+        raise InputError(f"sector {sector!r} is unknown: choose even, odd or both")
+
+
+def check_couplings(model: Ising, k: float, k_time: float) -> None:
+    """Refuse couplings between spins that overflow or that a transfer matrix cannot have.
+
+    Raises:
+        InputError: naming the value and the limit.
+    """
+    for name, value, largest in (("k", k, _largest_k(model)), ("k_time", k_time, LARGEST_EXPONENT / model.sites)):
+        if not 0 < value <= largest:
+            rule = "is not positive" if not value > 0 else "overflows"
+            raise InputError(f"{name} {value:.6g} {rule}: give a number above 0 and up to {largest:.4g} for this layer")
+
+
+def _largest_k(model: Ising) -> float:
+    strength = max((_strength(model, k) for k in range(model.samples)), default=0.0) * model.quantum
+    return LARGEST_EXPONENT / strength if strength else LARGEST_EXPONENT
+
+
+def _strength(model: Ising, sample: int) -> float:
+    """Sum of all |J| and |h| in quanta, which no energy exceeds."""
+    return float(np.abs(model.integer_couplings(sample)).sum() + np.abs(model.integer_fields(sample)).sum())
+
+
+class Layer:
+    """The bonds and fields of one disorder sample, in one sector.
+
+    Args:
+        model: The layer.
+        sample: Disorder sample.
+        k: Coupling inside the layer, J / T.
+        k_time: Coupling between layers.
+        sector: ``even``, ``odd``, or ``all`` where there is no such symmetry.
+
+    Attributes:
+        sites: Spins of a layer.
+        bits: Spins that are free in this sector.
+        dimension: Amplitudes of a vector, 2^bits.
+        sign: +1, -1, or 0 for ``all``.
+        ratio: e^(-2 k_time).
+        log_scale: Logarithm of what T is divided by.
+        pairs: k/2 times the coupling of sites i and j, symmetric, shape (sites, sites).
+        fields: k/2 times the field on each site.
+        offset: k/2 times the largest energy that the couplings allow.
+    """
+
+    def __init__(self, model: Ising, sample: int, k: float, k_time: float, sector: str) -> None:
+        self.sites, self.sector, self.sign = model.sites, sector, SECTORS[sector]
+        if self.sites > MOST_SITES:
+            raise InputError(f"{self.sites} sites make 2^{self.sites} states: choose a layer of up to {MOST_SITES}")
+        self.bits = self.sites - (self.sign != 0)
+        self.dimension = 1 << self.bits
+        self.ratio = float(np.exp(-2 * k_time))
+        couplings = np.zeros((self.sites, self.sites))
+        edges, half = model.graph.edges, 0.5 * k * model.quantum
+        np.add.at(couplings, (edges[:, 0], edges[:, 1]), model.integer_couplings(sample).astype(np.float64))
+        couplings += couplings.T
+        self._exact = couplings, model.integer_fields(sample).astype(np.float64), _strength(model, sample), half
+        self.pairs, self.fields = half * couplings, half * self._exact[1]
+        self.offset = half * self._exact[2]
+        self.log_scale = 2 * self.offset + self.sites * k_time
+
+    def free(self, pairs: _Array, fields: _Array) -> tuple[_Array, _Array]:
+        """Couplings and fields of the free spins, those of a last one that is down included."""
+        if not self.sign:
+            return pairs, fields
+        return pairs[:-1, :-1], fields[:-1] - pairs[:-1, -1]
+
+    def diagonal(self, xp: Any) -> Any:
+        """D as a vector of NumPy or CuPy, its largest possible element 1; energies are exact before the exponential."""
+        couplings, fields, strength, half = self._exact
+        energy = quadratic(xp, *self.free(couplings, fields))
+        energy -= strength
+        energy *= half
+        return xp.exp(energy, out=energy)
+
+
+def quadratic(xp: Any, pairs: _Array, fields: _Array) -> Any:
+    """Sum of pairs[i, j] s_i s_j over i < j and of fields[i] s_i for all 2^m states."""
+    values = xp.zeros(1 << len(fields))
+    for i, field in enumerate(fields):
+        local = linear(xp, pairs[i, :i], field)
+        values[1 << i : 2 << i] = values[: 1 << i] + local
+        values[: 1 << i] -= local
+    return values
+
+
+def linear(xp: Any, weights: _Array, constant: float = 0.0) -> Any:
+    """``constant`` and the sum of weights[i] s_i for all states."""
+    values = xp.empty(1 << len(weights))
+    values[:1] = constant
+    for i, weight in enumerate(weights):
+        values[1 << i : 2 << i] = values[: 1 << i] + float(weight)
+        values[: 1 << i] -= float(weight)
+    return values

@@ -1,0 +1,139 @@
+"""T = D B D as a linear operator, never as a matrix: by butterflies or by Kronecker factors."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from spinsim.engine.cpu.threads import Threads
+from spinsim.errors import InputError
+from spinsim.transfer_matrix import cpu
+from spinsim.transfer_matrix.layer import Layer
+from spinsim.transfer_matrix.vectors import module
+
+METHODS: Final = ("auto", "butterfly", "kronecker")
+FACTOR_BITS: Final = 6  # of a Kronecker factor: 64 x 64
+_ROW_BITS: Final = 13  # 64 KiB of amplitudes and as much of the diagonal fit the second-level cache
+_COLUMN: Final = 256
+_ONE_THREAD_BITS: Final = 16  # 0.3 ms
+
+
+class TransferOperator(LinearOperator):
+    """One sector of a layer's transfer matrix, divided by exp(``log_scale``).
+
+    On the CPU it is a scipy ``LinearOperator``; on a GPU it multiplies CuPy vectors, so that
+    ``cupyx.scipy.sparse.linalg.eigsh`` takes it as well.
+
+    Args:
+        layer: The layer.
+        device: ``cpu`` or ``cuda``.
+        method: ``butterfly`` (2 x 2 factors in cache or registers), ``kronecker`` (64 x 64 factors by matrix products)
+            or ``auto``, the faster of the two.
+        threads: CPU threads, a pool or a number.
+
+    Attributes:
+        layer: The layer.
+        method: How it is applied.
+        log_scale: Logarithm of what T is divided by: ln of an eigenvalue of T is ln of one of this plus ``log_scale``.
+
+    Raises:
+        InputError: for an unknown method.
+    """
+
+    def __init__(
+        self, layer: Layer, device: str = "cpu", method: str = "auto", threads: Threads | int | None = None
+    ) -> None:
+        if method not in METHODS:
+            raise InputError(f"method {method!r} is unknown: choose one of {', '.join(METHODS)}")
+        super().__init__(np.dtype(np.float64), (layer.dimension, layer.dimension))  # type: ignore[call-arg]
+        self.layer, self.device, self.log_scale = layer, device, layer.log_scale
+        self.method = _choose(layer, device) if method == "auto" else method
+        self._product = self._make(threads)
+
+    def _make(self, threads: Threads | int | None) -> Any:
+        """What multiplies."""
+        if self.device == "cuda":
+            from spinsim.transfer_matrix.cuda import FEWEST_BITS, CudaButterfly, CudaKronecker
+
+            if self.layer.bits >= FEWEST_BITS:
+                return (CudaButterfly if self.method == "butterfly" else CudaKronecker)(self.layer)
+            if self.method == "butterfly":
+                raise InputError(
+                    f"a layer of {self.layer.bits} free spins is too small for butterflies on a GPU: leave method out"
+                )
+        elif self.method == "butterfly":
+            return _CpuButterfly(self.layer, threads if isinstance(threads, Threads) else Threads(threads))
+        return _Kronecker(self.layer, module(self.device))
+
+    def apply(self, x: Any, out: Any) -> Any:
+        """T x into ``out``, another vector; returns it."""
+        self._product(x, out)
+        return out
+
+    def _matvec(self, x: Any) -> Any:
+        flat = module(self.device).ascontiguousarray(x.reshape(-1), dtype=np.float64)
+        return self.apply(flat, module(self.device).empty_like(flat))
+
+    def __matmul__(self, x: Any) -> Any:
+        """A product with a vector of NumPy or CuPy; scipy's own would make NumPy of everything."""
+        return self._matvec(x) if self.device == "cuda" and x.ndim == 1 else super().__matmul__(x)
+
+    def _adjoint(self) -> TransferOperator:
+        return self
+
+
+def _choose(layer: Layer, device: str) -> str:
+    """The faster method: butterflies wherever there is a tile of them."""
+    if device == "cuda":
+        from spinsim.transfer_matrix.cuda import FEWEST_BITS
+
+        return "butterfly" if layer.bits >= FEWEST_BITS else "kronecker"
+    return "butterfly"
+
+
+class _CpuButterfly:
+    """Two passes over memory, of rows and of columns, by all threads."""
+
+    def __init__(self, layer: Layer, threads: Threads) -> None:
+        self._layer, self._threads = layer, threads
+        self._diagonal = layer.diagonal(np)
+        self._low = min(layer.bits, _ROW_BITS)
+
+    def __call__(self, x: Any, out: Any) -> None:
+        layer, low, bits = self._layer, self._low, self._layer.bits
+        q, flip = layer.ratio, layer.sign * layer.ratio
+        self._split(partial(cpu.rows, x, self._diagonal, out, low, q, flip, low == bits), 1 << (bits - low))
+        if low < bits:
+            self._split(partial(cpu.columns, self._diagonal, out, low, bits, _COLUMN, q), (1 << low) // _COLUMN)
+
+    def _split(self, task: Any, count: int) -> None:
+        """Ranges of rows or columns, several a thread so that none waits long for the last; small layers take one."""
+        large = self._threads.count > 1 and self._layer.bits > _ONE_THREAD_BITS
+        parts = min(count, 4 * self._threads.count) if large else 1
+        edges = [count * i // parts for i in range(parts + 1)]
+        self._threads.run(partial(task, *ends) for ends in pairwise(edges))
+
+
+class _Kronecker:
+    """B as a few dense factors, each a matrix product with the reshaped vector."""
+
+    def __init__(self, layer: Layer, xp: Any) -> None:
+        self._layer, self._xp = layer, xp
+        self._diagonal = layer.diagonal(xp)
+        pair, factor = np.array([[1.0, layer.ratio], [layer.ratio, 1.0]]), np.ones((1, 1))
+        self._factors = [xp.asarray(factor := np.kron(factor, pair)) for _ in range(min(layer.bits, FACTOR_BITS))]
+
+    def __call__(self, x: Any, out: Any) -> None:
+        layer, xp = self._layer, self._xp
+        y = x * self._diagonal
+        if layer.sign:
+            y = y + (layer.sign * layer.ratio) * y[::-1]
+        for bit in range(0, layer.bits, FACTOR_BITS):
+            m = min(FACTOR_BITS, layer.bits - bit)
+            factor = self._factors[m - 1]
+            y = factor @ y.reshape(-1, 1 << m, 1 << bit) if bit else y.reshape(-1, 1 << m) @ factor  # symmetric
+        xp.multiply(y.reshape(-1), self._diagonal, out=out)

@@ -1,0 +1,91 @@
+"""Which couplings a run goes through, from what users write."""
+
+from __future__ import annotations
+
+from math import inf, log, sqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+
+CRITICAL: Final = {1: log(1 + sqrt(2)) / 2, 2: 0.22165463}
+"""Critical couplings of the ferromagnet that layers of one and two dimensions make; the latter is from A. Ferrenberg,
+J. Xu, D. Landau, Phys. Rev. E 97, 043301 (2018)."""
+MOST_POINTS: Final = 10**6
+
+
+class Points(NamedTuple):
+    """Couplings of every point.
+
+    Attributes:
+        k: Inside the layer, 1 / T, shape (points,).
+        k_time: Between layers, likewise.
+    """
+
+    k: npt.NDArray[np.float64]
+    k_time: npt.NDArray[np.float64]
+
+
+def read_points(temperature: str | None, k: str | None, k_time: str | None, dimension: int) -> Points:
+    """Points from texts: numbers with commas between them, or ``from:to:count``, evenly spaced.
+
+    Args:
+        temperature: In units of |J|; None with ``k``, or with neither.
+        k: 1 / T.
+        k_time: None where it is k.
+        dimension: Of the layer, which says the default.
+
+    Raises:
+        InputError: for texts that are no numbers above 0, and for temperature and k together.
+    """
+    if temperature is not None and k is not None:
+        raise InputError(f"temperature {temperature!r} and k {k!r} say the same thing, k = 1 / T: leave one out")
+    if temperature is not None:
+        inside = 1 / numbers("temperature", temperature)
+    elif k is not None:
+        inside = numbers("k", k)
+    else:
+        inside = np.array([CRITICAL.get(dimension, CRITICAL[2])])
+    return make_points(inside, None if k_time is None else numbers("k_time", k_time))
+
+
+def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None) -> Points:
+    """The same from numbers.
+
+    Raises:
+        InputError: where there are neither as many of the two nor one of ``k_time``.
+    """
+    inside = np.atleast_1d(np.asarray(k, np.float64))
+    between = inside if k_time is None else np.atleast_1d(np.asarray(k_time, np.float64))
+    if inside.ndim != 1 or not inside.size or between.ndim != 1 or between.size not in (1, inside.size):
+        raise InputError(
+            f"{between.size} numbers k_time do not fit {inside.size} of k or temperature: give one or as many"
+        )
+    for name, values in (("k", inside), ("k_time", between)):
+        bad = values[~((values > 0) & (values < inf))]
+        if bad.size:
+            raise InputError(f"{name} {bad[0]} is not a coupling of a transfer matrix: give finite numbers above 0")
+    return Points(inside, np.broadcast_to(between, inside.shape).copy())
+
+
+def numbers(name: str, text: str) -> npt.NDArray[np.float64]:
+    """The numbers that a text stands for, all above 0."""
+    form = "give numbers above 0 with commas between them, or from:to:count such as 0.2:0.3:11"
+    try:
+        if ":" in text:
+            low, high, count = text.split(":")
+            first, last, steps = float(low), float(high), int(count)
+            if not 1 <= steps <= MOST_POINTS:
+                raise InputError(f"{name} {text!r} has {steps} points: give 1 to {MOST_POINTS}")
+            values = np.array([first + (last - first) * (i / max(steps - 1, 1)) for i in range(steps)])
+        else:
+            values = np.array([float(part) for part in text.split(",")])
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{name} {text!r} cannot be read: {form}") from error
+    if not ((values > 0) & (values < inf)).all():
+        raise InputError(f"{name} {text!r} is not all above 0 and finite: {form}")
+    return values

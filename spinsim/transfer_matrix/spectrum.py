@@ -1,0 +1,273 @@
+"""The spectrum of one disorder sample at one temperature: sector after sector, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.cpu.threads import Threads
+from spinsim.errors import InputError
+from spinsim.memory import available_bytes, require
+from spinsim.model.ising import Ising
+from spinsim.transfer_matrix.elements import interlayer, matrix_elements
+from spinsim.transfer_matrix.lanczos import (
+    MOST_STEPS,
+    TOLERANCE,
+    Levels,
+    NotConvergedError,
+    ThickRestart,
+    default_basis,
+)
+from spinsim.transfer_matrix.layer import MOST_SITES, SECTORS, Layer
+from spinsim.transfer_matrix.operator import METHODS, TransferOperator
+from spinsim.transfer_matrix.recurrence import VECTORS, two_vectors
+from spinsim.transfer_matrix.vectors import Vectors
+
+Array = npt.NDArray[np.float64]
+
+_RESOLUTION: Final = 1e-14  # of ln(lambda_0 / lambda), by rounding in T
+_FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How levels are found.
+
+    Attributes:
+        eigenvalues: Levels of each sector.
+        tolerance: Relative residual at which a level has converged.
+        method: How T is applied, see ``TransferOperator``.
+        basis: Stored vectors, 0 for none, None for as many as serve and fit.
+        seed: Of the start vectors.
+        device: ``cpu`` or ``cuda``.
+        most_steps: Products of T after which a sector is given up.
+    """
+
+    eigenvalues: int = 2
+    tolerance: float = TOLERANCE
+    method: str = "auto"
+    basis: int | None = None
+    seed: int = 1
+    device: str = "cpu"
+    most_steps: int = MOST_STEPS
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.eigenvalues <= 1000:
+            raise InputError(f"eigenvalues {self.eigenvalues} is out of range: give a number from 1 to 1000")
+        if not 1e-14 <= self.tolerance <= 0.1:
+            raise InputError(f"tolerance {self.tolerance} is out of range: give a number from 1e-14 to 0.1")
+        if self.method not in METHODS:
+            raise InputError(f"method {self.method!r} is unknown: choose one of {', '.join(METHODS)}")
+        if self.basis is not None and self.basis and self.basis < self.eigenvalues + 2:
+            raise InputError(
+                f"basis {self.basis} is too small for {self.eigenvalues} eigenvalues: "
+                f"give at least {self.eigenvalues + 2}, or 0 for none"
+            )
+        if self.most_steps < 1:
+            raise InputError(f"most_steps {self.most_steps} are too few: give at least 1")
+
+
+def fit_basis(sites: int, sectors: tuple[str, ...], settings: Settings, at_once: int = 1) -> int:
+    """Stored vectors that fit, 0 for Lanczos without a basis; refuses what cannot fit at all.
+
+    Args:
+        sites: Of the layer.
+        sectors: As named by ``sectors_of``.
+        settings: With the basis that was asked for, if any.
+        at_once: Tasks that run at the same time.
+
+    Raises:
+        InputError: naming the need and the room, before anything is allocated.
+    """
+    if sites > MOST_SITES:
+        raise InputError(f"{sites} sites make 2^{sites} states: choose a layer of up to {MOST_SITES} sites")
+    states = 1 << (sites - (sectors != ("all",)))
+    if settings.eigenvalues > states:
+        raise InputError(f"{settings.eigenvalues} eigenvalues exceed the {states} states of a sector: give fewer")
+    size = 8 * states * at_once
+    on_cpu = 2 if settings.device == "cpu" else 1  # the diagonal, and what is at work
+    beside = settings.eigenvalues * (len(sectors) > 1) + on_cpu + 1
+    room = (available_bytes() if settings.device == "cpu" else _gpu_room()) // size
+    wanted = default_basis(settings.eigenvalues) if settings.basis is None else settings.basis
+    wanted = min(wanted, states)
+    if settings.basis is None and wanted + beside > room:
+        wanted = max(room - beside, 0)
+        if wanted < settings.eigenvalues + _FEWEST:
+            wanted = 0
+    needed = size * (wanted + beside if wanted else VECTORS + on_cpu - 1)
+    what = f"a layer of {sites} sites, 2^{states.bit_length() - 1} amplitudes a vector,"
+    mend = "choose a smaller width" + ("" if settings.basis is None else " or fewer stored vectors (basis)")
+    if settings.device == "cpu":
+        require(needed, what, mend)
+    else:
+        from spinsim.engine.cuda.device import require_memory
+
+        require_memory(0, needed, what, mend)
+    return wanted
+
+
+def _gpu_room() -> int:
+    import cupy
+
+    cupy.get_default_memory_pool().free_all_blocks()
+    return int(cupy.cuda.runtime.memGetInfo()[0])
+
+
+class Solver:
+    """Finds the levels of every sector of one sample at one temperature, a cycle of Lanczos at a time.
+
+    Args:
+        model: The layer, with all its samples.
+        sample: Which of them.
+        k: Coupling inside the layer.
+        k_time: Coupling between layers.
+        sectors: In which order.
+        settings: How.
+        basis: Stored vectors, as ``fit_basis`` says.
+        threads: CPU threads.
+
+    Attributes:
+        done: Whether all sectors are finished.
+    """
+
+    def __init__(
+        self,
+        model: Ising,
+        sample: int,
+        k: float,
+        k_time: float,
+        sectors: tuple[str, ...],
+        settings: Settings,
+        basis: int,
+        threads: Threads,
+    ) -> None:
+        self._model, self._sample, self._k, self._k_time = model, sample, k, k_time
+        self._sectors, self._settings, self._basis, self._threads = sectors, settings, basis, threads
+        self._finished: list[Levels] = []
+        self._begin()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do."""
+        return len(self._finished) == len(self._sectors)
+
+    def _operator(self, sector: str) -> TransferOperator:
+        layer = Layer(self._model, self._sample, self._k, self._k_time, sector)
+        return TransferOperator(layer, self._settings.device, self._settings.method, self._threads)
+
+    def _begin(self) -> None:
+        """The next sector; its start vector has a plane of its own."""
+        sector, s = self._sectors[len(self._finished)], self._settings
+        self._iteration: ThickRestart | None = None
+        self._at = self._operator(sector)
+        self._vectors = Vectors(self._at.layer.dimension, s.device, self._threads)
+        if self._basis:
+            plane = list(SECTORS).index(sector)
+            basis = max(self._basis, min(s.eigenvalues + 2, self._vectors.dimension))
+            self._iteration = ThickRestart(
+                self._at.apply, self._vectors, s.eigenvalues, s.tolerance, s.seed, plane, basis, s.most_steps
+            )
+
+    def advance(self) -> None:
+        """A cycle of Lanczos; without a stored basis a whole sector.
+
+        Raises:
+            NotConvergedError: where a sector gave up; it says which one.
+        """
+        s, sector = self._settings, self._sectors[len(self._finished)]
+        try:
+            if self._iteration is None:
+                plane = list(SECTORS).index(sector)
+                arguments = s.eigenvalues, s.tolerance, s.seed, plane, s.most_steps
+                self._finish(two_vectors(self._at.apply, self._vectors, *arguments))
+                return
+            self._iteration.cycle()
+            if self._iteration.done:
+                levels = self._iteration.levels().without_the_rest()
+                self._iteration = None  # its basis goes before the next one comes
+                self._finish(levels)
+        except NotConvergedError as error:
+            where = f"sample {self._sample}, k = {self._k:.6g}, sector {sector}: "
+            raise NotConvergedError(error.residual, s.tolerance, error.steps, error.mend, where) from error
+
+    def _finish(self, levels: Levels) -> None:
+        self._finished.append(levels)
+        if not self.done:
+            self._begin()
+
+    def row(self) -> dict[str, Any]:
+        """Everything that the file holds of this sample and temperature; NaN for what was not computed."""
+        model, scale, dimensions = self._model, self._at.log_scale, (len(self._sectors), self._settings.eigenvalues)
+        scaled = np.log(np.stack([levels.value for levels in self._finished]))
+        row: dict[str, Any] = {
+            "log_eigenvalue": scaled + scale,
+            "residual": np.stack([levels.residual for levels in self._finished]),
+            "products": np.array([levels.steps for levels in self._finished]),
+            "correlation_length": np.full(dimensions, np.nan),
+            "gap": np.nan,
+            "free_energy_per_site": np.nan,
+            "energy_per_site": np.nan,
+            "sigma": np.full((dimensions[1], model.sites), np.nan),
+            "sigma_sigma": np.full((dimensions[1], model.bonds), np.nan),
+        }
+        if self._sectors[0] != "odd":
+            row |= _lengths(scaled)
+            row["free_energy_per_site"] = -float(scaled[0, 0] + scale) / (model.sites * self._k)
+        if self._finished[0].vectors is not None:
+            vectors = {name: levels.vectors for name, levels in zip(self._sectors, self._finished, strict=True)}
+            row |= matrix_elements(model, vectors, self._vectors.xp)
+            if self._sectors[0] != "odd":
+                row["energy_per_site"] = self._energy(row, vectors[self._sectors[0]][0])
+        return row
+
+    def _energy(self, row: dict[str, Any], ground: Any) -> float:
+        """Per site in units of |J|: in the layer, its fields, and to the next layer, whose coupling is k_time / k."""
+        model, sample = self._model, self._sample
+        bonds = model.integer_couplings(sample) @ row["sigma_sigma"][0]
+        fields = model.integer_fields(sample) @ row["sigma"][0] if self._sectors == ("all",) else 0.0
+        opposite = {"even": "odd", "all": "all"}[self._sectors[0]]
+        operator = self._at if self._at.layer.sector == opposite else self._operator(opposite)
+        largest = float(self._finished[0].value[0])
+        between = interlayer(operator, self._vectors, ground) / largest
+        return -float((bonds + fields) * model.quantum + self._k_time / self._k * between) / model.sites
+
+    def snapshot(self) -> dict[str, npt.NDArray[Any]]:
+        """All that ``advance`` goes on from, as arrays of fixed shapes, for a stored basis."""
+        assert self._iteration is not None  # noqa: S101  (a run without a basis is not saved)
+        s, dimension = self._settings, self._vectors.dimension
+        numbers = np.zeros((len(self._sectors), 3, s.eigenvalues))
+        vectors = np.zeros((len(self._sectors) - 1, s.eigenvalues, dimension))
+        for i, levels in enumerate(self._finished):
+            numbers[i] = levels.value, levels.residual, np.full(s.eigenvalues, levels.steps)
+            vectors[i] = self._vectors.numpy(levels.vectors)
+        return self._iteration.snapshot() | {
+            "finished": np.array(len(self._finished)),
+            "finished_numbers": numbers,
+            "finished_vectors": vectors,
+        }
+
+    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+        """Go on from a snapshot."""
+        xp = self._vectors.xp
+        self._finished = []
+        for i in range(int(saved["finished"])):
+            value, residual, steps = saved["finished_numbers"][i]
+            self._finished.append(Levels(value, residual, xp.asarray(saved["finished_vectors"][i]), int(steps[0])))
+        if self._finished:
+            self._begin()
+        assert self._iteration is not None  # noqa: S101
+        self._iteration.restore(saved)
+
+
+def _lengths(scaled: Array) -> dict[str, Any]:
+    """Correlation lengths 1 / ln(lambda_0 / lambda) in layers, infinite where rounding hides them, and the gap."""
+    distance = scaled[0, 0] - scaled
+    distance[0, 0] = np.nan
+    distance = np.where(distance < _RESOLUTION, np.where(np.isnan(distance), np.nan, 0.0), distance)
+    with np.errstate(divide="ignore"):
+        length = 1 / distance
+    others = distance[~np.isnan(distance)]
+    return {"correlation_length": length, "gap": float(others.min()) if others.size else np.nan}

@@ -1,0 +1,142 @@
+"""Long vectors on the CPU (NumPy, with Numba kernels) or a GPU (CuPy): what Lanczos does with them, in one place.
+
+Sums go over blocks of fixed size in a fixed order, so that on the CPU no number of threads changes a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.compiled import kernel
+from spinsim.engine.cpu.threads import Threads
+from spinsim.transfer_matrix import cpu
+
+BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
+_LONGEST: Final = 2**30  # what cuBLAS takes at a time
+_ROTATED: Final = 2**18, 2**22  # columns that are multiplied at a time, on the CPU and on a GPU
+Array = npt.NDArray[np.float64]
+
+
+@kernel
+def _fill(first, out, block, plane, k0, k1):  # type: ignore[no-untyped-def]
+    """Numbers from (-1, 1), two of each call of Philox; ``first`` is even."""
+    c3 = rng.counter_plane(np.uint64(0), np.uint64(rng.Stream.LANCZOS), np.uint64(plane))
+    for i in range(0, out.size, 2):
+        words = rng.philox(np.uint64((first + i) >> 1), np.uint64(block), np.uint64(0), c3, k0, k1, rng.ROUNDS)
+        for j in range(2):
+            if i + j < out.size:
+                bits = (rng.low32(words[2 * j]) << rng.SHIFT32) | rng.low32(words[2 * j + 1])
+                grid = np.float64((bits >> np.uint64(12)) << np.uint64(12)) * 2.0**-63
+                out[i + j] = grid - (1.0 - 2.0**-52)
+
+
+class Vectors:
+    """Arithmetic with vectors of one length on one device.
+
+    Args:
+        dimension: Their length.
+        device: ``cpu`` or ``cuda``.
+        threads: CPU threads, a pool or a number.
+
+    Attributes:
+        xp: NumPy or CuPy.
+    """
+
+    def __init__(self, dimension: int, device: str = "cpu", threads: Threads | int | None = None) -> None:
+        self.dimension, self.device = dimension, device
+        self.xp = module(device)
+        self.threads = threads if isinstance(threads, Threads) else Threads(threads if device == "cpu" else 1)
+
+    def empty(self, *shape: int) -> Any:
+        """An array of so many vectors, its contents undefined."""
+        return self.xp.empty((*shape, self.dimension))
+
+    def random(self, seed: int, block: int, plane: int, out: Any) -> None:
+        """Fill a vector with random numbers from (-1, 1); block and plane are fields of Philox's counter."""
+        if self.device == "cuda":
+            from spinsim.transfer_matrix.cuda import fill_random
+
+            fill_random(out, seed, block, plane)
+            return
+        keys = rng.split_seed(seed)
+        step = 2**16
+        self.threads.run(
+            partial(_fill, first, out[first : first + step], block, plane, *keys)
+            for first in range(0, self.dimension, step)
+        )
+
+    def _by_blocks(self, task: Callable[[int, int], None]) -> None:
+        """``task(first, last)`` over ranges of blocks, one range a thread where that pays."""
+        blocks = -(-self.dimension // BLOCK)
+        parts = self.threads.count if blocks >= 16 else 1
+        edges = [blocks * i // parts for i in range(parts + 1)]
+        self.threads.run(partial(task, *ends) for ends in pairwise(edges))
+
+    def overlaps(self, basis: Any, w: Any) -> Array:
+        """Products of each vector of ``basis`` with w, shape (vectors,)."""
+        if self.device == "cuda":
+            return np.asarray((basis @ w).get())
+        sums = np.empty((-(-self.dimension // BLOCK), len(basis)))
+        self._by_blocks(lambda first, last: cpu.project(basis, w, BLOCK, first, last, sums))
+        return np.asarray(np.add.reduce(sums, axis=0))
+
+    def subtract(self, basis: Any, factors: Array, w: Any) -> None:
+        """Take the sum of factors[j] basis[j] from w."""
+        if self.device == "cuda":
+            from cupy import cublas
+
+            cublas.gemv("N", -1.0, basis.T, self.xp.asarray(factors), 1.0, w)
+        else:
+            self._by_blocks(lambda first, last: cpu.subtract(basis, factors, w, BLOCK, first, last))
+
+    def add(self, factor: float, x: Any, y: Any) -> None:
+        """Y becomes y + factor x, without room for another vector."""
+        if self.device == "cuda":
+            from cupy import cublas
+
+            for first in range(0, self.dimension, _LONGEST):
+                cublas.axpy(factor, x[first : first + _LONGEST], y[first : first + _LONGEST])
+        else:
+            self.subtract(x[None], np.array([-factor]), y)
+
+    def dot(self, x: Any, y: Any) -> float:
+        """Product of two vectors."""
+        if self.device == "cuda":
+            from cupy import cublas
+
+            pieces = range(0, self.dimension, _LONGEST)
+            return float(sum(cublas.dot(x[i : i + _LONGEST], y[i : i + _LONGEST]).get() for i in pieces))
+        return float(self.overlaps(x[None], y)[0])
+
+    def norm(self, x: Any) -> float:
+        """Euclidean length."""
+        return float(np.sqrt(self.dot(x, x)))
+
+    def rotate(self, basis: Any, mixing: Array) -> None:
+        """Replace the first vectors of ``basis`` by the combinations of all that the columns of ``mixing`` say."""
+        rows = self.xp.asarray(np.ascontiguousarray(mixing.T))
+        step = _ROTATED[self.device == "cuda"]
+        for first in range(0, self.dimension, step):
+            piece = basis[:, first : first + step]
+            piece[: len(rows)] = rows @ piece
+
+    def numpy(self, x: Any) -> Array:
+        """A copy in NumPy."""
+        return np.asarray(x.get() if self.device == "cuda" else x.copy())
+
+
+@cache
+def module(device: str) -> Any:
+    """NumPy or CuPy."""
+    if device == "cuda":
+        import cupy
+
+        return cupy
+    return np
