@@ -6,10 +6,11 @@
 
 What to learn here: the correlation length over L and the Binder cumulant of the overlap do not depend on L at the
 transition, so that curves of two sizes cross near it; small sizes cross somewhat above it. T_c = 1.1019(29): M.
-Baity-Jesi et al., Phys. Rev. B 88, 224416 (2013). The figure is written to spin_glass_transition.png.
+Baity-Jesi et al., Phys. Rev. B 88, 224416 (2013).
 """
 
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,6 @@ for comparison in comparisons:
         where = found.reason or f"T = {found.value:.3f} +- {found.error:.3f}, {off}"
         print(f"{comparison.name} of {' and '.join(pair.labels)}: {where}")
 
-figure = Path("spin_glass_transition.png")
+figure = Path(tempfile.mkdtemp(prefix="spinsim-")) / "spin_glass_transition.png"
 save_figure(crossings_figure(comparisons), figure)
 print(f"Figure in {figure}")

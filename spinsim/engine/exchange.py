@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -109,12 +110,18 @@ class Ladder:
 def holders(place: npt.NDArray[np.int32], copies: int) -> npt.NDArray[np.int64]:
     """Replica at each temperature, (samples, copies, temperatures), from ``place`` (samples, replicas)."""
     samples, replicas = place.shape
-    temperatures = replicas // copies
-    holder = np.empty((samples, copies, temperatures), np.int64)
-    ladder = np.arange(0, samples * replicas, temperatures).reshape(samples, copies, 1)
-    replica = np.broadcast_to(np.arange(replicas).reshape(copies, temperatures), holder.shape)
-    holder.reshape(-1)[ladder + place.reshape(holder.shape)] = replica
+    ladder, replica = _numbers(samples, copies, replicas // copies)
+    holder = np.empty(replica.shape, np.int64)
+    holder.reshape(-1)[ladder + place.reshape(replica.shape)] = replica
     return holder
+
+
+@lru_cache(maxsize=8)
+def _numbers(samples: int, copies: int, temperatures: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where each copy's ladder begins among all, (samples, copies, 1), and replicas, (samples, copies, temperatures)."""
+    replicas = copies * temperatures
+    ladder = np.arange(0, samples * replicas, temperatures).reshape(samples, copies, 1)
+    return ladder, np.tile(np.arange(replicas).reshape(copies, temperatures), (samples, 1, 1))
 
 
 def copy_pairs(copies: int) -> npt.NDArray[np.int64]:

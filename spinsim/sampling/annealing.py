@@ -17,11 +17,10 @@ from spinsim.acceptance import check_temperatures, exp_reduced
 from spinsim.engine.base import Engine, check_run
 from spinsim.errors import InputError
 from spinsim.measure import Measurement, measure
+from spinsim.sampling.portions import sweeps_a_portion
 
 Schedule = Literal["linear", "geometric"]
 SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
-
-_PORTION: Final = 2e8  # updates between two progress reports, a fraction of a second
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def _anneal(
     pause: Callable[[], bool],
 ) -> Iterator[AnnealFrame | None]:
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
-    portion = max(1, int(_PORTION / updates_a_sweep))
+    portion = sweeps_a_portion(engine)
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
     on_updates(0)
     for step in range(first, len(ladder)):
@@ -107,6 +106,8 @@ def _anneal(
             count = min(portion, sweeps - begun)
             engine.sweep(count)
             begun += count
+            if begun < sweeps:
+                engine.wait()  # reports and pauses are not to run far ahead of a GPU
             on_updates(count * updates_a_sweep)
             if begun < sweeps and pause():
                 yield None

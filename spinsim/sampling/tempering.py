@@ -20,8 +20,8 @@ from spinsim.engine.exchange import Exchange, holders
 from spinsim.errors import InputError
 from spinsim.memory import require
 from spinsim.packing import Packing
+from spinsim.sampling.portions import sweeps_a_portion
 
-_PORTION: Final = 2e8  # updates between two progress reports, a fraction of a second
 BEHIND: Final = 2  # measurements that are asked for before the first of them is read
 
 
@@ -151,7 +151,7 @@ def _temper(
     correlations: bool,
 ) -> Iterator[TemperFrame | None]:
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
-    portion = max(1, int(_PORTION / (updates_a_sweep * times.swap_every))) * times.swap_every
+    portion = sweeps_a_portion(engine, times.swap_every)
     waiting: deque[Callable[[], TemperFrame]] = deque()
 
     def measurement(step: int) -> Callable[[], TemperFrame]:
@@ -161,8 +161,8 @@ def _temper(
         def frame() -> TemperFrame:
             counts, exchange = counted(), exchanged()
             holder = holders(exchange.place, copies)
-            first = np.arange(0, counts.energy.size, engine.replicas)[:, None, None]  # of each sample
-            energy, magnetization = (x.reshape(-1)[first + holder] for x in counts)
+            held = np.arange(0, counts.energy.size, engine.replicas)[:, None, None] + holder  # among all samples
+            energy, magnetization = (x.reshape(-1)[held] for x in counts)
             return TemperFrame(
                 step,
                 (step + 1) * times.measure_every,
@@ -183,6 +183,8 @@ def _temper(
         goal = done + times.measure_every - begun if done >= times.thermalize else times.thermalize
         count = min(portion, goal - done)
         engine.temper(count // times.swap_every, times.swap_every)
+        if count == portion:
+            engine.wait()  # reports and pauses are not to run far ahead of a GPU
         on_updates(count * updates_a_sweep)
         done += count
         if done == goal and done > times.thermalize:
