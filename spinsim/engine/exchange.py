@@ -118,7 +118,7 @@ def holders(place: npt.NDArray[np.int32], copies: int) -> npt.NDArray[np.int64]:
 
 @lru_cache(maxsize=8)
 def _numbers(samples: int, copies: int, temperatures: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where each copy's ladder begins among all, (samples, copies, 1), and replicas, (samples, copies, temperatures)."""
+    """Where each copy's ladder begins, (samples, copies, 1), and its replicas, (samples, copies, temperatures)."""
     replicas = copies * temperatures
     ladder = np.arange(0, samples * replicas, temperatures).reshape(samples, copies, 1)
     return ladder, np.tile(np.arange(replicas).reshape(copies, temperatures), (samples, 1, 1))
