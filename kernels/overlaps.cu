@@ -1,7 +1,7 @@
 // At how many sites or bonds copies at equal temperatures differ, in segments, and the modes that follow from layers:
 // spinsim/engine/correlations.py on the GPU.
 #include "slab.cuh"
-#include "transpose.cuh"
+#include "bit_transpose.cuh"
 #include "unpacked.cuh"
 
 constexpr u32 THREADS = 256, WARPS = THREADS / 32;

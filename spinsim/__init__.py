@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from spinsim.model.lattice import square as square
     from spinsim.result import AnnealResult as AnnealResult
     from spinsim.result import TemperResult as TemperResult
+    from spinsim.result import TransferResult as TransferResult
     from spinsim.result import load as load
     from spinsim.run import anneal as anneal
     from spinsim.run import temper as temper
     from spinsim.run import transfer as transfer
-    from spinsim.spectra import TransferResult as TransferResult
 
 __version__ = version("spinsim")
 
@@ -48,7 +48,7 @@ _HOME = {
     "Ising": "spinsim.model.ising",
     "Lattice": "spinsim.model.lattice",
     "TemperResult": "spinsim.result",
-    "TransferResult": "spinsim.spectra",
+    "TransferResult": "spinsim.result",
     "anneal": "spinsim.run",
     "chain": "spinsim.model.lattice",
     "create_engine": "spinsim.engine",

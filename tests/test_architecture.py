@@ -18,7 +18,7 @@ LAYERS = [
     ["config"],
     ["analysis"],
     ["overview"],
-    ["result", "spectra"],
+    ["result"],
     ["sampling", "transfer_matrix"],
     ["store"],
     ["layout"],

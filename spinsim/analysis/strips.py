@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.crossings import crossing
 from spinsim.errors import InputError
-from spinsim.spectra import TransferResult
+from spinsim.result import TransferResult
 
 Array = npt.NDArray[np.float64]
 

@@ -26,10 +26,10 @@ def transfer(
     """
     import llvmlite.binding as llvm
 
+    from spinsim.benchmark.transfer import WIDTHS, rates
     from spinsim.engine import resolve_device
     from spinsim.engine.cpu.threads import available_threads
     from spinsim.engine.cuda.device import names
-    from spinsim.transfer_matrix.benchmark import WIDTHS, rates
 
     if repeats < 1:
         raise InputError(f"repeats {repeats} are too few: give at least 1")

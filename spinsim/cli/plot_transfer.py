@@ -23,10 +23,10 @@ def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | 
         InputError: for another figure and for files of other jobs.
     """
     from spinsim.analysis.figures import save_figure
+    from spinsim.analysis.figures.strips import lengths_figure
     from spinsim.analysis.strips import length_crossings
-    from spinsim.analysis.strips_figure import lengths_figure
     from spinsim.errors import InputError
-    from spinsim.spectra import load_transfer
+    from spinsim.result import load_transfer
 
     if what not in ("all", FIGURE):
         raise InputError(f"figure {what!r} is none of a transfer run: choose all or {FIGURE}")

@@ -10,8 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from spinsim.overview import TemperOverview
-    from spinsim.result import AnnealResult
-    from spinsim.spectra import TransferResult
+    from spinsim.result import AnnealResult, TransferResult
 
 
 def show(
@@ -20,8 +19,7 @@ def show(
 ) -> None:
     """Say what is in a file, how far it got and its main numbers."""
     from spinsim.overview import overview
-    from spinsim.result import load_anneal
-    from spinsim.spectra import load_transfer
+    from spinsim.result import load_anneal, load_transfer
     from spinsim.store import read_attributes
 
     job = read_attributes(file).get("job")

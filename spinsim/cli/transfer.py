@@ -13,8 +13,8 @@ from spinsim.cli import flags
 from spinsim.cli.values import Real, Whole
 
 if TYPE_CHECKING:
+    from spinsim.result import TransferResult
     from spinsim.run import TransferPlan
-    from spinsim.spectra import TransferResult
 
 MODEL = ("boundary", "couplings", "bond_fraction", "field", "samples", "disorder_seed")
 RUN = ("seed", "device", "threads", "out", "checkpoint_every")
@@ -71,8 +71,8 @@ def transfer(
 def carry_out(plan: TransferPlan, quiet: bool, as_json: bool) -> None:
     """Run a plan and say how it went."""
     from spinsim.cli.progress import counted
+    from spinsim.result import load_transfer
     from spinsim.run import transfer_to_file
-    from spinsim.spectra import load_transfer
 
     silent, work = quiet or as_json, plan.work()
     if not silent:

@@ -17,9 +17,9 @@ from spinsim.engine.cpu.threads import Threads
 from spinsim.errors import InputError
 from spinsim.layout import Layout, transfer_layout
 from spinsim.model.ising import Ising
+from spinsim.result import TransferResult
 from spinsim.run.common import OnWarning, Plan, Watch, build_model, check_disk, identify, provenance, to_file
 from spinsim.run.saving import Saving
-from spinsim.spectra import TransferResult
 from spinsim.transfer_matrix.lanczos import TOLERANCE, NotConvergedError
 from spinsim.transfer_matrix.layer import check_couplings, sectors_of
 from spinsim.transfer_matrix.points import Points, make_points, read_points

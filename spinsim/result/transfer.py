@@ -1,4 +1,4 @@
-"""What a transfer-matrix run gives back in Python, and the way to and from its file."""
+"""What a transfer-matrix run gives back."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.errors import InputError
 from spinsim.layout import SPECTRUM, Series, transfer_layout
 from spinsim.model.ising import Ising
-from spinsim.result import Result, import_xarray, load
+from spinsim.result.base import Result, import_xarray
 
 if TYPE_CHECKING:
     import h5py
@@ -134,15 +133,3 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResu
     sectors = tuple(name.decode() for name in group["sector"][...])
     k, k_time = group["k"][:points], group["k_time"][:points]
     return TransferResult(model=model, k=k, k_time=k_time, sectors=sectors, attributes=attributes, **table)
-
-
-def load_transfer(path: str | os.PathLike[str]) -> TransferResult:
-    """Read a transfer-matrix run back.
-
-    Raises:
-        InputError: as ``load``, and for a file of another job.
-    """
-    result = load(path)
-    if not isinstance(result, TransferResult):
-        raise InputError(f"{path} holds a {result.attributes['job']} run: give the file of a transfer run")
-    return result

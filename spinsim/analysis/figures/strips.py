@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from spinsim.analysis.figures.paper import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILION, WIDTH
 from spinsim.analysis.strips import LengthCrossing, scaled_lengths
-from spinsim.spectra import TransferResult
+from spinsim.result import TransferResult
 
 _COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 

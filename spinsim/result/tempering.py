@@ -1,0 +1,167 @@
+"""What a tempering run gives back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.layout import PLACEMENT, TEMPERING, Layout, Placement, temper_layout
+from spinsim.model.ising import Ising
+from spinsim.result.base import Result, import_xarray
+
+if TYPE_CHECKING:
+    import h5py
+    import xarray
+
+
+@dataclass(frozen=True)
+class TemperResult(Result):
+    """Measurements of a tempering run, replicas sorted by copy and temperature.
+
+    Attributes:
+        model: What was simulated.
+        temperature: From the lowest to the highest, in units of |J|, shape (temperatures,).
+        sweep: Sweeps done before each measurement since thermalisation, (steps,).
+        energy: Totals, ``float64`` (steps, samples, copies, temperatures).
+        magnetization: Sums of spins, integers, likewise.
+        overlap: Sums over sites of two copies' spins' product, (steps, samples, pairs of copies, temperatures).
+        permutation: Replica at each temperature, (steps, samples, copies, temperatures).
+        attempts: Exchanges tried of each pair of neighbouring temperatures, (samples, temperatures - 1).
+        accepts: Of them accepted, likewise.
+        round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
+        link_overlap: Sums over bonds of two copies' products s_i s_j, of the shape of ``overlap``; no pairs where it
+            was not measured.
+        overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis of the lattice,
+            ``float64`` (steps, samples, pairs of copies, temperatures, axes); no axes where it was not measured.
+        magnetization_mode: The same of spins, (steps, samples, copies, temperatures, axes).
+        placement: How the temperatures were placed, None where they were given.
+        best_energy: Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was
+            killed before its first checkpoint.
+        best_spins: State of lowest energy at a measurement, ``int8`` (samples, sites), likewise.
+        attributes: Root attributes of its file: configuration, versions and so on.
+    """
+
+    model: Ising
+    temperature: npt.NDArray[np.float64]
+    sweep: npt.NDArray[np.int64]
+    energy: npt.NDArray[np.float64]
+    magnetization: npt.NDArray[np.int64]
+    overlap: npt.NDArray[np.int64]
+    permutation: npt.NDArray[np.int64]
+    attempts: npt.NDArray[np.int64]
+    accepts: npt.NDArray[np.int64]
+    round_trips: npt.NDArray[np.int64]
+    link_overlap: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
+    overlap_mode: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    magnetization_mode: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    placement: Placement | None = None
+    best_energy: npt.NDArray[np.float64] | None = None
+    best_spins: npt.NDArray[np.int8] | None = None
+    attributes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def has_correlations(self) -> bool:
+        """Whether link overlaps and modes were measured."""
+        return bool(self.link_overlap.shape[2] or self.magnetization_mode.shape[-1])
+
+    @property
+    def _layout(self) -> Layout:
+        copies = self.energy.shape[2]
+        return temper_layout(self.model, copies, self.temperature, self.has_correlations, self.placement)
+
+    @property
+    def swap_rate(self) -> npt.NDArray[np.float64]:
+        """Share of exchanges accepted for each pair of neighbouring temperatures, over all samples."""
+        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
+
+    def dataset(self) -> xarray.Dataset:
+        """The measurements as an xarray dataset with named axes.
+
+        Raises:
+            InputError: where xarray is not installed.
+        """
+        layout = self._layout
+        variables = {
+            series.name: (
+                ("step", *series.axes),
+                getattr(self, series.name),
+                {"long_name": series.long_name, "units": series.units},
+            )
+            for series in layout.series
+            if series.name != "step"
+        }
+        dataset: xarray.Dataset = import_xarray().Dataset(
+            variables,
+            coords={"step": np.arange(len(self.sweep)), "temperature": self.temperature},
+            attrs=dict(self.attributes),
+        )
+        return dataset
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the run to a new HDF5 file and return its path.
+
+        Raises:
+            InputError: where the file exists or cannot be written.
+        """
+        target = Path(path)
+        layout = self._layout
+        run = self.config.get("temper", {})
+        planned = run["sweeps"] // run["measure_every"] if run else 0
+        best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
+        store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin, best_of)
+        names = {series.name for series in layout.series} - {"step"}
+        with store.open_to_append(target) as file:
+            for step in range(len(self.sweep)):
+                file.write({"step": step} | {name: getattr(self, name)[step] for name in names})
+            file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group == TEMPERING})
+            if self.best_energy is not None and self.best_spins is not None:
+                file.write_best(self.best_energy, self.best_spins)
+            if self.finished:
+                file.finish()
+        return target
+
+
+def placement_of(file: h5py.File) -> Placement | None:
+    """How the temperatures of a file were placed; None where they were given."""
+    group = file.get(PLACEMENT)
+    return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
+
+
+def best_of(file: h5py.File) -> dict[str, Any]:
+    """``best_energy`` and ``best_spins`` of a tempering file, where it has them."""
+    if "best" not in file or not np.isfinite(file["best/energy"][...]).all():
+        return {}
+    return {"best_energy": file["best/energy"][...], "best_spins": file["best/spins"][...]}
+
+
+def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
+    """The first rows of a file."""
+    m, t = file["measurements"], file["tempering"]
+    samples, copies, temperatures = m["energy"].shape[1:]
+    nothing = {
+        "overlap": np.empty((rows, samples, 0, temperatures), np.int32),
+        "link_overlap": np.empty((rows, samples, 0, temperatures), np.int32),
+        "overlap_mode": np.empty((rows, samples, copies * (copies - 1) // 2, temperatures, 0)),
+        "magnetization_mode": np.empty((rows, samples, copies, temperatures, 0)),
+    }
+    return TemperResult(
+        model=store.read_model(file),
+        temperature=m["temperature"][...],
+        sweep=m["sweep"][:rows],
+        energy=m["energy"][:rows],
+        magnetization=m["magnetization"][:rows],
+        **{name: m[name][:rows] if name in m else without for name, without in nothing.items()},
+        permutation=t["permutation"][:rows],
+        attempts=t["attempts"][...],
+        accepts=t["accepts"][...],
+        round_trips=t["round_trips"][...],
+        placement=placement_of(file),
+        **best_of(file),
+        attributes=attributes,
+    )
