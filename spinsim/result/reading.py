@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from spinsim import store
@@ -12,7 +11,6 @@ from spinsim.result import annealing, tempering, transfer
 from spinsim.result.annealing import AnnealResult
 from spinsim.result.tempering import TemperResult
 from spinsim.result.transfer import TransferResult
-
 
 AnyResult = AnnealResult | TemperResult | TransferResult
 
@@ -23,10 +21,13 @@ def load(path: str | os.PathLike[str]) -> AnyResult:
     Raises:
         InputError: for a missing file or one that spinsim did not write.
     """
-    read: dict[str, Callable[..., AnyResult]] = {"temper": tempering.read, "transfer": transfer.read}
     with store.open_to_read(Path(path)) as file:
-        attributes = store.text_attributes(file)
-        return read.get(attributes.get("job", ""), annealing.read)(file, store.complete_rows(file), attributes)
+        rows, attributes = store.complete_rows(file), store.text_attributes(file)
+        if attributes.get("job") == "transfer":
+            return transfer.read(file, rows, attributes)
+        if attributes.get("job") == "temper":
+            return tempering.read(file, rows, attributes)
+        return annealing.read(file, rows, attributes)
 
 
 def load_anneal(path: str | os.PathLike[str]) -> AnnealResult:
