@@ -34,7 +34,8 @@ class TemperOverview(Result):
         energy: Mean energy per site at each temperature, NaN where there are no measurements.
         magnetization_squared: Mean m^2, likewise.
         overlap_squared: Mean q^2, likewise; None where there is one copy.
-        swap_rate: Share of exchanges accepted with the next temperature, (temperatures - 1,).
+        swap_rate: Share of exchanges accepted with the next temperature, (temperatures - 1,); NaN where a run was
+            killed before its first checkpoint, with which exchanges and round trips are written.
         round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
         attributes: Root attributes of the file.
         placement: How the temperatures were placed, None where they were given.
@@ -75,7 +76,7 @@ def overview(path: str | os.PathLike[str]) -> TemperOverview:
             energy=_mean(m["energy"], rows, 1) / model.sites,
             magnetization_squared=_mean(m["magnetization"], rows, 2) / model.sites**2,
             overlap_squared=_mean(m["overlap"], rows, 2) / model.sites**2 if "overlap" in m else None,
-            swap_rate=accepts / np.maximum(attempts, 1),
+            swap_rate=np.where(attempts > 0, accepts / np.maximum(attempts, 1), np.nan),
             round_trips=t["round_trips"][...],
             attributes=attributes,
             placement=placement_of(file),

@@ -85,7 +85,7 @@ def test_exchanges_and_round_trips():
     bars = figure.axes[1].containers[0].lines[2][0].get_segments()
     np.testing.assert_allclose([bar[:, 1] for bar in bars], np.stack([f(result.round_trips, axis=0) for f in
                                                                        (np.min, np.max)], axis=1))  # fmt: skip
-    with pytest.raises(ss.InputError, match="has made no exchange"):
+    with pytest.raises(ss.InputError, match="has saved no exchange yet"):
         figures.exchange_figure(replace(result, attempts=0 * result.attempts))
 
 
@@ -173,7 +173,7 @@ def test_sizes_that_cannot_be_compared():
         sizes.compare_sizes([ferromagnet(4)])
     with pytest.raises(ss.InputError, match="two runs have size L = 4: give runs of different sizes"):
         sizes.compare_sizes([ferromagnet(4), ferromagnet(6), ferromagnet(4)])
-    with pytest.raises(ss.InputError, match="are not one lattice in two sizes"):
+    with pytest.raises(ss.InputError, match="are not one model in two sizes"):
         sizes.compare_sizes([ferromagnet(4), glass(4)])
     with pytest.raises(ss.InputError, match="has one copy at each temperature and no overlaps"):
         sizes.compare_sizes([glass(2, copies=1), glass(4)])
@@ -233,7 +233,7 @@ def test_plot_of_two_sizes(folder, capsys, monkeypatch):
         ("4.h5 8.h5 --what overlap", "figure 'overlap' is none of several files: choose all, crossings"),
         ("4.h5 --what crossings", "4.h5 alone has no crossings"),
         ("4.h5 4.h5", "two runs have size L = 4"),
-        ("4.h5 glass.h5", "not one lattice in two sizes"),
+        ("4.h5 glass.h5", "not one model in two sizes"),
         ("4.h5 8.h5 --observable energy", "observable 'energy' is unknown: choose overlap or magnetization"),
         ("4.h5 8.h5 --out 8.h5", "is the result file itself"),
         ("4.h5 8.h5 --sample 1", "--sample is for the configuration of an anneal run"),

@@ -135,9 +135,15 @@ def _check_sizes(models: list[Ising]) -> None:
     for a, b in combinations(models, 2):
         if a.sites == b.sites:
             raise InputError(f"two runs have size {_label(a)}: give runs of different sizes, one of each")
-        kinds = [(m.lattice.dimension, m.lattice.periodic) if m.lattice else None for m in (a, b)]
-        if kinds[0] != kinds[1]:
-            raise InputError(f"{a.name} and {b.name} are not one lattice in two sizes: give runs that are")
+        if _kind(a) != _kind(b):
+            raise InputError(f"{a.name} and {b.name} are not one model in two sizes: give runs that are")
+
+
+def _kind(model: Ising) -> tuple[object, ...]:
+    """What models of different sizes have in common."""
+    lattice = (model.lattice.dimension, model.lattice.periodic) if model.lattice else None
+    field = None if model.uniform_field is None else model.uniform_field * model.quantum
+    return lattice, model.magnitude is None, is_ferromagnet(model), field
 
 
 def _check_observable(results: list[TemperResult], observable: str | None) -> str:

@@ -9,12 +9,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.crossings import crossing
+from spinsim.analysis.crossings import Crossing, crossing
 from spinsim.errors import InputError
 from spinsim.result import TransferResult
 
 Array = npt.NDArray[np.float64]
 
+_FEWEST: Final = 4  # points of a spline
 MOST_EXACT: Final = 20  # sites: all sets of excitations are listed
 
 
@@ -59,11 +60,14 @@ class LengthCrossing(NamedTuple):
     Attributes:
         widths: The two.
         temperature: NaN where the curves do not cross once.
+        error: Of the interpolation between points: by how much half of them give another crossing; NaN where they
+            give none.
         reason: Why there is none, in words.
     """
 
     widths: tuple[int, int]
     temperature: float
+    error: float
     reason: str
 
 
@@ -85,23 +89,48 @@ def length_crossings(results: Sequence[TransferResult]) -> list[LengthCrossing]:
 
     Source: M. P. Nightingale, Physica A 83, 561 (1976).
 
+    Curves are splines of ln(xi / L) through the points.
+
     Raises:
-        InputError: for results of one width and for fewer than 4 points.
+        InputError: for results of one width, two of equal width, different models, and for fewer than 4 points.
     """
     curves = {}
     for result in results:
         order = np.argsort(result.temperature)
-        lattice = result.model.lattice
-        lengths = scaled_lengths(result)[order]
-        curves[lattice.shape[0] if lattice else 0] = result.temperature[order], lengths
+        width = result.model.lattice.shape[0] if result.model.lattice else 0
+        lengths = np.log(scaled_lengths(result)[order])
+        if width in curves:
+            raise InputError(f"two runs have width {width}: give one of each width")
+        if _kind(result) != _kind(results[0]):
+            names = f"{results[0].model.name} and {result.model.name}"
+            raise InputError(f"{names} are not one model in two widths: give runs that are")
+        curves[width] = result.temperature[order], lengths
     if len(curves) < 2:
         raise InputError(f"{len(curves)} width has no crossing: give files of two widths or more")
     found = []
     for small, large in pairwise(sorted(curves)):
-        (x1, y1), (x2, y2) = curves[small], curves[large]
-        c = crossing(x1, np.tile(y1, (3, 1)), x2, np.tile(y2, (3, 1)))  # exact curves: the resamples are the curve
-        found.append(LengthCrossing((small, large), c.value, c.reason))
+        both = (*curves[small], *curves[large])
+        c, half = _cross(*both), _cross(*(array[::2] for array in both))
+        if c is None:
+            raise InputError(f"fewer than {_FEWEST} points make no curves: give more temperatures or couplings")
+        error = np.nan if half is None else abs(half.value - c.value)
+        found.append(LengthCrossing((small, large), c.value, error, c.reason))
     return found
+
+
+def _cross(x1: Array, y1: Array, x2: Array, y2: Array) -> Crossing | None:
+    """Where exact curves cross, the resamples being the curves; None for fewer points than a spline needs."""
+    if min(len(x1), len(x2)) < _FEWEST:
+        return None
+    return crossing(x1, np.tile(y1, (3, 1)), x2, np.tile(y2, (3, 1)))
+
+
+def _kind(result: TransferResult) -> tuple[object, ...]:
+    """What models of different widths have in common."""
+    model, lattice = result.model, result.model.lattice
+    shape = (lattice.dimension, lattice.periodic) if lattice else ()
+    ferromagnet = bool(model.couplings.min() > 0)
+    return shape, model.magnitude is None, ferromagnet, round(float(result.k_time[0] / result.k[0]), 9)
 
 
 def extrapolate(sizes: npt.ArrayLike, values: npt.ArrayLike, power: float) -> Array:

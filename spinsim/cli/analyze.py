@@ -77,7 +77,8 @@ def report(found: Summary) -> list[str]:
         lines.append(f"{temperature:8.5g}{numbers}{max(row.tau[k] for row in rows):12.3g}")
     if doubtful:
         lines.append(
-            "? : the series spans fewer than 20 autocorrelation times, or does not move: no error can be given."
+            "? : the series spans fewer than 20 autocorrelation times, does not move, or has no value without some "
+            "samples: no error can be given."
         )
     lines += [
         f"Equilibrium by {name} at the lowest temperature: {e.verdict}" for name, e in found.equilibration.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor, isnan, log10
 from pathlib import Path
 
 import typer
@@ -37,8 +38,8 @@ def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | 
     if crossings:
         typer.echo("  widths   crossing of xi / L")
     for c in crossings:
-        typer.echo(
-            f"{c.widths[0]:4d},{c.widths[1]:3d}   "
-            + (c.reason or f"T = {c.temperature:.8f}, k = {1 / c.temperature:.8f}")
-        )
+        digits = 3 if isnan(c.error) else max(2, min(10, -floor(log10(c.error or 1e-10))))
+        off = "few points between which to interpolate" if isnan(c.error) else f"interpolation within {c.error:.1g}"
+        where = f"T = {c.temperature:.{digits}f}, k = {1 / c.temperature:.{digits}f}, {off}"
+        typer.echo(f"{c.widths[0]:4d},{c.widths[1]:3d}   {c.reason or where}")
     typer.echo(path)

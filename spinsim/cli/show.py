@@ -75,12 +75,11 @@ def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
 
 def _of_tempering(result: TemperOverview) -> tuple[dict[str, Any], list[str]]:
     """The same of a tempering run."""
-    from spinsim.cli.temper import report
+    from spinsim.cli.temper import numbers, report
 
     if not result.steps:
         return {"round_trips": 0}, []
-    numbers = {"temperatures": result.temperature.tolist(), "round_trips": int(result.round_trips.sum())}
-    return numbers, report(result)
+    return numbers(result), report(result)
 
 
 def _show_transfer(file: Path, result: TransferResult, as_json: bool) -> None:

@@ -31,6 +31,8 @@ def run_shown(plan: Any, to_file: Callable[..., bool], description: str, silent:
             progress.stop()
             if plan.path.exists():
                 typer.echo(f"Interrupted; spinsim resume {plan.path} completes it from its last checkpoint.", err=True)
+            else:
+                typer.echo("Interrupted before the run had begun: the same command begins anew.", err=True)
             raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -110,7 +111,10 @@ def report(found: TemperOverview) -> list[str]:
     import numpy as np
 
     overlap = found.overlap_squared
+    known = bool(np.isfinite(found.swap_rate).all())
     lines = [f"Round trips  {int(found.round_trips.sum())} of {found.round_trips.size} replicas"]
+    if not known:
+        lines = ["Exchanges and round trips are known from the first checkpoint on"]
     if found.placement is not None:
         last = found.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
@@ -121,7 +125,7 @@ def report(found: TemperOverview) -> list[str]:
     for k, temperature in enumerate(found.temperature):
         row = f"{temperature:8.5g} {found.energy[k]:10.6f} {found.magnetization_squared[k]:9.6f}"
         row += "" if overlap is None else f" {overlap[k]:9.6f}"
-        lines.append(row + (f" {found.swap_rate[k]:8.3f}" if k + 1 < len(found.temperature) else ""))
+        lines.append(row + (f" {found.swap_rate[k]:8.3f}" if known and k + 1 < len(found.temperature) else ""))
     return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
 
 
@@ -133,10 +137,21 @@ def summary(plan: TemperPlan, found: TemperOverview) -> dict[str, Any]:
         "config_sha256": plan.attributes["config_sha256"],
         "model": plan.model.name,
         "sites": plan.model.sites,
+    } | numbers(found)
+
+
+def numbers(found: TemperOverview) -> dict[str, Any]:
+    """What ``report`` says, for ``--json``."""
+    lowest = None if found.best_energy is None else float(found.best_energy.min())
+    is_cut = lowest is not None and found.model.maxcut_weight is not None
+    return {
         "temperatures": found.temperature.tolist(),
         "energy_per_site": found.energy.tolist(),
-        "swap_rate": found.swap_rate.tolist(),
+        "magnetization_squared": found.magnetization_squared.tolist(),
+        "overlap_squared": None if found.overlap_squared is None else found.overlap_squared.tolist(),
+        "swap_rate": [rate if isfinite(rate) else None for rate in found.swap_rate.tolist()],
         "placed": found.placement is not None,
         "round_trips": int(found.round_trips.sum()),
-        "lowest_energy": None if found.best_energy is None else float(found.best_energy.min()),
+        "lowest_energy": lowest,
+        "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
     }

@@ -146,7 +146,7 @@ def summary(result: TransferResult) -> dict[str, Any]:
         "sites": result.model.sites,
         "axes": ["sample", "point", "sector", "level"],
         "sectors": list(result.sectors),
-        "k": result.k.tolist(),
+        "k": _plain(result.k),
         "k_time": result.k_time.tolist(),
         **tables,
         **{name: _plain(getattr(result, name)) for name in single},

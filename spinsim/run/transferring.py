@@ -74,7 +74,7 @@ class Work:
         """A row of the file."""
         sample, point = divmod(step, len(self.points.k))
         where = {"step": step, "sample": sample, "k": self.points.k[point], "k_time": self.points.k_time[point]}
-        return where | {s.name: found[s.name] for s in self.layout.series if s.name in found}
+        return {s.name: found[s.name] for s in self.layout.series if s.name in found} | where
 
     def _solve(self, step: int, threads: Threads) -> Row:
         solver = self.solver(step, threads)

@@ -23,6 +23,7 @@ Apply = Callable[[Any, Any], Any]
 
 TOLERANCE: Final = 1e-10
 MOST_STEPS: Final = 5000
+SPARE: Final = 3  # stored vectors besides the wanted ones: with two, the value that shows a missed level is never kept
 MEND: Final = "give a larger tolerance or more stored vectors (basis)"
 _DROWNED: Final = "rounding hides levels that are so much smaller than the largest, ask for fewer eigenvalues"
 _ROUNDING: Final = 1e-15  # of the largest level: residuals do not fall below
@@ -119,8 +120,8 @@ class ThickRestart:
         self._size = min(basis or default_basis(wanted), dimension)
         if not 0 < wanted <= dimension:
             raise InputError(f"{wanted} eigenvalues of {dimension} cannot be found: give 1 to {dimension}")
-        if self._size < min(wanted + 2, dimension):
-            raise InputError(f"basis {basis} is too small for {wanted} eigenvalues: give at least {wanted + 2}")
+        if self._size < min(wanted + SPARE, dimension):
+            raise InputError(f"basis {basis} is too small for {wanted} eigenvalues: give at least {wanted + SPARE}")
         self._apply, self._vectors, self._wanted = apply, vectors, wanted
         self._tolerance, self._most_steps = tolerance, most_steps
         self._seed, self._plane, self._starts = seed, plane, 0

@@ -15,6 +15,7 @@ from spinsim.model.ising import Ising
 from spinsim.transfer_matrix.elements import interlayer, matrix_elements
 from spinsim.transfer_matrix.lanczos import (
     MOST_STEPS,
+    SPARE,
     TOLERANCE,
     Levels,
     NotConvergedError,
@@ -61,10 +62,10 @@ class Settings:
             raise InputError(f"tolerance {self.tolerance} is out of range: give a number from 1e-14 to 0.1")
         if self.method not in METHODS:
             raise InputError(f"method {self.method!r} is unknown: choose one of {', '.join(METHODS)}")
-        if self.basis is not None and self.basis and self.basis < self.eigenvalues + 2:
+        if self.basis is not None and self.basis and self.basis < self.eigenvalues + SPARE:
             raise InputError(
                 f"basis {self.basis} is too small for {self.eigenvalues} eigenvalues: "
-                f"give at least {self.eigenvalues + 2}, or 0 for none"
+                f"give at least {self.eigenvalues + SPARE}, or 0 for none"
             )
         if self.most_steps < 1:
             raise InputError(f"most_steps {self.most_steps} are too few: give at least 1")
@@ -166,7 +167,7 @@ class Solver:
         self._vectors = Vectors(self._at.layer.dimension, s.device, self._threads)
         if self._basis:
             plane = list(SECTORS).index(sector)
-            basis = max(self._basis, min(s.eigenvalues + 2, self._vectors.dimension))
+            basis = max(self._basis, min(s.eigenvalues + SPARE, self._vectors.dimension))
             self._iteration = ThickRestart(
                 self._at.apply, self._vectors, s.eigenvalues, s.tolerance, s.seed, plane, basis, s.most_steps
             )

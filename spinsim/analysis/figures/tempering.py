@@ -100,7 +100,9 @@ def exchange_figure(result: TemperResult) -> Figure:
         InputError: where nothing was exchanged yet.
     """
     if not result.attempts.any():
-        raise InputError(f"the run of {result.model.name} has made no exchange: there is nothing to draw yet")
+        raise InputError(
+            f"the run of {result.model.name} has saved no exchange yet: a first checkpoint must come before"
+        )
     ladder = result.temperature / result.model.coupling_unit
     rates = result.accepts / np.maximum(result.attempts, 1)
     trips = result.round_trips.astype(np.float64)
