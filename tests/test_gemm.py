@@ -292,6 +292,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("alpha", lambda: ss.gemm.matmul(F.astype("i4"), F.astype("i4"), alpha=0.5), "alpha 0.5 is no 32-bit integer"),
     ("no number", lambda: ss.gemm.matmul(F.astype("i4"), F.astype("i4"), alpha=np.nan), "alpha nan is no 32-bit"),
     ("complex", lambda: ss.gemm.matmul(F, F, alpha=1j), "alpha 1j is no real number"),
+    ("huge", lambda: ss.gemm.matmul(F, F, alpha=10**400), "alpha is too large for a product of float"),
+    ("large", lambda: ss.gemm.matmul(F.astype("f4"), F.astype("f4"), beta=-1e300), "beta is too large"),
     ("text", lambda: ss.gemm.transpose(F, kernel="fast"), "there is no kernel 'fast': give one of tiled, naive"),
     ("columns", lambda: ss.gemm.transpose(F.T), "a runs along its columns in memory"),
     ("factor", lambda: ss.gemm.left_factor(D, np.ones((5, 9))), "factor has shape (4, 4) but x needs (5, 5)"),

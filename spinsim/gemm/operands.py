@@ -166,10 +166,13 @@ def scalar(name: str, value: float, kind: str) -> Any:
     """``alpha`` or ``beta`` in the type of the product.
 
     Raises:
-        InputError: where an integer product is given a number that is none, or a complex one is given.
+        InputError: where an integer product is given a number that is none, for a complex one and for one that is
+            too large for the product's type.
     """
     if not isinstance(value, (int, float, np.integer, np.floating)):
         raise InputError(f"{name} {value!r} is no real number: give one")
-    if kind == "int32" and not (float(value).is_integer() and abs(value) <= LARGEST):
+    if kind == "int32" and not (-LARGEST - 1 <= value <= LARGEST and float(value).is_integer()):
         raise InputError(f"{name} {value} is no 32-bit integer, as products of int32 need: give a whole number")
+    if kind != "int32" and float(np.finfo(kind).max) < abs(value) < np.inf:
+        raise InputError(f"{name} is too large for a product of {kind}: give a smaller one")
     return np.dtype(kind).type(value)

@@ -55,10 +55,13 @@ def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None) -> Points:
     """The same from numbers.
 
     Raises:
-        InputError: where there are neither as many of the two nor one of ``k_time``.
+        InputError: for what are no numbers, and where there are neither as many of the two nor one of ``k_time``.
     """
-    inside = np.atleast_1d(np.asarray(k, np.float64))
-    between = inside if k_time is None else np.atleast_1d(np.asarray(k_time, np.float64))
+    try:
+        inside = np.atleast_1d(np.asarray(k, np.float64))
+        between = inside if k_time is None else np.atleast_1d(np.asarray(k_time, np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"k {k!r} or k_time {k_time!r} cannot be read as numbers: give floats") from error
     if inside.ndim != 1 or not inside.size or between.ndim != 1 or between.size not in (1, inside.size):
         raise InputError(
             f"{between.size} numbers k_time do not fit {inside.size} of k or temperature: give one or as many"
