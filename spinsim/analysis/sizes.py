@@ -135,11 +135,11 @@ def _check_sizes(models: list[Ising]) -> None:
     for a, b in combinations(models, 2):
         if a.sites == b.sites:
             raise InputError(f"two runs have size {_label(a)}: give runs of different sizes, one of each")
-        if _kind(a) != _kind(b):
+        if model_kind(a) != model_kind(b):
             raise InputError(f"{a.name} and {b.name} are not one model in two sizes: give runs that are")
 
 
-def _kind(model: Ising) -> tuple[object, ...]:
+def model_kind(model: Ising) -> tuple[object, ...]:
     """What models of different sizes have in common."""
     lattice = (model.lattice.dimension, model.lattice.periodic) if model.lattice else None
     field = None if model.uniform_field is None else model.uniform_field * model.quantum

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.crossings import Crossing, crossing
+from spinsim.analysis.sizes import model_kind
 from spinsim.errors import InputError
 from spinsim.result import TransferResult
 
@@ -127,10 +128,7 @@ def _cross(x1: Array, y1: Array, x2: Array, y2: Array) -> Crossing | None:
 
 def _kind(result: TransferResult) -> tuple[object, ...]:
     """What models of different widths have in common."""
-    model, lattice = result.model, result.model.lattice
-    shape = (lattice.dimension, lattice.periodic) if lattice else ()
-    ferromagnet = bool(model.couplings.min() > 0)
-    return shape, model.magnitude is None, ferromagnet, round(float(result.k_time[0] / result.k[0]), 9)
+    return *model_kind(result.model), round(float(result.k_time[0] / result.k[0]), 9)
 
 
 def extrapolate(sizes: npt.ArrayLike, values: npt.ArrayLike, power: float) -> Array:

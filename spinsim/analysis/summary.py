@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import integrated_time
+from spinsim.analysis.autocorrelation import IntegratedTime, integrated_time
 from spinsim.analysis.binder import binder_cumulant, correlation_length
 from spinsim.analysis.equilibration import Equilibration, equilibration
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
@@ -87,23 +87,29 @@ def summarize(result: TemperResult) -> Summary:
     Raises:
         InputError: for fewer than 16 measurements.
     """
-    moments, data = _averages(result)
+    series = _series(result)
+    times = {name: integrated_time(values, chain_axis=2) for name, values in series.items()}
+    moments, data = _averages(result, series, times["energy"])
     functions = _functions(result, moments)
     found = jackknife(functions.values, data)
-    series = _series(result)
-    times = {name: _times(values, _sweeps_a_step(result)) for name, values in series.items()}
-    wider = {name: _widening(values) for name, values in series.items()}
+    wider = {name: _widening(values, times[name]) for name, values in series.items()}
+    sweeps = _sweeps_a_step(result)
     estimates = {
-        name: _estimate(found.value[k], found.error[k] * wider[TAU_OF[name]], *times[TAU_OF[name]])
+        name: _estimate(found.value[k], found.error[k] * wider[TAU_OF[name]], times[TAU_OF[name]], sweeps)
         for k, name in enumerate(functions.names)
     }
     coldest = {name: series[name][..., 0].mean(axis=2) for name in ("energy", "q^2") if name in series}
     return Summary(result.temperature, estimates, {name: equilibration(rows) for name, rows in coldest.items()})
 
 
-def _estimate(value: Array, error: Array, tau: Array, trusted: npt.NDArray[np.bool_]) -> Estimate:
-    """An estimate; errors that are no numbers, as some samples left out have no value, are not trusted."""
-    return Estimate(value, error, tau, trusted & np.isfinite(error))
+def _estimate(value: Array, error: Array, time: IntegratedTime, sweeps: int) -> Estimate:
+    """An estimate with tau in sweeps, of ``sweeps`` a measurement.
+
+    It is trusted where the series of all samples are; errors that are no numbers, as some samples left out have no
+    value, are not.
+    """
+    trusted = np.asarray(time.trusted.all(axis=0)) & np.isfinite(error)
+    return Estimate(value, error, time.tau.mean(axis=0) * sweeps, trusted)
 
 
 def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Array]:
@@ -114,17 +120,27 @@ def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Arra
     Raises:
         InputError: as ``summarize``, and as ``bootstrap``.
     """
-    moments, data = _averages(result)
-    functions, series = _functions(result, moments), _series(result)
+    series = _series(result)
+    needed = series if result.model.samples == 1 else ["energy"]
+    times = {name: integrated_time(series[name], chain_axis=2) for name in needed}
+    moments, data = _averages(result, series, times["energy"])
+    functions = _functions(result, moments)
     curves = bootstrap(functions.values, data, resamples, seed).values
+    wider = {name: _widening(values, times.get(name)) for name, values in series.items()}
     return {
-        name: curves[0, k] + (curves[:, k] - curves[0, k]) * _widening(series[TAU_OF[name]])
+        name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider[TAU_OF[name]]
         for k, name in enumerate(functions.names)
     }
 
 
 def _series(result: TemperResult) -> dict[str, Array]:
-    """What autocorrelation times belong to, (steps, samples, chains, temperatures)."""
+    """What autocorrelation times belong to, (steps, samples, chains, temperatures).
+
+    Raises:
+        InputError: for fewer than 16 measurements.
+    """
+    if len(result.energy) < FEWEST_STEPS:
+        raise InputError(f"{len(result.energy)} measurements are too few to analyse: give at least {FEWEST_STEPS}")
     sites, bonds = result.model.sites, result.model.bonds
     series = {"energy": result.energy / sites, "m^2": (result.magnetization / sites) ** 2}
     if result.overlap.shape[2]:
@@ -134,21 +150,15 @@ def _series(result: TemperResult) -> dict[str, Array]:
     return series
 
 
-def _averages(result: TemperResult) -> tuple[list[str], Array]:
+def _averages(result: TemperResult, series: dict[str, Array], energy_time: IntegratedTime) -> tuple[list[str], Array]:
     """Names of moments and their averages in each sample or, of one sample, in stretches of time.
 
     The averages have the shape (samples or stretches, moments, temperatures).
-
-    Raises:
-        InputError: for fewer than 16 measurements.
     """
-    steps, samples = result.energy.shape[:2]
-    if steps < FEWEST_STEPS:
-        raise InputError(f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}")
-    series, sites = _series(result), result.model.sites
+    (steps, samples), sites = result.energy.shape[:2], result.model.sites
     energy = series["energy"]
     deviation = (energy - energy.mean(axis=(0, 2), keepdims=True)) ** 2  # each sample has a mean of its own
-    deviation *= _for_the_mean(energy)[None, :, None]
+    deviation *= _for_the_mean(energy_time, steps * energy.shape[2])[None, :, None]
     moments = {"energy": energy, "deviation": deviation, "|m|": np.abs(result.magnetization / sites)}
     for name, mode in (("m", result.magnetization_mode), ("q", result.overlap_mode)):
         if f"{name}^2" not in series:
@@ -163,14 +173,12 @@ def _averages(result: TemperResult) -> tuple[list[str], Array]:
     return list(moments), data
 
 
-def _for_the_mean(series: Array) -> Array:
+def _for_the_mean(time: IntegratedTime, measurements: int) -> Array:
     """Factors (samples, temperatures) to squared deviations, which the measured mean makes too small by 2 tau / n.
 
     Source: U. Wolff, Comput. Phys. Commun. 156, 143 (2004), eq. 49.
     """
-    measurements = series.shape[0] * series.shape[2]
-    tau = integrated_time(series, chain_axis=2).tau
-    return np.asarray(1 / (1 - np.minimum(2 * tau / measurements, 0.5)))
+    return np.asarray(1 / (1 - np.minimum(2 * time.tau / measurements, 0.5)))
 
 
 def _longest_axes(model: Ising) -> list[int]:
@@ -229,26 +237,20 @@ def _length_over_side(model: Ising, zero: Array, smallest: Array) -> Array:
     return correlation_length(zero, smallest, side) / side if side > 1 else np.full_like(zero, np.nan)
 
 
-def _widening(series: Array) -> Array:
+def _widening(series: Array, time: IntegratedTime | None) -> Array:
     """Factor to the errors of one sample: averages over stretches of time that are short against tau are correlated.
 
-    ``series``: (steps, samples, chains, temperatures); 1 where there are several samples.
+    ``series``: (steps, samples, chains, temperatures); 1 where there are several samples, whose ``time`` is not needed.
     """
-    if series.shape[1] > 1:
+    if series.shape[1] > 1 or time is None:
         return np.ones(series.shape[-1])
     chains = series[:, 0]
     stretches = bin_means(chains.mean(axis=1), min(BINS, len(chains) // 2))
     found = stretches.std(axis=0, ddof=1) / np.sqrt(len(stretches))
-    true = np.nan_to_num(integrated_time(chains, chain_axis=1).mean_error)
+    true = np.nan_to_num(time.mean_error[0])
     return np.asarray(np.maximum(1.0, np.divide(true, found, out=np.ones_like(found), where=found > 0)))
 
 
 def _sweeps_a_step(result: TemperResult) -> int:
     """Sweeps between measurements."""
     return int(result.sweep[1] - result.sweep[0])
-
-
-def _times(series: Array, sweeps: int) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Tau in sweeps, averaged over samples, and whether all are trusted, of (steps, samples, chains, temperatures)."""
-    found = integrated_time(series, chain_axis=2)
-    return found.tau.mean(axis=0) * sweeps, np.asarray(found.trusted.all(axis=0))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TypeVar
 
 from spinsim import store
 from spinsim.errors import InputError
 from spinsim.result import annealing, tempering, transfer
 from spinsim.result.annealing import AnnealResult
+from spinsim.result.base import Result
 from spinsim.result.tempering import TemperResult
 from spinsim.result.transfer import TransferResult
 
 AnyResult = AnnealResult | TemperResult | TransferResult
+OneResult = TypeVar("OneResult", bound=Result)
 
 
 def load(path: str | os.PathLike[str]) -> AnyResult:
@@ -36,10 +39,7 @@ def load_anneal(path: str | os.PathLike[str]) -> AnnealResult:
     Raises:
         InputError: as ``load``, and for a file of another job.
     """
-    result = load(path)
-    if not isinstance(result, AnnealResult):
-        raise InputError(f"{path} holds a {result.attributes['job']} run: give the file of an anneal run")
-    return result
+    return _load_as(AnnealResult, path, "an anneal")
 
 
 def load_temper(path: str | os.PathLike[str]) -> TemperResult:
@@ -48,10 +48,7 @@ def load_temper(path: str | os.PathLike[str]) -> TemperResult:
     Raises:
         InputError: as ``load``, and for a file of another job.
     """
-    result = load(path)
-    if not isinstance(result, TemperResult):
-        raise InputError(f"{path} holds a {result.attributes['job']} run: give the file of a temper run")
-    return result
+    return _load_as(TemperResult, path, "a temper")
 
 
 def load_transfer(path: str | os.PathLike[str]) -> TransferResult:
@@ -60,7 +57,12 @@ def load_transfer(path: str | os.PathLike[str]) -> TransferResult:
     Raises:
         InputError: as ``load``, and for a file of another job.
     """
+    return _load_as(TransferResult, path, "a transfer")
+
+
+def _load_as(kind: type[OneResult], path: str | os.PathLike[str], job: str) -> OneResult:
+    """A run that must be of one job, ``job`` with its article."""
     result = load(path)
-    if not isinstance(result, TransferResult):
-        raise InputError(f"{path} holds a {result.attributes['job']} run: give the file of a transfer run")
+    if not isinstance(result, kind):
+        raise InputError(f"{path} holds a {result.attributes['job']} run: give the file of {job} run")
     return result
