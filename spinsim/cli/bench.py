@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from spinsim.cli.bench_transfer import transfer
+from spinsim.cli.machine import check_repeats, machine
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError
 
@@ -74,21 +75,12 @@ def temper(device: Device = "auto", threads: Threads = None, repeats: Repeats = 
 
 def _head(device: str, threads: int | None, repeats: int, rng_rounds: int) -> None:
     """Refuse bad options, then say where rates are measured."""
-    import llvmlite.binding as llvm
-
     from spinsim.config import RunConfig
     from spinsim.engine import resolve_device
-    from spinsim.engine.cpu.threads import available_threads
-    from spinsim.engine.cuda.device import names
 
     RunConfig(device=device, threads=threads, rng_rounds=rng_rounds)
-    if repeats < 1:
-        raise InputError(f"repeats {repeats} are too few: give at least 1")
-    if resolve_device(device) == "cuda":
-        where = names()[0]
-    else:
-        where = f"CPU {llvm.get_host_cpu_name()}, {threads or available_threads()} threads"
-    typer.echo(f"{where}; Philox of {rng_rounds} rounds; median of {repeats} runs")
+    check_repeats(repeats)
+    typer.echo(f"{machine(resolve_device(device), threads)}; Philox of {rng_rounds} rounds; median of {repeats} runs")
 
 
 @bench.command()
@@ -103,10 +95,9 @@ def gemm(
     from itertools import chain
 
     from spinsim.benchmark.gemm import SIZES, Rate, draw, ladder, tall_products, wide_products
-    from spinsim.engine.cuda.device import names, why_not
+    from spinsim.engine.cuda.device import why_not
 
-    if repeats < 1:
-        raise InputError(f"repeats {repeats} are too few: give at least 1")
+    check_repeats(repeats)
     if plot is not None and plot.suffix.lower() not in (".pdf", ".png"):
         raise InputError(f"{plot} is not a figure that spinsim can write: its suffix must be .pdf or .png")
     if (reason := why_not()) is not None:
@@ -119,7 +110,7 @@ def gemm(
             f"{share:>8}{rate.moved / 1e9:11.1f}{rate.terabytes:7.2f}"
         )
 
-    typer.echo(f"{names()[0]}; median of {repeats} calls")
+    typer.echo(f"{machine('cuda', None)}; median of {repeats} calls")
     typer.echo(f"{'kernel':18}{'case':24}{'ms':>11}{'TFLOP/s':>9}{'cuBLAS':>10}{'peak':>8}{'GB':>11}{'TB/s':>7}")
     rates = []
     for kind, sizes in SIZES.items():

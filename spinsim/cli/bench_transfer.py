@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from spinsim.cli.machine import check_repeats, machine
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError
 
@@ -24,21 +25,13 @@ def transfer(
     scipy, on a GPU of CuPy, with the same operator, and the largest difference of ln lambda; eigsh does not look for
     levels that it missed.
     """
-    import llvmlite.binding as llvm
-
     from spinsim.benchmark.transfer import WIDTHS, rates
     from spinsim.engine import resolve_device
-    from spinsim.engine.cpu.threads import available_threads
-    from spinsim.engine.cuda.device import names
 
-    if repeats < 1:
-        raise InputError(f"repeats {repeats} are too few: give at least 1")
+    check_repeats(repeats)
     where = resolve_device(device)
     widths = WIDTHS[where] if width is None else _widths(width)
-    name = (
-        names()[0] if where == "cuda" else f"CPU {llvm.get_host_cpu_name()}, {threads or available_threads()} threads"
-    )
-    typer.echo(f"{name}; median of {repeats} timings")
+    typer.echo(f"{machine(where, threads)}; median of {repeats} timings")
     typer.echo(
         f"{'spins':>5}{'amplitudes':>13}  {'method':10}{'product/ms':>12}{'GB/s':>8}{'of bound':>10}{'copy GB/s':>11}"
         f"{'step/ms':>10}{'solve/s':>9}{'steps':>7}{'eigsh/s':>9}{'difference':>12}"

@@ -39,7 +39,7 @@ class Ising:
 
     Attributes:
         couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where they were given so.
-        fields: h, ``float64`` (1 or samples, sites), multiples of ``quantum``.
+        fields: h (1 or samples, sites), likewise.
         samples: Number of disorder samples.
         quantum: Unit of the exact integers, a power of two.
         rounded: Whether a given value was not a multiple of the quantum.
