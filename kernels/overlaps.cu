@@ -219,8 +219,8 @@ __global__ __launch_bounds__(THREADS, 3) void differing_spins(const signed char*
     count_items<0>(replicas, (width + 31) / 32, tiles, items, share, sample, pairs);
 }
 
-// What becomes of a part's sums: added to totals[sample][pair], those of links to link_totals, and, of a layer each, with
-// cosines and sines of `wave`, modes[sample][compared][axis]; any of them may be missing.
+// What becomes of a part's sums: totals[sample][pair] less twice them, likewise link_totals of links, and, of a layer each,
+// with cosines and sines of `wave`, modes[sample][compared][axis]; any of them may be missing.
 struct Outcome {
     const u32 *sums, *links;
     size_t segments, compared, size;
@@ -250,7 +250,7 @@ __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 ax
             imaginary = __dadd_rn(imaginary, __dmul_rn(value, part.wave[segments + x]));
         }
     }
-    if (part.totals && q < pairs) atomicAdd(part.totals + sample * pairs + q, total);
+    if (part.totals && q < pairs) atomicAdd(part.totals + sample * pairs + q, 0 - 2 * total);
     if (part.wave)
         part.modes[(sample * all + q) * axes + blockIdx.y] =
             __dadd_rn(__dmul_rn(real, real), __dmul_rn(imaginary, imaginary));
@@ -259,7 +259,7 @@ __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 ax
     total = 0;
 #pragma unroll 8
     for (u32 x = 0; x < segments; ++x) total += links[(size_t)x * pairs];
-    atomicAdd(part.link_totals + sample * pairs + q, total);
+    atomicAdd(part.link_totals + sample * pairs + q, 0 - 2 * total);
 }
 
 // Two site-packed lattices where they differ, or one alone.
@@ -282,19 +282,20 @@ __device__ __forceinline__ Differing lattices_of(const uint4* state, size_t word
 
 __device__ __forceinline__ u32 set_bits(const uint4& v) { return __popc(v.x) + __popc(v.y) + __popc(v.z) + __popc(v.w); }
 
-// Site-packed: a pair in x, shares of its `words` of 128 sites in y, samples in z.
-__global__ __launch_bounds__(THREADS) void differing_lattices(const uint4* state, u32 words, Pairs pairs, u64* differing) {
+// Site-packed: a pair in x, shares of its `words` of 128 sites in y, samples in z. same[sample][pair], all sites at first,
+// becomes those where they agree less those where they differ.
+__global__ __launch_bounds__(THREADS) void differing_lattices(const uint4* state, u32 words, Pairs pairs, u64* same) {
     const u32 sample = blockIdx.z;
     const Differing lattice = lattices_of(state, words, sample, pairs, blockIdx.x);
     u32 count = 0;
     for (u32 i = blockIdx.y * THREADS + threadIdx.x; i < words; i += gridDim.y * THREADS) count += set_bits(lattice[i]);
     count = __reduce_add_sync(~0u, count);
-    if (threadIdx.x % 32 == 0) atomicAdd(differing + sample * pairs.count + blockIdx.x, (u64)count);
+    if (threadIdx.x % 32 == 0) atomicAdd(same + sample * pairs.count + blockIdx.x, 0 - 2 * (u64)count);
 }
 
-// Site-packed bonds, each from its site of colour 0: a pair in x, shares of its groups in y, samples in z.
+// Likewise bonds, each from its site of colour 0: a pair in x, shares of its groups in y, samples in z.
 template <int DIMENSION>
-__global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, Slab slab, Pairs pairs, u64* differing) {
+__global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, Slab slab, Pairs pairs, u64* same) {
     const u32 sample = blockIdx.z, layer = slab.layer(DIMENSION), groups = layer * slab.layers(DIMENSION);
     const Differing lattice = lattices_of(state, 2 * groups, sample, pairs, blockIdx.x);
     const auto other = [&](u32 g) { return lattice[(size_t)groups + g]; };
@@ -311,7 +312,7 @@ __global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, S
         }
     }
     count = __reduce_add_sync(~0u, count);
-    if (threadIdx.x % 32 == 0) atomicAdd(differing + sample * pairs.count + blockIdx.x, (u64)count);
+    if (threadIdx.x % 32 == 0) atomicAdd(same + sample * pairs.count + blockIdx.x, 0 - 2 * (u64)count);
 }
 
 // Site-packed sums of layers along y and, in three dimensions, z: a warp a row. Compared in x, shares in y, samples in z;

@@ -48,14 +48,16 @@ def found_on(device: str, name: str) -> tuple[Correlations, tuple[np.ndarray, ..
     engine = create_engine(model, temperatures * copies, Dynamics(seed=3), device)
     engine.set_ladder(1 / np.geomspace(1.0, 2.0, temperatures), copies)
     engine.temper(3, 1)
-    later, exchange = engine.begin_correlations(), engine.begin_exchange()()
+    later, exchange = engine.begin_measurement(), engine.begin_exchange()()
     spins = np.stack(
         [np.stack([engine.spins(k, r) for r in range(engine.replicas)], axis=-1) for k in range(model.samples)]
     )
     engine.temper(2, 1)  # what was asked for before is not disturbed
-    again = engine.begin_correlations()
-    found = later()
-    np.testing.assert_array_equal(again().overlap, engine.begin_overlaps()())
+    again = engine.begin_measurement()
+    found = later().correlations
+    alone = engine.begin_measurement(False)().correlations
+    np.testing.assert_array_equal(again().correlations.overlap, alone.overlap)
+    assert alone.link_overlap.size == alone.overlap_mode.size == alone.magnetization_mode.size == 0
     return found, oracle.correlations(model, spins, exchange.place, copies)
 
 
@@ -93,7 +95,7 @@ def test_modes_of_short_sides(lattice: Lattice) -> None:
     model = Ising(lattice, field=0.1)
     engine = create_engine(model, 4, Dynamics(), "cpu")
     engine.set_ladder([0.9, 0.5], 2)
-    modes = engine.begin_correlations()().magnetization_mode
+    modes = engine.begin_measurement()().correlations.magnetization_mode
     m = engine.counts().magnetization.reshape(1, 2, 2)
     for axis, side in enumerate(lattice.shape):
         if side == 1:

@@ -9,6 +9,7 @@ import oracle
 import pytest
 
 from spinsim.engine import Dynamics, Engine, check_run, choose_packing, create_engine
+from spinsim.engine.base import Measurement
 from spinsim.engine.cpu import packed_engine, site_engine
 from spinsim.engine.cpu.packed_engine import PackedEngine
 from spinsim.engine.cpu.site_engine import SiteEngine
@@ -421,6 +422,25 @@ def test_sweeps_add_up_and_seeds_differ(couplings: str) -> None:
     assert np.any(energies(1, 20) != energies(2, 20))
 
 
+def overlaps(engine: Engine) -> np.ndarray:
+    return engine.begin_measurement(False)().correlations.overlap
+
+
+def check_measurement(m: Measurement, engine: Engine, state: Exchange, spins: np.ndarray) -> None:
+    """That all stands at its temperature, for an engine in ``state`` with ``spins`` (samples, sites, replicas)."""
+    samples, copies, temperatures = m.energy.shape
+    at = state.place.reshape(samples, copies, temperatures).argsort(axis=-1)
+    holder = at + temperatures * np.arange(copies)[:, None]
+    np.testing.assert_array_equal(m.holder, holder)
+    counts = (np.take_along_axis(x, holder.reshape(samples, -1), axis=1).reshape(holder.shape) for x in engine.counts())
+    np.testing.assert_array_equal(m.energy, next(counts) * np.float64(engine.model.quantum))
+    np.testing.assert_array_equal(m.magnetization, next(counts))
+    for name, expected in state._asdict().items():
+        np.testing.assert_array_equal(getattr(m.exchange, name), expected, name)
+    np.testing.assert_array_equal(m.correlations.overlap, oracle.overlaps(spins, state.place, copies))
+    np.testing.assert_array_equal(m.spins(samples - 1, 0), spins[-1, :, 0])
+
+
 def temper_both(
     device: str, model: Ising, beta: np.ndarray, copies: int, parts: list[tuple[int, int]], **options: object
 ) -> Exchange:
@@ -433,7 +453,7 @@ def temper_both(
     done = round_ = 0
     for rounds, sweeps in parts:
         engine.temper(rounds, sweeps)
-        exchange, overlaps = engine.begin_exchange(), engine.begin_overlaps()
+        exchange, measured = engine.begin_exchange(), engine.begin_measurement(False)
         for _ in range(rounds):
             betas = beta[state.place][:, None]
             oracle.sweep(
@@ -445,7 +465,7 @@ def temper_both(
         for name, expected in state._asdict().items():
             np.testing.assert_array_equal(getattr(exchange(), name), expected, name)
             assert getattr(exchange(), name).dtype == expected.dtype
-        np.testing.assert_array_equal(overlaps(), oracle.overlaps(spins, state.place, copies))
+        check_measurement(measured(), engine, state, spins)
         np.testing.assert_array_equal(configurations(engine), spins)
     check_counts(engine)
     return state
@@ -537,7 +557,7 @@ def test_devices_agree_after_a_thousand_rounds(copies: int) -> None:
         engine.temper(1000, 1)
     for one, other in zip(*(engine.begin_exchange()() for engine in engines), strict=True):
         np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(*(engine.begin_overlaps()() for engine in engines))
+    np.testing.assert_array_equal(*(overlaps(engine) for engine in engines))
     np.testing.assert_array_equal(*(configurations(engine) for engine in engines))
 
 
@@ -558,14 +578,14 @@ def test_tempering_in_parts_changes_nothing(device: str, name: str) -> None:
     parts.temper(2, 2)
     parts.temper(0, 2)
     early = parts.begin_exchange()  # fetched late
-    begun = parts.begin_overlaps()
+    begun = parts.begin_measurement(False)
     parts.temper(4, 2)
     for one, other in zip(whole.begin_exchange()(), parts.begin_exchange()(), strict=True):
         np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(whole.begin_overlaps()(), parts.begin_overlaps()())
+    np.testing.assert_array_equal(overlaps(whole), overlaps(parts))
     np.testing.assert_array_equal(configurations(whole), configurations(parts))
     assert (early().attempts.sum(axis=1) == 2 * (2 + 1)).all()
-    assert begun().shape == (whole.model.samples, 1, 4)
+    assert begun().correlations.overlap.shape == (whole.model.samples, 1, 4)
 
 
 @pytest.mark.parametrize("name", SPLIT)
@@ -582,7 +602,7 @@ def test_a_ladder_and_given_temperatures_take_turns(device: str, name: str) -> N
         engine.sweep(2)  # at the temperatures of their places
         engine.set_beta(np.tile(beta, 2))
         engine.sweep(2)
-        for ask in (engine.begin_exchange, engine.begin_overlaps):
+        for ask in (engine.begin_exchange, engine.begin_measurement):
             with pytest.raises(InputError, match="no ladder"):
                 ask()
         engine.set_ladder(beta[:2], 4)

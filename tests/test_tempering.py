@@ -84,7 +84,7 @@ def test_nishimori_line_of_many_samples(device: str, lattice: ss.Lattice, exact:
 
 def state(engine: Engine) -> list[np.ndarray]:
     spins = [engine.spins(k, r) for k in range(engine.model.samples) for r in range(engine.replicas)]
-    return [*spins, *engine.begin_exchange()(), engine.begin_overlaps()()]
+    return [*spins, *engine.begin_exchange()(), engine.begin_measurement(False)().correlations.overlap]
 
 
 @pytest.mark.parametrize(

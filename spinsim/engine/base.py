@@ -63,6 +63,27 @@ Spins = Callable[[int, int], npt.NDArray[np.int8]]
 """The configuration (sites,) of a sample and replica."""
 
 
+class Measurement(NamedTuple):
+    """What is measured of every copy at every temperature of a ladder.
+
+    Attributes:
+        energy: Totals in units of |J|, ``float64`` (samples, copies, temperatures).
+        magnetization: Sums of spins, ``int64``, likewise.
+        holder: Replica at each temperature, ``int32``, likewise.
+        exchange: State of the exchange.
+        correlations: Of copies at equal temperatures; where overlaps alone were asked for, link overlaps have no pairs
+            and modes no axes.
+        spins: Configurations at this moment, whatever comes later.
+    """
+
+    energy: npt.NDArray[np.float64]
+    magnetization: npt.NDArray[np.int64]
+    holder: npt.NDArray[np.int32]
+    exchange: Exchange
+    correlations: Correlations
+    spins: Spins
+
+
 class Engine(Protocol):
     """Replicas of every sample of one model, in packed form on one device.
 
@@ -107,14 +128,12 @@ class Engine(Protocol):
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
 
-    def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
-        """Ask for overlaps of copies at equal temperatures, sum of s_a s_b: (samples, pairs of copies, temperatures).
+    def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
+        """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 
-        Pairs are those of ``copy_pairs``; the function returned waits for them.
+        Sweeps asked for meanwhile neither disturb it nor wait for it. Without ``full`` overlaps are the only
+        correlations.
         """
-
-    def begin_correlations(self) -> Callable[[], Correlations]:
-        """Ask for overlaps, link overlaps and modes of copies at equal temperatures; the function returned waits."""
 
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds it took by the device's own clock."""
@@ -133,9 +152,6 @@ class Engine(Protocol):
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
-
-    def begin_spins(self) -> Spins:
-        """Keep the present configurations: the function returned gives them as ``spins`` does, whatever comes later."""
 
 
 def is_site_packed(model: Ising) -> bool:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.exchange import copy_pairs
+from spinsim.engine.exchange import Ladder, copy_pairs
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 
@@ -39,6 +39,14 @@ class Correlations(NamedTuple):
     link_overlap: Integers
     overlap_mode: Floats
     magnetization_mode: Floats
+
+
+def overlaps_alone(overlap: Integers, ladder: Ladder) -> Correlations:
+    """Overlaps (samples, pairs, temperatures) with neither link overlaps nor modes beside them."""
+    samples, pairs, temperatures = overlap.shape
+    no_links = np.empty((samples, 0, temperatures), np.int64)
+    no_modes = (np.empty((samples, each, temperatures, 0)) for each in (pairs, ladder.copies))
+    return Correlations(overlap, no_links, *no_modes)
 
 
 class Items(NamedTuple):

@@ -22,12 +22,38 @@ from spinsim.model.ising import Ising
 WORDS = 4  # replicas served by one Philox call of the general update
 
 
-def _observables(model: Ising, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
-    """Exact integers of a packed model from numbers of spins +1 and of unsatisfied bonds, (samples, replicas)."""
-    assert model.magnitude is not None and model.uniform_field is not None  # noqa: S101, PT018  (as plans check)
-    magnetization = 2 * up - model.sites
-    energy = -model.magnitude * (model.bonds - 2 * unsatisfied) - model.uniform_field * magnetization
-    return Counts(energy, magnetization)
+class Linear(NamedTuple):
+    """``one`` times the first of two sums, ``other`` times the second and a constant."""
+
+    one: int
+    other: int
+    constant: int
+
+    def of(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Exact integers."""
+        return self.one * one + self.other * other + self.constant
+
+
+class Observables(NamedTuple):
+    """What follows from the two sums that a counting kernel makes of every replica.
+
+    Attributes:
+        energy: Total energy in quanta.
+        magnetization: Sum of spins.
+    """
+
+    energy: Linear
+    magnetization: Linear
+
+    def counts(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> Counts:
+        """Of the two sums, (samples, replicas)."""
+        return Counts(self.energy.of(one, other), self.magnetization.of(one, other))
+
+
+def _of_up_and_unsatisfied(model: Ising, magnitude: int, field: int) -> Observables:
+    """From the spins +1 and the unsatisfied bonds of a model of one magnitude and a uniform field."""
+    ground = field * model.sites - magnitude * model.bonds  # all spins -1, all bonds satisfied
+    return Observables(Linear(-2 * field, 2 * magnitude, ground), Linear(2, 0, -model.sites))
 
 
 class Limits(NamedTuple):
@@ -59,7 +85,7 @@ class PackedPlan:
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
         colours: Half-sweeps in a sweep.
-        weights: What a spin +1 and an unsatisfied bond add to the energy.
+        observables: From the spins +1 and the unsatisfied bonds.
 
     Raises:
         InputError: for a model that cannot be replica-packed.
@@ -70,7 +96,7 @@ class PackedPlan:
         if magnitude is None or field is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.weights = -2 * field, 2 * magnitude
+        self.observables = _of_up_and_unsatisfied(model, magnitude, field)
         self.has_field = field != 0
         self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
         colour = colouring(model.graph)
@@ -90,11 +116,6 @@ class PackedPlan:
         costs = self.classes.costs()[..., None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
 
-    def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
-        """Observables from each lane's number of spins +1 and of unsatisfied bonds, (samples, blocks, 128)."""
-        up, unsatisfied = (x.reshape(len(x), -1)[:, : self.replicas] for x in (up, unsatisfied))
-        return _observables(self.model, up, unsatisfied)
-
 
 class SitePlan:
     """A site-packed run of a model.
@@ -112,7 +133,7 @@ class SitePlan:
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
         colours: Half-sweeps in a sweep.
-        weights: What a spin +1 and an unsatisfied bond add to the energy.
+        observables: From the spins +1 and the unsatisfied bonds.
 
     Raises:
         InputError: for a model that cannot be site-packed.
@@ -128,7 +149,7 @@ class SitePlan:
                 "periodic lattice of even sides, the first a multiple of 256"
             )
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.weights = -2 * field, 2 * magnitude
+        self.observables = _of_up_and_unsatisfied(model, magnitude, field)
         self.lattice = lattice
         self.has_field = field != 0
         self.classes = Classes.of(2 * lattice.dimension, magnitude, field)
@@ -151,10 +172,6 @@ class SitePlan:
         """What decides flips at inverse temperatures ``beta``, of even degrees alone."""
         costs = self.classes.costs()[:1, :, None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
-
-    def counts(self, up: npt.NDArray[np.int64], unsatisfied: npt.NDArray[np.int64]) -> Counts:
-        """Observables from each replica's number of spins +1 and of unsatisfied bonds, (samples, replicas)."""
-        return _observables(self.model, up, unsatisfied)
 
 
 class Kind(IntEnum):
@@ -188,9 +205,11 @@ class GeneralPlan:
         couplings: J of each neighbour in quanta, (1 or samples, neighbours), int32 where local fields fit, else int64.
         fields: h in quanta, (1 or samples, sites), of the same type.
         colours: Half-sweeps in a sweep.
+        observables: From energies and the spins -1.
     """
 
     def __init__(self, model: Ising) -> None:
+        self.observables = Observables(Linear(1, 0, 0), Linear(0, -2, model.sites))
         near = adjacency(model.graph)
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.base import Engine, Spins, check_run
-from spinsim.engine.correlations import Correlations
-from spinsim.engine.exchange import Exchange, holders
+from spinsim.engine.exchange import Exchange
 from spinsim.errors import InputError
 from spinsim.memory import require
 from spinsim.packing import Packing
@@ -39,7 +38,7 @@ class TemperFrame:
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis of the lattice, k = 2 pi / L,
             ``float64`` (samples, pairs of copies, temperatures, axes).
         magnetization_mode: The same of spins, (samples, copies, temperatures, axes).
-        holder: Replica at each temperature, ``int64`` (samples, copies, temperatures).
+        holder: Replica at each temperature, ``int32`` (samples, copies, temperatures).
         exchange: State of the exchange: attempts, accepted ones, round trips.
         spins: The configuration (sites,) of a sample and replica at this measurement, ``frame.spins(k, r)``.
 
@@ -54,7 +53,7 @@ class TemperFrame:
     link_overlap: npt.NDArray[np.int64]
     overlap_mode: npt.NDArray[np.float64]
     magnetization_mode: npt.NDArray[np.float64]
-    holder: npt.NDArray[np.int64]
+    holder: npt.NDArray[np.int32]
     exchange: Exchange
     spins: Spins
 
@@ -139,13 +138,12 @@ def tempering(
         kept = (BEHIND + 1) * spins // (1 if engine.packing is Packing.UNPACKED else 8)
         require(kept, "keeping the configurations of measurements under way")
     engine.set_ladder(1.0 / ladder, copies)
-    return _temper(engine, times, copies, on_updates, pause, correlations)
+    return _temper(engine, times, on_updates, pause, correlations)
 
 
 def _temper(
     engine: Engine,
     times: Times,
-    copies: int,
     on_updates: Callable[[int], None],
     pause: Callable[[], bool],
     correlations: bool,
@@ -155,24 +153,12 @@ def _temper(
     waiting: deque[Callable[[], TemperFrame]] = deque()
 
     def measurement(step: int) -> Callable[[], TemperFrame]:
-        counted, exchanged, spins = engine.begin_counts(), engine.begin_exchange(), engine.begin_spins()
-        compared = engine.begin_correlations() if correlations else _overlaps_alone(engine.begin_overlaps(), copies)
+        begun = engine.begin_measurement(correlations)
 
         def frame() -> TemperFrame:
-            counts, exchange = counted(), exchanged()
-            holder = holders(exchange.place, copies)
-            held = np.arange(0, counts.energy.size, engine.replicas)[:, None, None] + holder  # among all samples
-            energy, magnetization = (x.reshape(-1)[held] for x in counts)
-            return TemperFrame(
-                step,
-                (step + 1) * times.measure_every,
-                energy * np.float64(engine.model.quantum),
-                magnetization,
-                *compared(),
-                holder,
-                exchange,
-                spins,
-            )
+            m = begun()
+            sweep = (step + 1) * times.measure_every
+            return TemperFrame(step, sweep, m.energy, m.magnetization, *m.correlations, m.holder, m.exchange, m.spins)
 
         return frame
 
@@ -194,16 +180,3 @@ def _temper(
             yield waiting.popleft()()
         if stop:
             yield None
-
-
-def _overlaps_alone(begun: Callable[[], npt.NDArray[np.int64]], copies: int) -> Callable[[], Correlations]:
-    """Overlaps with neither link overlaps nor modes beside them."""
-
-    def found() -> Correlations:
-        overlap = begun()
-        samples, pairs, temperatures = overlap.shape
-        no_links = np.empty((samples, 0, temperatures), np.int64)
-        no_modes = [np.empty((samples, each, temperatures, 0)) for each in (pairs, copies)]
-        return Correlations(overlap, no_links, *no_modes)
-
-    return found

@@ -12,8 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.base import Counts, Dynamics, Spins
-from spinsim.engine.correlations import Correlations, Items, all_bonds, all_sites, by_kind, compared, layers, wave
+from spinsim.engine.base import Counts, Dynamics, Measurement, Spins
+from spinsim.engine.correlations import (
+    Correlations,
+    Items,
+    all_bonds,
+    all_sites,
+    by_kind,
+    compared,
+    layers,
+    overlaps_alone,
+    wave,
+)
 from spinsim.engine.cpu.exchange import exchange
 from spinsim.engine.cpu.overlaps import differing_items, squared_modes
 from spinsim.engine.cpu.start import fill_start
@@ -106,21 +116,40 @@ class CpuEngine(ABC):
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Set the state."""
 
-    def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
-        """The present overlaps of copies at equal temperatures, taken at once."""
-        ladder = self._on_ladder()
-        holder, pairs = holders(self._exchange.place, ladder.copies), copy_pairs(ladder.copies)
+    def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
+        """What is measured of every copy at every temperature, at once."""
+        ladder, model = self._on_ladder(), self.model
+        exchange = self._exchange.copied()
+        holder = holders(exchange.place, ladder.copies)
+        among_all = np.arange(0, model.samples * self.replicas, self.replicas)[:, None, None] + holder
+        energy, magnetization = (x.reshape(-1)[among_all] for x in self.counts())
+        found = Measurement(
+            energy * np.float64(model.quantum),
+            magnetization,
+            holder.astype(np.int32),
+            exchange,
+            self._correlations(ladder, holder) if full else overlaps_alone(self._overlaps(ladder, holder), ladder),
+            self._keep_spins(),
+        )
+        return lambda: found
+
+    @abstractmethod
+    def _keep_spins(self) -> Spins:
+        """The present configurations, whatever comes later."""
+
+    def _overlaps(self, ladder: Ladder, holder: Integers) -> Integers:
+        """Overlaps of copies at equal temperatures."""
+        pairs = copy_pairs(ladder.copies)
         found = np.empty((self.model.samples, len(pairs), ladder.temperatures), np.int64)
         for k in range(self.model.samples):
             one, other = holder[k, pairs[:, 0]], holder[k, pairs[:, 1]]
             differing = self._differing(self._words_of(k), one.ravel(), other.ravel())
             found[k] = self.model.sites - 2 * differing.reshape(one.shape)
-        return lambda: found
+        return found
 
-    def begin_correlations(self) -> Callable[[], Correlations]:
-        """The present overlaps, link overlaps and modes, taken at once."""
-        ladder, model = self._on_ladder(), self.model
-        holder, pairs = holders(self._exchange.place, ladder.copies), len(copy_pairs(ladder.copies))
+    def _correlations(self, ladder: Ladder, holder: Integers) -> Correlations:
+        """Overlaps, link overlaps and modes."""
+        model, pairs = self.model, len(copy_pairs(ladder.copies))
         shape = model.samples, pairs, ladder.temperatures
         overlap, links = np.empty(shape, np.int64), np.empty(shape, np.int64)
         modes = np.empty((model.samples, len(self._waves), shape[1] * shape[2] + ladder.replicas))
@@ -139,8 +168,7 @@ class CpuEngine(ABC):
                 squared_modes(differing, model.sites // len(differing), of_axis, found)
 
         self._threads.run(partial(task, k) for k in range(model.samples))
-        found = Correlations(model.sites - 2 * overlap, model.bonds - 2 * links, *by_kind(modes.swapaxes(1, 2), shape))
-        return lambda: found
+        return Correlations(model.sites - 2 * overlap, model.bonds - 2 * links, *by_kind(modes.swapaxes(1, 2), shape))
 
     @cached_property
     def _waves(self) -> list[npt.NDArray[np.float64]]:
@@ -281,8 +309,7 @@ class BlockEngine(CpuEngine, Generic[AnyTables]):
         """One configuration, shape (sites,), +1 or -1."""
         return self._spins_in(self.state, sample, replica)
 
-    def begin_spins(self) -> Spins:
-        """Keep the present configurations."""
+    def _keep_spins(self) -> Spins:
         return partial(self._spins_in, self.state.copy())
 
     @abstractmethod

@@ -188,8 +188,7 @@ class GeneralEngine(ByReplicas):
         """One configuration, shape (sites,), +1 or -1."""
         return self._spins_in(self._chunks, sample, replica)
 
-    def begin_spins(self) -> Spins:
-        """Keep the present configurations."""
+    def _keep_spins(self) -> Spins:
         return partial(self._spins_in, [[chunk.copy() for chunk in chunks] for chunks in self._chunks])
 
     def _spins_in(self, state: list[list[npt.NDArray[np.int8]]], sample: int, replica: int) -> npt.NDArray[np.int8]:

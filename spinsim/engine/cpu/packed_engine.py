@@ -135,7 +135,8 @@ class PackedEngine(ByReplicas, BlockEngine[Tables]):
             count_unsatisfied(state, self.model.graph.edges, negative, unsatisfied[sample, block])
 
         self._each(count)
-        return self._plan.counts(up, unsatisfied)
+        up, unsatisfied = (x.reshape(samples, -1)[:, : self.replicas] for x in (up, unsatisfied))
+        return self._plan.observables.counts(up, unsatisfied)
 
     def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
         return np.asarray(self.state[sample])

@@ -88,7 +88,7 @@ class SiteEngine(BlockEngine[SiteTables]):
             totals[:, part, sample, replica] = found
 
         self._each(count, self._parts)
-        return self._plan.counts(*totals.sum(axis=1))
+        return self._plan.observables.counts(*totals.sum(axis=1))
 
     _reference = -1
 

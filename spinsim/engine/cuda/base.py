@@ -10,21 +10,23 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.base import Counts, Dynamics, Spins
-from spinsim.engine.correlations import Correlations
+from spinsim.engine.base import Counts, Dynamics, Measurement
 from spinsim.engine.cuda.correlations import Comparison
 from spinsim.engine.cuda.device import names
 from spinsim.engine.cuda.held import HeldStates
 from spinsim.engine.cuda.launch import Launch
+from spinsim.engine.cuda.measuring import Measuring
 from spinsim.engine.cuda.records import round_keys
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.cuda.totals import Totals, TotalsInTurn
 from spinsim.engine.exchange import NO_LADDER, Exchange, check_ladder, exchange_of, snapshot_of
+from spinsim.engine.plans import Observables
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 START_THREADS: Final = 128
+SWEEPS_FIRST: Final = -1  # a lower number is served before a higher one
 
 
 class CudaEngine(ABC):
@@ -47,7 +49,7 @@ class CudaEngine(ABC):
         self._round_keys = round_keys(dynamics.seed)
         self._tempering: Tempering | None = None
         with cupy.cuda.Device(device):
-            self.stream = cupy.cuda.Stream(non_blocking=True)
+            self.stream = cupy.cuda.Stream(non_blocking=True, priority=SWEEPS_FIRST)
             self._totals = TotalsInTurn(self.stream)
             self._held = HeldStates(device, self.stream)
 
@@ -91,10 +93,11 @@ class CudaEngine(ABC):
         ladder = check_ladder(beta, copies, self.replicas)
         with self._here():
             self._tempering = Tempering(
-                self.device, self.stream, ladder, ladder.steps(self.model), self._sums_shape, self._weights,
+                self.device, self.stream, ladder, ladder.steps(self.model), self._sums_shape,
+                self._observables.energy,
                 self.dynamics.rng_rounds, self._round_keys,
             )  # fmt: skip
-            self._comparisons: dict[bool, Comparison] = {}
+            self._measuring: dict[bool, Measuring] = {}
             self._prepare_ladder(self._tempering)
             self._lay_tables()
 
@@ -151,21 +154,19 @@ class CudaEngine(ABC):
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Set the state."""
 
-    def begin_overlaps(self) -> Callable[[], npt.NDArray[np.int64]]:
-        """Ask for overlaps of copies at equal temperatures; the function returned waits for them."""
-        later = self._begin_comparison(False)
-        return lambda: later().overlap
-
-    def begin_correlations(self) -> Callable[[], Correlations]:
-        """Ask for overlaps, link overlaps and modes; the function returned waits for them."""
-        return self._begin_comparison(True)
-
-    def _begin_comparison(self, full: bool) -> Callable[[], Correlations]:
+    def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
+        """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
         tempering = self._on_ladder()
         with self._here():
-            if full not in self._comparisons:
-                self._comparisons[full] = self._compare(tempering, full)
-            return self._comparisons[full].begin()
+            if full not in self._measuring:
+                comparison, stride = self._compare(tempering, full), int(np.prod(self._sums_shape[2:]))
+                self._measuring[full] = Measuring(
+                    self.stream, tempering, comparison, self._observables, stride, self._held
+                )
+            counted = self._take_sums()
+            begun = self._measuring[full].begin(counted, self._present(), self._spins_in)
+            self._totals.give_back(counted)
+            return begun
 
     @abstractmethod
     def _compare(self, tempering: Tempering, full: bool) -> Comparison:
@@ -174,8 +175,8 @@ class CudaEngine(ABC):
     _sums_shape: tuple[int, ...]
     """Of the two sums that counting kernels make, (2, samples, ...), the replicas in order."""
 
-    _weights: tuple[int, int]
-    """Of these sums in an energy."""
+    _observables: Observables
+    """From these sums."""
 
     @abstractmethod
     def _add_sums(self, one: int, other: int) -> None:
@@ -185,19 +186,19 @@ class CudaEngine(ABC):
         """The sums of the present state where a kernel has left them besides, else None."""
         return None
 
-    @abstractmethod
-    def _read_sums(self, sums: npt.NDArray[np.int64]) -> Counts:
-        """Observables from the sums."""
+    def _take_sums(self) -> Totals:
+        """The sums of the present state."""
+        totals = self._take_counted()
+        if totals is None:
+            totals = self._totals.take(self._sums_shape)
+            self._add_sums(*totals.parts)
+        return totals
 
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
         with self._here():
-            totals = self._take_counted()
-            if totals is None:
-                totals = self._totals.take(self._sums_shape)
-                self._add_sums(*totals.parts)
-            fetched = self._totals.fetch(totals)
-        return lambda: self._read_sums(fetched())
+            fetched = self._totals.fetch(self._take_sums())
+        return lambda: self._observables.counts(*fetched().reshape(2, self.model.samples, -1)[..., : self.replicas])
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
@@ -207,11 +208,6 @@ class CudaEngine(ABC):
         """One configuration, shape (sites,), +1 or -1."""
         with self._here():
             return self._spins_in(self._present(), sample, replica)
-
-    def begin_spins(self) -> Spins:
-        """Keep the present configurations, in memory of the device."""
-        with self._here():
-            return self._held.hold(self._present(), self._spins_in)
 
     @abstractmethod
     def _present(self) -> Any:

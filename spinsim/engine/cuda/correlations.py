@@ -1,21 +1,19 @@
-"""Overlaps, link overlaps and modes on a GPU: sums stay there, what follows from them is fetched later."""
+"""Overlaps, link overlaps and modes on a GPU: kernels compare copies and leave what follows from their sums there."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.correlations import Correlations, Items, all_bonds, all_sites, by_kind, layers, wave
+from spinsim.engine.correlations import Floats, Items, all_bonds, all_sites, by_kind, layers, wave
 from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import address, struct
 from spinsim.engine.cuda.tempering import Tempering
-from spinsim.engine.cuda.totals import TotalsInTurn
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -56,24 +54,27 @@ class Comparison(ABC):
 
     Args:
         device: Number of the device.
-        stream: Of the kernels; the present one of CuPy.
         model: What is simulated.
         tempering: Its ladder.
         full: Whether link overlaps and modes are asked for, not overlaps alone.
+
+    Attributes:
+        shape: (samples, pairs of copies, temperatures).
+        compared: Pairs of replicas of a sample, and where there are modes each replica alone.
+        axes: Of modes.
     """
 
-    def __init__(self, device: int, stream: Any, model: Ising, tempering: Tempering, full: bool) -> None:
+    def __init__(self, device: int, model: Ising, tempering: Tempering, full: bool) -> None:
         import cupy
 
-        self.device, self.model, self.tempering, self.full, self._stream = device, model, tempering, full, stream
+        self.device, self.model, self.tempering, self.full = device, model, tempering, full
         ladder = tempering.ladder
-        self._shape = model.samples, len(tempering.copies), ladder.temperatures
-        self._pairs = self._shape[1] * self._shape[2]
+        self.shape = model.samples, len(tempering.copies), ladder.temperatures
+        self._pairs = self.shape[1] * self.shape[2]
         self._sides = model.lattice.shape if full and model.lattice else ()
+        self.axes = len(self._sides)
         self.compared = self._pairs + (ladder.replicas if self._sides else 0)
         self._waves = [cupy.asarray(wave(side)) for side in self._sides]
-        self._totals = TotalsInTurn(stream)
-        self._size = model.samples * (2 * self._pairs + self.compared * len(self._sides))
         self.parts = self._make_parts()
         shapes = [(part.segments, part.compared) for part in self.parts]
         linked = [(part.segments, self._pairs if part.is_linked else 0) for part in self.parts]
@@ -84,7 +85,7 @@ class Comparison(ABC):
             [cupy.empty((self.at_once, *shape), cupy.uint32) for shape in each] for each in (shapes, linked)
         )
         self._finish = Launch(device, "overlaps.cu", "finish_sums", {
-            "outcomes": struct(*[0] * OUTCOME * PARTS), "axes": np.uint32(len(self._sides)),
+            "outcomes": struct(*[0] * OUTCOME * PARTS), "axes": np.uint32(self.axes),
             "pairs": np.uint32(self._pairs), "first": np.uint32(0),
         })  # fmt: skip
 
@@ -93,28 +94,33 @@ class Comparison(ABC):
         """What is counted."""
 
     @abstractmethod
-    def _queue_sums(self, first: int, samples: int) -> None:
+    def _queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
         """Queue the sums of some samples' parts."""
 
-    def _queue_totals(self, overlaps: int, links: int) -> None:  # noqa: B027  (parts may hold them all)
-        """Queue what adds to totals of all samples' differing sites and bonds, at two addresses, beside the parts."""
+    def _queue_totals(  # noqa: B027  (parts may hold them all)
+        self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int
+    ) -> None:
+        """Queue what brings all samples' differing sites and bonds to totals at two addresses, beside the parts."""
 
-    def begin(self) -> Callable[[], Correlations]:
-        """Ask for the present state; the function returned waits for it."""
-        totals = self._totals.take((1, max(1, self._size)))
-        (overlaps,) = totals.parts
-        links = overlaps + 8 * self._shape[0] * self._pairs
-        modes = links + 8 * self._shape[0] * self._pairs
-        self._queue_totals(overlaps, links)
+    def queue(self, stream: Any, state: Any, to: dict[str, int]) -> None:
+        """Queue the comparison of a state on the device.
+
+        Args:
+            stream: Where.
+            state: Spins as the engine holds them.
+            to: Addresses of ``holder``, which is read, of ``overlap`` and ``link_overlap``, which hold what they are
+                where no site or bond differs, and of ``modes``, (samples, compared, axes).
+        """
+        overlaps, links, modes = to["overlap"], to["link_overlap"], to["modes"]
+        pairs, at = self.tempering.pairs(to["holder"]), address(state)
+        self._queue_totals(stream, at, pairs, overlaps, links)
         outcomes = [self._outcome(k, overlaps, links, modes) for k in range(len(self.parts))]
         outcomes += [(0,) * OUTCOME] * (PARTS - len(outcomes))
         for first in range(0, self.model.samples if self.parts and self.compared else 0, self.at_once):
             samples = min(self.at_once, self.model.samples - first)
-            self._queue_sums(first, samples)
+            self._queue_sums(stream, at, pairs, first, samples)
             grid = -(-self.compared // THREADS), len(self.parts), samples
-            self._finish(self._stream, grid, THREADS, outcomes=tuple(chain(*outcomes)), first=first)
-        fetched = self._totals.fetch(totals)
-        return lambda: self._read(fetched()[0])
+            self._finish(stream, grid, THREADS, outcomes=tuple(chain(*outcomes)), first=first)
 
     def _outcome(self, number: int, overlaps: int, links: int, modes: int) -> tuple[int, ...]:
         """``Outcome`` of overlaps.cu; the first part holds all sites."""
@@ -129,16 +135,11 @@ class Comparison(ABC):
             *of_axis,
         )
 
-    def _read(self, words: npt.NDArray[np.int64]) -> Correlations:
-        """The numbers of a buffer."""
-        samples, counts = self._shape[0], self._shape[0] * self._pairs
-        overlap, links = words[:counts].reshape(self._shape), words[counts : 2 * counts].reshape(self._shape)
-        axes = len(self._sides)
-        modes = words[2 * counts : self._size].view(np.float64).reshape(samples, self.compared, axes)
-        if not axes:
-            modes = np.empty((samples, self._pairs + self.tempering.ladder.replicas, 0))
-        found = by_kind(modes, self._shape)
-        return Correlations(self.model.sites - 2 * overlap, self.model.bonds - 2 * links, *found)
+    def by_kind(self, modes: Floats) -> tuple[Floats, Floats]:
+        """Modes (samples, compared, axes) of pairs of copies and of copies."""
+        if not self.axes:
+            modes = np.empty((self.shape[0], self._pairs + self.tempering.ladder.replicas, 0))
+        return by_kind(modes, self.shape)
 
 
 class ReplicaComparison(Comparison):
@@ -146,7 +147,7 @@ class ReplicaComparison(Comparison):
 
     Args:
         kernel: Of overlaps.cu.
-        state: Its first arguments.
+        width: Its second and third arguments.
         columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
         others: As for ``Comparison``.
@@ -155,7 +156,7 @@ class ReplicaComparison(Comparison):
     def __init__(
         self,
         kernel: str,
-        state: dict[str, Any],
+        width: tuple[np.uint32, ...],
         columns: int,
         place: npt.NDArray[np.uint32] | None,
         *others: Any,
@@ -185,8 +186,9 @@ class ReplicaComparison(Comparison):
         ]
         records += [(0,) * len(records[0])] * (PARTS - len(records))
         self._count = Launch(self.device, "overlaps.cu", kernel, {
-            **state, "tiles": np.uint32(self._tiles), "first": np.uint32(0), "parts": struct(*chain(*records)),
-            "pairs": self.tempering.pairs(),
+            "state": np.uint64(0), **{f"width_{i}": number for i, number in enumerate(width)},
+            "tiles": np.uint32(self._tiles), "first": np.uint32(0), "parts": struct(*chain(*records)),
+            "pairs": self.tempering.pairs(0),
         }, shared)  # fmt: skip
 
     def _make_parts(self) -> list[Part]:
@@ -209,8 +211,9 @@ class ReplicaComparison(Comparison):
         wanted = BLOCKS * multiprocessors(self.device) // (self.at_once * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
 
-    def _queue_sums(self, first: int, samples: int) -> None:
-        self._count(self._stream, (sum(self._shares), self._chunks, samples), THREADS, first=first)
+    def _queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
+        grid = sum(self._shares), self._chunks, samples
+        self._count(stream, grid, THREADS, state=state, pairs=pairs, first=first)
 
 
 def _placed(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:

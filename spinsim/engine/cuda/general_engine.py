@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta
-from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.base import Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.correlations import Comparison, ReplicaComparison
 from spinsim.engine.cuda.device import multiprocessors, require_memory
@@ -54,7 +54,7 @@ class CudaGeneralEngine(CudaEngine):
                 for sample in range(model.samples):
                     self._spins[sample] = self._unpacked_start(sample)
         self._launch: Launch | None = None
-        self._sums_shape, self._weights = (2, model.samples, self._calls * WORDS), (1, 0)
+        self._sums_shape, self._observables = (2, model.samples, self._calls * WORDS), plan.observables
 
     @property
     def tasks(self) -> int:
@@ -112,9 +112,9 @@ class CudaGeneralEngine(CudaEngine):
         self._lay(self.stream, (-(-self.model.samples * self._calls * WORDS // THREADS), 1, 1), THREADS)
 
     def _compare(self, tempering: Tempering, full: bool) -> Comparison:
-        width, others = self._calls * WORDS, (self.device, self.stream, self.model, tempering, full)
-        state = {"spins": self._spins, "sites": np.uint32(self.model.sites), "width": np.uint32(width)}
-        return ReplicaComparison("differing_spins", state, -(-width // WORD_REPLICAS), None, *others)
+        width, others = self._calls * WORDS, (self.device, self.model, tempering, full)
+        shape = np.uint32(self.model.sites), np.uint32(width)
+        return ReplicaComparison("differing_spins", shape, -(-width // WORD_REPLICAS), None, *others)
 
     @property
     def _integer(self) -> str:
@@ -161,10 +161,6 @@ class CudaGeneralEngine(CudaEngine):
     def _add_sums(self, one: int, other: int) -> None:
         launch, grid, threads = self._measure
         launch(self.stream, grid, threads, energies=one, down=other)
-
-    def _read_sums(self, sums: npt.NDArray[np.int64]) -> Counts:
-        energies, down = sums[..., : self.replicas]
-        return Counts(energies, self.model.sites - 2 * down)
 
     def _words_of_state(self) -> npt.NDArray[np.uint64]:
         return packing.pack(self._spins.get()[..., : self.replicas])

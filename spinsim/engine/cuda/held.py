@@ -30,8 +30,8 @@ class HeldStates:
         self._reads = cupy.cuda.Stream(non_blocking=True)
         self._idle: list[Any] = []
 
-    def hold(self, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]) -> Spins:
-        """Copy ``state``; the function returned applies ``read`` to the copy.
+    def hold(self, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]) -> tuple[Any, Spins]:
+        """Copy ``state``: the copy, and a function that applies ``read`` to it.
 
         Raises:
             InputError: where the device has no room for one more copy.
@@ -51,4 +51,4 @@ class HeldStates:
                 return read(copy, sample, replica)
 
         weakref.finalize(spins, self._idle.append, copy)
-        return spins
+        return copy, spins

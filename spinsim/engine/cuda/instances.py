@@ -50,6 +50,7 @@ def instantiations() -> list[tuple[str, str]]:
         *(("measure.cu", instance("total_energy", i, calls)) for i, calls in product(INTEGERS, (1, 4))),
         *(("measure_site.cu", instance("count_site", d, signed)) for d, signed in product((2, 3), FLAGS)),
         *(("exchange.cu", instance("exchange_neighbours", r)) for r in rounds),
+        ("by_temperature.cu", "sort_by_temperature"),
         *(("lay_tables.cu", name) for name in ("lay_tables", "lay_uniform_tables", "lay_betas")),
         *(("overlaps.cu", instance("differing_replicas", columns)) for columns in (0, 4)),
         *(("overlaps.cu", f"differing_{what}") for what in ("spins", "lattices")),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta
-from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.base import Dynamics
 from spinsim.engine.batches import Batches
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.correlations import Comparison, ReplicaComparison
@@ -105,7 +105,7 @@ class CudaPackedEngine(CudaEngine):
         self._counted: Totals | None = None  # what the kernel of many rounds leaves, at half-sweep ``_counted_at``
         self._counted_at = -1
         self._sums_shape = 2, *plan.shape[:2], packing.LANES
-        self._weights = plan.weights
+        self._observables = plan.observables
 
     @property
     def tasks(self) -> int:
@@ -197,14 +197,14 @@ class CudaPackedEngine(CudaEngine):
         certain, limits = self._limits
         self._tallies, threads = self._is_tallied, self._shared_threads
         self._groups = groups = cupy.asarray(bond_groups(self._edges.get(), self._plan.negative))
-        up, unsatisfied = self._weights
+        energy = self._plan.observables.energy
         return Launch(self.device, "temper_shared.cu", self._instance("temper_shared", slots, self._kinds[slots]), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.int32(self.colours), "model": self._model,
             "lanes": self._lanes, "ladder": struct(limits, certain, tempering.ladder.temperatures),
             "exchange": tempering.record,
             "bonds": struct(groups, groups.shape[1] if len(groups) > 1 else 0, groups.shape[1]),
-            "up": np.int64(up), "unsatisfied": np.int64(unsatisfied), "tallied": np.uint32(0),
+            "up": np.int64(energy.one), "unsatisfied": np.int64(energy.other), "tallied": np.uint32(0),
             "phantoms": np.uint32(self._phantoms),
             "sums": struct(0, 0), "sample": np.uint32(0),
             "half_sweep": np.uint64(0), "sweeps": np.uint32(0), "round": np.uint64(0), "rounds": np.uint32(0),
@@ -245,10 +245,10 @@ class CudaPackedEngine(CudaEngine):
 
     def _compare(self, tempering: Tempering, full: bool) -> Comparison:
         blocks, place = self._plan.shape[1], places(self._plan.batches)
-        state = {"state": self.state, "sites": np.uint32(self.model.sites), "blocks": np.uint32(blocks)}
-        columns, others = blocks * packing.LANES // WARP, (self.device, self.stream, self.model, tempering, full)
+        width = np.uint32(self.model.sites), np.uint32(blocks)
+        columns, others = blocks * packing.LANES // WARP, (self.device, self.model, tempering, full)
         expression = instance("differing_replicas", columns if blocks == 1 else 0)
-        return ReplicaComparison(expression, state, columns, place, *others)
+        return ReplicaComparison(expression, width, columns, place, *others)
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -349,9 +349,6 @@ class CudaPackedEngine(CudaEngine):
         samples, blocks, sites, _ = self._plan.shape
         grid = -(-max(self.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
         self._count(self.stream, grid, COUNT_THREADS, up=one, unsatisfied=other)
-
-    def _read_sums(self, sums: npt.NDArray[np.int64]) -> Counts:
-        return self._plan.counts(*sums)
 
     def _words_of_state(self) -> npt.NDArray[np.uint64]:
         return np.ascontiguousarray(self.state.get()[:, :, places(self._plan.batches)])

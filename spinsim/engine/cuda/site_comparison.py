@@ -22,15 +22,14 @@ class SiteComparison(Comparison):
     """Of site-packed spins.
 
     Args:
-        state: On the device.
         slab: ``Slab`` of slab.cuh.
         others: As for ``Comparison``.
     """
 
-    def __init__(self, state: Any, slab: npt.NDArray[np.void], *others: Any) -> None:
+    def __init__(self, slab: npt.NDArray[np.void], *others: Any) -> None:
         super().__init__(*others)
         self._words = self.model.sites // LANES
-        pairs, first = self.tempering.pairs(), np.uint32(0)
+        state, pairs, first = np.uint64(0), self.tempering.pairs(0), np.uint32(0)
         if not self.full:
             self._launch("differing_lattices", {
                 "state": state, "words": np.uint32(self._words), "pairs": pairs, "differing": np.uint64(0),
@@ -51,7 +50,7 @@ class SiteComparison(Comparison):
         )
 
     def _launch(self, expression: str, arguments: dict[str, Any]) -> None:
-        """The kernel that adds to totals of all samples."""
+        """The kernel that finds totals of all samples."""
         self._add = Launch(self.device, "overlaps.cu", expression, arguments)
 
     def _make_parts(self) -> list[Part]:
@@ -63,14 +62,14 @@ class SiteComparison(Comparison):
         fill = BLOCKS * multiprocessors(self.device) // max(1, compared * samples)
         return min(-(-self._words // THREADS), max(fill, -(-self._words // MOST_WORDS)), 65535)
 
-    def _queue_totals(self, overlaps: int, links: int) -> None:
+    def _queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int) -> None:
         if self._pairs:
             grid = self._pairs, self._shares(self._pairs, self.model.samples), self.model.samples
-            self._add(self._stream, grid, THREADS, differing=links if self.full else overlaps)
+            self._add(stream, grid, THREADS, state=state, pairs=pairs, differing=links if self.full else overlaps)
 
-    def _queue_sums(self, first: int, samples: int) -> None:
+    def _queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
         for sums in self.sums:
-            sums.data.memset_async(0, sums.nbytes, self._stream)
+            sums.data.memset_async(0, sums.nbytes, stream)
         grid = self.compared, self._shares(self.compared, samples), samples
         for launch in (self._rows, self._columns):
-            launch(self._stream, grid, THREADS, first=first)
+            launch(stream, grid, THREADS, state=state, pairs=pairs, first=first)

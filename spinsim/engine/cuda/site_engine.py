@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta
-from spinsim.engine.base import Counts, Dynamics
+from spinsim.engine.base import Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.correlations import Comparison
 from spinsim.engine.cuda.device import multiprocessors, require_memory
@@ -93,7 +93,7 @@ class CudaSiteEngine(CudaEngine):
                 lanes = cupy.full((replicas, 2), np.uint64(2**64 - 1))
                 self._random_start(self.state.reshape(model.samples, replicas, 2 * plan.groups, 2), lanes)
         self._launch: Launch | None = None
-        self._sums_shape, self._weights = (2, model.samples, replicas), plan.weights
+        self._sums_shape, self._observables = (2, model.samples, replicas), plan.observables
 
     @property
     def tasks(self) -> int:
@@ -193,7 +193,7 @@ class CudaSiteEngine(CudaEngine):
         self._lay(self.stream, (-(-self.tasks // THREADS), 1, 1), THREADS)
 
     def _compare(self, tempering: Tempering, full: bool) -> Comparison:
-        return SiteComparison(self.state, self._slab(), self.device, self.stream, self.model, tempering, full)
+        return SiteComparison(self._slab(), self.device, self.model, tempering, full)
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
@@ -232,9 +232,6 @@ class CudaSiteEngine(CudaEngine):
         samples, replicas = self._plan.shape[:2]
         launch, blocks = self._count
         launch(self.stream, (blocks, replicas, samples), COUNT_THREADS, up=one, unsatisfied=other)
-
-    def _read_sums(self, sums: npt.NDArray[np.int64]) -> Counts:
-        return self._plan.counts(*sums)
 
     def _words_of_state(self) -> npt.NDArray[np.uint64]:
         return np.asarray(self.state.get())

@@ -8,14 +8,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.engine.cuda.fields import Fields
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.records import struct
 from spinsim.engine.cuda.totals import TotalsInTurn
 from spinsim.engine.exchange import Exchange, Ladder, copy_pairs, holders
+from spinsim.engine.plans import Linear
 
 THREADS: Final = 128  # of a sample's exchanges
-WIDEST_FIRST: Final = ("attempts", "accepts", "trips", "place", "last_end")
 
 
 class DeviceExchange:
@@ -27,6 +28,7 @@ class DeviceExchange:
         stream: Of the kernels; the present one of CuPy.
 
     Attributes:
+        buffer: All of it, int64.
         arrays: ``Exchange`` on the device.
         holder: The replica at each temperature, int32 (samples, copies, temperatures).
     """
@@ -34,30 +36,27 @@ class DeviceExchange:
     def __init__(self, ladder: Ladder, samples: int, stream: Any) -> None:
         import cupy
 
-        begin = ladder.begin(samples)._asdict()
-        self._like = {name: begin[name] for name in WIDEST_FIRST}
-        whole = np.concatenate([array.reshape(-1).view(np.uint8) for array in self._like.values()])
-        self._buffer = cupy.asarray(np.append(whole, np.zeros(-whole.size % 8, np.uint8)).view(np.int64))
-        self.arrays = self._split(self._buffer)
+        begin = ladder.begin(samples)
+        self._fields = Fields(**{name: (array.shape, array.dtype) for name, array in begin._asdict().items()})
+        whole = np.zeros(self._fields.size, np.int64)
+        for name, given in begin._asdict().items():
+            getattr(self.split(whole), name)[...] = given
+        self.buffer = cupy.asarray(whole)
+        self.arrays = self.split(self.buffer)
         holder = np.broadcast_to(np.arange(ladder.replicas, dtype=np.int32), (samples, ladder.replicas))
         self.holder = cupy.asarray(np.ascontiguousarray(holder))
-        self._stream, self._totals = stream, TotalsInTurn(stream)
+        self._stream, self._totals = stream, TotalsInTurn(stream, clears=False)
 
-    def _split(self, words: Any) -> Exchange:
+    def split(self, words: Any) -> Exchange:
         """The arrays of a buffer of int64."""
-        fields, first = {}, 0
-        octets = words.view(np.uint8)
-        for name, like in self._like.items():
-            fields[name] = octets[first : first + like.nbytes].view(like.dtype).reshape(like.shape)
-            first += like.nbytes
-        return Exchange(**fields)
+        return Exchange(**self._fields.split(words))
 
     def begin(self) -> Callable[[], Exchange]:
         """Copy the state behind what is queued; the function returned waits for it."""
-        totals = self._totals.take((1, self._buffer.size))
-        totals.sums.data.copy_from_device_async(self._buffer.data, self._buffer.nbytes, self._stream)
+        totals = self._totals.take((1, self.buffer.size))
+        totals.sums.data.copy_from_device_async(self.buffer.data, self.buffer.nbytes, self._stream)
         fetched = self._totals.fetch(totals)
-        return lambda: self._split(fetched()[0])
+        return lambda: self.split(fetched()[0])
 
     def restore(self, exchange: Exchange, copies: int) -> None:
         """Set the state."""
@@ -75,7 +74,7 @@ class Tempering:
         ladder: Temperatures of each copy.
         steps: ``Ladder.steps``.
         shape: Of the sums that energies follow from, (2, samples, ...).
-        weights: Energies are ``weights[0] * sums[0] + weights[1] * sums[1]``, up to what all replicas have in common.
+        energy: What they follow.
         rng_rounds: Philox rounds.
         key: Round keys.
 
@@ -85,6 +84,9 @@ class Tempering:
         sums: Addresses of both sums; 0 when a kernel begins to add to them.
         place: Temperature of each replica, on the device.
         copies: Pairs of copies that are compared.
+        holder: The replica at each temperature, on the device, int32 (samples, copies, temperatures).
+        words: All of the exchange's state, on the device.
+        split: Gives the arrays of such a buffer.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class Tempering:
         ladder: Ladder,
         steps: npt.NDArray[np.float64],
         shape: tuple[int, ...],
-        weights: tuple[int, int],
+        energy: Linear,
         rng_rounds: int,
         key: npt.NDArray[np.void],
     ) -> None:
@@ -103,7 +105,7 @@ class Tempering:
         self.ladder, self.round, self._stream = ladder, 0, stream
         self._samples = samples = shape[1]
         self._state = state = DeviceExchange(ladder, samples, stream)
-        self.place = state.arrays.place
+        self.place, self.holder, self.words, self.split = state.arrays.place, state.holder, state.buffer, state.split
         self._steps, self._sums = cupy.asarray(steps), cupy.zeros(shape, cupy.int64)
         self.sums = tuple(part.data.ptr for part in self._sums)
         e = state.arrays
@@ -113,7 +115,7 @@ class Tempering:
         )  # fmt: skip
         stride = self._sums[0, 0].size
         self._exchange = Launch(device, "exchange.cu", instance("exchange_neighbours", rng_rounds), {
-            "exchange": self.record, "sums": struct(*self.sums, *(w % 2**64 for w in weights), stride),
+            "exchange": self.record, "sums": struct(*self.sums, *(w % 2**64 for w in energy[:2]), stride),
             "sample": np.uint32(0), "round": np.uint64(0), "key": key,
         })  # fmt: skip
         self.copies = copy_pairs(ladder.copies)
@@ -133,8 +135,8 @@ class Tempering:
         """Ask for the present state; the function returned waits for it."""
         return self._state.begin()
 
-    def pairs(self) -> npt.NDArray[np.void]:
-        """``Pairs`` of overlaps.cu."""
+    def pairs(self, holder: Any) -> npt.NDArray[np.void]:
+        """``Pairs`` of overlaps.cu, where the replica at each temperature stands at an address."""
         ladder = self.ladder
         count = len(self.copies) * ladder.temperatures
-        return struct(self._state.holder, self._copies, ladder.replicas, ladder.temperatures, count)
+        return struct(holder, self._copies, ladder.replicas, ladder.temperatures, count)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+KEPT: Final = 8  # totals whose pinned memory arrays may share; what is read while there are more is copied
 
 
 class Totals:
@@ -30,28 +33,37 @@ class Totals:
         self.memory: Any = cupy.cuda.alloc_pinned_memory(self.sums.nbytes)
         self.added, self.copied, self.cleared = (cupy.cuda.Event(disable_timing=True) for _ in range(3))
 
-    def read(self) -> npt.NDArray[np.int64]:
-        """Wait for the copy."""
+        self._octets = ctypes.c_char * self.sums.nbytes
+
+    def lend(self) -> Any:
+        """The pinned memory as a buffer that lives as long as any array of it."""
+        return self._octets.from_address(self.memory.ptr)
+
+    def read(self, lent: Any) -> npt.NDArray[np.int64]:
+        """Wait for the copy; an array of the lent memory."""
         self.copied.synchronize()
-        return np.frombuffer(self.memory, np.int64, self.sums.size).reshape(self.sums.shape).copy()
+        return np.frombuffer(lent, np.int64).reshape(self.sums.shape)
 
 
 class TotalsInTurn:
     """An engine's totals, used again and again.
 
     A stream of copies fetches and clears them, so that sweeps wait for neither. Totals go from one measurement to the
-    next when the function that reads them is gone: it may be called late, several times or never.
+    next when the function that reads them and what it has returned are gone: it may be called late, several times or
+    never.
 
     Args:
         sweeps: The stream of the kernels.
+        clears: Whether totals must be 0 for the next kernel.
     """
 
-    def __init__(self, sweeps: Any) -> None:
+    def __init__(self, sweeps: Any, clears: bool = True) -> None:
         import cupy
 
-        self._sweeps = sweeps
+        self._sweeps, self._clears = sweeps, clears
         self._copies = cupy.cuda.Stream(non_blocking=True)
         self._idle: list[Totals] = []
+        self._made = 0
 
     def take(self, shape: tuple[int, ...]) -> Totals:
         """Totals, 0 for the kernel that is launched next; ``shape`` is always the same."""
@@ -60,26 +72,41 @@ class TotalsInTurn:
         else:
             with self._copies:  # whose memory pool they belong to: it frees them behind the copies
                 totals = Totals(shape)
+                self._made += 1
                 totals.cleared.record(self._copies)
         self._sweeps.wait_event(totals.cleared)
         return totals
 
-    def fetch(self, totals: Totals) -> Callable[[], npt.NDArray[np.int64]]:
-        """Start copying totals behind the kernel just launched; the function returned waits for them."""
+    def give_back(self, totals: Totals) -> None:
+        """Take totals that a kernel just launched has read and cleared."""
+        totals.cleared.record(self._sweeps)
+        self._idle.append(totals)
+
+    def fetch(
+        self, totals: Totals, queue_more: Callable[[Any], None] = lambda stream: None
+    ) -> Callable[[], npt.NDArray[np.int64]]:
+        """Start copying totals behind the kernel just launched; the function returned waits for them.
+
+        ``queue_more`` is given the stream of copies, where it may queue what adds to them beside later sweeps.
+        """
         size = totals.sums.nbytes
         totals.added.record(self._sweeps)
         self._copies.wait_event(totals.added)
+        queue_more(self._copies)
         totals.sums.data.copy_to_host_async(totals.memory.ptr, size, self._copies)
         totals.copied.record(self._copies)
-        totals.sums.data.memset_async(0, size, self._copies)
+        if self._clears:
+            totals.sums.data.memset_async(0, size, self._copies)
         totals.cleared.record(self._copies)
+        lent = totals.lend()
+        weakref.finalize(lent, self._give_back_later, totals)
 
         def fetched() -> npt.NDArray[np.int64]:
-            return totals.read()
+            found = totals.read(lent)
+            return found.copy() if self._made - len(self._idle) > KEPT else found
 
-        weakref.finalize(fetched, self._give_back, totals)
         return fetched
 
-    def _give_back(self, totals: Totals) -> None:
+    def _give_back_later(self, totals: Totals) -> None:
         totals.copied.synchronize()  # pinned memory is not given to others while a copy is under way
         self._idle.append(totals)
