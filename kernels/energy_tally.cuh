@@ -39,6 +39,8 @@ class EnergyTally<R, true> {
 public:
     static constexpr bool POSSIBLE = true;
 
+    __device__ __forceinline__ bool is_on() const { return on; }
+
     // `shared` is room for 84 bytes a thread; threads have at most TALLIED_GROUPS groups of the last colour.
     __device__ __forceinline__ EnergyTally(void* shared, u32* totals, bool wanted)
         : room((uint4*)shared + threadIdx.x), totals(totals), wanted(wanted) {}
@@ -54,9 +56,8 @@ public:
         if (on) add_octets(load(), totals);
     }
 
-    // The whole warp must call it. Each thread adds one word of four threads' groups, fetched from shared memory.
+    // Where it is on, the whole warp must call it. Each thread adds one word of four threads' groups, fetched from shared memory.
     __device__ __forceinline__ void group(const Chances<R>& c, const u32 (&accepted)[4], bool there) const {
-        if (!on) return;
         u32 own[3][4];
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
@@ -85,6 +86,6 @@ public:
     }
     // A lane left undecided, of class `cls`, flips after all.
     __device__ __forceinline__ void lane(u32 cls, u32 lane) const {
-        if (on) atomicAdd(totals + lane, BONDS - 2 * cls);
+        atomicAdd(totals + lane, BONDS - 2 * cls);
     }
 };

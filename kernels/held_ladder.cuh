@@ -73,19 +73,24 @@ struct HeldLadder {
         return {ladder.limits + parity * CLASSES * ladder.temperatures, place, (u32)ladder.temperatures};
     }
 
+    // The sample's arrays, those here where they are.
+    __device__ __forceinline__ Exchange near(const Exchange& own) {
+        return {place, holder, own.attempts, own.accepts, own.trips, last_end, steps, own.copies, own.temperatures};
+    }
+
     // One round, by a whole block; `per_up` and `per_unsatisfied` are weights in an energy.
     __device__ __forceinline__ void exchange(const Exchange& own, long long per_up, long long per_unsatisfied, u64 round,
                                              u32 sample, const Key& key) {
         const u32 copies = own.copies, temperatures = own.temperatures, tried = copies * (temperatures / 2);  // at most
-        const Exchange near = {place, holder, own.attempts, own.accepts, own.trips, last_end, steps, copies, temperatures};
+        const Exchange nearby = near(own);
         const auto energy = [&](int r) { return per_up * up[r] + per_unsatisfied * unsatisfied[r]; };
         const HalfSweep time = counter_half_sweep(round, STREAM_SWAP);
         for (u32 i = threadIdx.x; i < tried; i += blockDim.x) {
             const u32 pair = pairs[i], t = (pair & 0xffff) + (round & 1);
-            if (t + 1 < temperatures) exchange_pair<R::ROUNDS>(near, energy, pair >> 16, t, sample, time, key);
+            if (t + 1 < temperatures) exchange_pair<R::ROUNDS>(nearby, energy, pair >> 16, t, sample, time, key);
         }
         __syncthreads();
         const u32 from_last = blockDim.x - 1 - threadIdx.x;  // the first warps have tables to lay
-        for (u32 copy = from_last; copy < copies; copy += blockDim.x) follow_ends(near, copy);
+        for (u32 copy = from_last; copy < copies; copy += blockDim.x) follow_ends(nearby, copy);
     }
 };

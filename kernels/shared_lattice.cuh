@@ -48,9 +48,15 @@ struct SharedLattice {
                     const Batch batch = batches[b];
                     const SharedRows always = lanes.from(1 + (batch.parity << R::BITS));
                     const SharedRows planes = lanes.from(1 + ALWAYS_ROWS + (batch.parity * PLANES << R::BITS));
-                    update_sites<R, false>({batch, model, sample, nullptr}, words, batch.first + (threadIdx.x & ~31u),
-                                           batch.first + batch.size, Stride{blockDim.x}, always, planes,
-                                           thresholds(batch.parity), lanes, counter, time, key, tail, [] {}, tally);
+                    const auto update = [&](auto&& told) {
+                        update_sites<R, false>({batch, model, sample, nullptr}, words, batch.first + (threadIdx.x & ~31u),
+                                               batch.first + batch.size, Stride{blockDim.x}, always, planes,
+                                               thresholds(batch.parity), lanes, counter, time, key, tail, [] {}, told);
+                    };
+                    if (tally.is_on())
+                        update(tally);
+                    else
+                        update(NoTally{});
                 }
                 tally.end_half_sweep();
             }

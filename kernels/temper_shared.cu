@@ -1,4 +1,5 @@
 // Parallel tempering of samples of at most 128 replicas whose lattice is in shared memory: many rounds a launch.
+#include "by_temperature.cuh"
 #include "energy_tally.cuh"
 #include "held_ladder.cuh"
 
@@ -11,6 +12,13 @@ struct Bonds {
 
 // Of each lane, as the last round leaves it, [sample][128].
 struct Sums { u64 *up, *unsatisfied; };
+
+// Measurements after every `every` rounds, none if 0: their numbers and the lattices that they are of.
+struct Notes {
+    u64* to;        // [measurement][Measured::size]
+    uint4* copies;  // [measurement][sample][place]
+    size_t every;
+};
 
 // Adds ITEMS words a thread and lane for each of `items` to totals[128] in shared memory, by a whole block.
 template <int WORDS, int AT_ONCE, typename Item>
@@ -63,7 +71,7 @@ __global__ __launch_bounds__(512, 1) void temper_shared(uint4* state, u32 sites,
                                                         Ladder ladder, Exchange exchange, Bonds bonds, long long per_up,
                                                         long long per_unsatisfied, u32 tallied, u32 phantoms, Sums sums,
                                                         u32 first_sample, u64 first_half_sweep, u32 sweeps, u64 first_round,
-                                                        u32 rounds, Key key) {
+                                                        u32 rounds, Notes notes, Measured measured, Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
     extern __shared__ uint4 shared[];
     __shared__ HeldLadder<R> held;
@@ -77,17 +85,28 @@ __global__ __launch_bounds__(512, 1) void temper_shared(uint4* state, u32 sites,
     __syncthreads();
     held.lay(lattice, ladder);
     wait_for_copies();
-    for (u32 done = 0; done < rounds; ++done) {
-        const bool last = done + 1 == rounds;
+    for (u32 done = 0, left = notes.every; done < rounds; ++done) {
+        const bool last = done + 1 == rounds, noted = --left == 0;  // never, if `every` is 0
         u64 half_sweep = first_half_sweep + (u64)done * sweeps * colours;
         const auto thresholds = [&](u32 parity) { return held.thresholds(ladder, parity); };
         lattice.sweep(sweeps, half_sweep, batches, colour_start, colours, model, thresholds, sample,
                       counter_block(first_sample + sample, 0), key, tally);
         if (!is_tallied) count_bonds(lattice.words, bonds.groups + sample * bonds.stride, bonds.count, held.unsatisfied);
-        if (FIELD || last)
+        if (FIELD || last || noted)
             count_block<1, 4>([&](u32 i, uint4 (&spin)[1]) { spin[0] = lattice.words[i]; }, sites, held.up);
-        if (!is_tallied || FIELD || last) __syncthreads();
+        if (!is_tallied || FIELD || last || noted) __syncthreads();
         held.exchange(exchange.of(sample), per_up, per_unsatisfied, first_round + done, first_sample + sample, key);
+        if (noted) {
+            __syncthreads();
+            const size_t number = done / (u32)notes.every;
+            lattice.store(notes.copies + (number * gridDim.z + sample) * sites);
+            measured.write(notes.to + number * measured.size, held.near(exchange.of(sample)), sample,
+                           [&](int replica, long long& up, long long& unsatisfied) {
+                               up = held.up[replica], unsatisfied = held.unsatisfied[replica];
+                           });
+            left = notes.every;
+            __syncthreads();
+        }
         for (u32 r = threadIdx.x; r < 128; r += blockDim.x) {
             if (last) sums.up[sample * 128 + r] = held.up[r], sums.unsatisfied[sample * 128 + r] = held.unsatisfied[r];
             held.up[r] = 0, held.unsatisfied[r] = none;

@@ -588,6 +588,30 @@ def test_tempering_in_parts_changes_nothing(device: str, name: str) -> None:
     assert begun().correlations.overlap.shape == (whole.model.samples, 1, 4)
 
 
+def flat(m: Measurement) -> list[np.ndarray]:
+    spins = [m.spins(k, r) for k in range(len(m.energy)) for r in range(m.energy[0].size)]
+    return [m.energy, m.magnetization, m.holder, *m.exchange, *m.correlations, *spins]
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("name", SPLIT)
+def test_measurements_in_succession_are_those_of_single_ones(device: str, name: str, full: bool) -> None:
+    one, other = (create_engine(SPLIT[name](), 9, Dynamics(), where) for where in (device, "cpu"))
+    for engine in (one, other):
+        engine.set_ladder(ladder(1.0, 2.4, 3), 3)
+        engine.temper(1, 1)
+    asked = [*one.temper_measured(3, 2, 1, full), *one.temper_measured(2, 1, 2, full)]
+    one.temper(3, 1)  # what was asked for is not disturbed
+    for k, begun in enumerate(asked):
+        other.temper(2 if k < 3 else 1, 1 if k < 3 else 2)
+        for found, expected in zip(flat(begun()), flat(other.begin_measurement(full)()), strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+    other.temper(3, 1)
+    np.testing.assert_array_equal(one.counts(), other.counts())
+    np.testing.assert_array_equal(configurations(one), configurations(other))
+
+
 @pytest.mark.parametrize("name", SPLIT)
 def test_a_ladder_and_given_temperatures_take_turns(device: str, name: str) -> None:
     beta = ladder(1.0, 2.4, 4)

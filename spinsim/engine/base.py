@@ -104,6 +104,10 @@ class Engine(Protocol):
     half_sweep: int
 
     @property
+    def at_once(self) -> int:
+        """Measurements that are best made by one call of ``temper_measured``; a ladder must be set."""
+
+    @property
     def tasks(self) -> int:
         """Parts that run side by side."""
 
@@ -134,6 +138,11 @@ class Engine(Protocol):
         Sweeps asked for meanwhile neither disturb it nor wait for it. Without ``full`` overlaps are the only
         correlations.
         """
+
+    def temper_measured(
+        self, count: int, rounds: int, sweeps: int, full: bool = True
+    ) -> list[Callable[[], Measurement]]:
+        """``count`` times: ``temper``, then ``begin_measurement``."""
 
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds it took by the device's own clock."""

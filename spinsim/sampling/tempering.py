@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
-from spinsim.engine.base import Engine, Spins, check_run
+from spinsim.engine.base import Engine, Measurement, Spins, check_run
 from spinsim.engine.exchange import Exchange
 from spinsim.errors import InputError
 from spinsim.memory import require
@@ -149,34 +149,36 @@ def _temper(
     correlations: bool,
 ) -> Iterator[TemperFrame | None]:
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
-    portion = sweeps_a_portion(engine, times.swap_every)
-    waiting: deque[Callable[[], TemperFrame]] = deque()
-
-    def measurement(step: int) -> Callable[[], TemperFrame]:
-        begun = engine.begin_measurement(correlations)
-
-        def frame() -> TemperFrame:
-            m = begun()
-            sweep = (step + 1) * times.measure_every
-            return TemperFrame(step, sweep, m.energy, m.magnetization, *m.correlations, m.holder, m.exchange, m.spins)
-
-        return frame
-
+    portion, every = sweeps_a_portion(engine, times.swap_every), times.measure_every
+    waiting: deque[tuple[int, Callable[[], Measurement]]] = deque()
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:
-        step, begun = divmod(done - times.thermalize, times.measure_every)  # of the thermalisation, below 0
-        goal = done + times.measure_every - begun if done >= times.thermalize else times.thermalize
-        count = min(portion, goal - done)
-        engine.temper(count // times.swap_every, times.swap_every)
+        step, begun = divmod(done - times.thermalize, every)  # of the thermalisation, below 0
+        count = min(portion, every - begun if step >= 0 else -(done - times.thermalize))
+        several = min(engine.at_once, portion // every, times.measurements - step) if step >= 0 == begun else 0
+        if several > 1:
+            count = several * every
+            rounds = every // times.swap_every
+            asked = engine.temper_measured(several, rounds, times.swap_every, correlations)
+            waiting.extend(enumerate(asked, step))
+        else:
+            engine.temper(count // times.swap_every, times.swap_every)
+            if step >= 0 and begun + count == every:
+                waiting.append((step, engine.begin_measurement(correlations)))
         if count == portion:
             engine.wait()  # reports and pauses are not to run far ahead of a GPU
         on_updates(count * updates_a_sweep)
         done += count
-        if done == goal and done > times.thermalize:
-            waiting.append(measurement(step))
         stop = pause()
-        while len(waiting) > (0 if stop or done == times.total else BEHIND):  # a GPU goes on meanwhile
-            yield waiting.popleft()()
+        while len(waiting) > (
+            0 if stop or done == times.total else max(BEHIND, 2 * several)
+        ):  # a GPU goes on meanwhile
+            number, later = waiting.popleft()
+            yield _frame(number, (number + 1) * every, later())
         if stop:
             yield None
+
+
+def _frame(step: int, sweep: int, m: Measurement) -> TemperFrame:
+    return TemperFrame(step, sweep, m.energy, m.magnetization, *m.correlations, m.holder, m.exchange, m.spins)

@@ -51,6 +51,7 @@ class CpuEngine(ABC):
     """The part of an ``Engine`` that follows from working synchronously."""
 
     device_name = "cpu"
+    at_once = 1
     model: Ising
     replicas: int
     dynamics: Dynamics
@@ -132,6 +133,16 @@ class CpuEngine(ABC):
             self._keep_spins(),
         )
         return lambda: found
+
+    def temper_measured(
+        self, count: int, rounds: int, sweeps: int, full: bool = True
+    ) -> list[Callable[[], Measurement]]:
+        """``count`` times: ``temper``, then ``begin_measurement``."""
+        begun = []
+        for _ in range(count):
+            self.temper(rounds, sweeps)
+            begun.append(self.begin_measurement(full))
+        return begun
 
     @abstractmethod
     def _keep_spins(self) -> Spins:

@@ -15,18 +15,19 @@ from spinsim.engine.cuda.correlations import Comparison
 from spinsim.engine.cuda.device import names
 from spinsim.engine.cuda.held import HeldStates
 from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.measuring import Measuring
+from spinsim.engine.cuda.measuring import Measurements, Measuring
 from spinsim.engine.cuda.records import round_keys
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.cuda.totals import Totals, TotalsInTurn
-from spinsim.engine.exchange import NO_LADDER, Exchange, check_ladder, exchange_of, snapshot_of
+from spinsim.engine.exchange import NO_LADDER, Exchange, check_ladder, copy_pairs, exchange_of, snapshot_of
 from spinsim.engine.plans import Observables
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 START_THREADS: Final = 128
-SWEEPS_FIRST: Final = -1  # a lower number is served before a higher one
+AT_ONCE: Final = 5  # measurements; more would make launches no cheaper to speak of
+HELD_BYTES: Final = 2**28  # of these measurements' copies of the state, and of their numbers
 
 
 class CudaEngine(ABC):
@@ -49,9 +50,8 @@ class CudaEngine(ABC):
         self._round_keys = round_keys(dynamics.seed)
         self._tempering: Tempering | None = None
         with cupy.cuda.Device(device):
-            self.stream = cupy.cuda.Stream(non_blocking=True, priority=SWEEPS_FIRST)
+            self.stream = cupy.cuda.Stream(non_blocking=True)
             self._totals = TotalsInTurn(self.stream)
-            self._held = HeldStates(device, self.stream)
 
     @contextmanager
     def _here(self) -> Iterator[None]:
@@ -98,6 +98,7 @@ class CudaEngine(ABC):
                 self.dynamics.rng_rounds, self._round_keys,
             )  # fmt: skip
             self._measuring: dict[bool, Measuring] = {}
+            self._held = HeldStates(self.device, self.stream)
             self._prepare_ladder(self._tempering)
             self._lay_tables()
 
@@ -154,19 +155,54 @@ class CudaEngine(ABC):
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Set the state."""
 
+    @property
+    def at_once(self) -> int:
+        """Measurements that are best made in succession: copies of the state and frames take memory."""
+        ladder, model = self._on_ladder().ladder, self.model
+        pairs = len(copy_pairs(ladder.copies)) * ladder.temperatures
+        frame = model.samples * (self.replicas + pairs) * (40 + 8 * (model.lattice.dimension if model.lattice else 0))
+        return max(1, min(AT_ONCE, HELD_BYTES // max(frame, int(self._present().nbytes))))
+
+    def _measuring_of(self, full: bool) -> Measuring:
+        tempering = self._on_ladder()
+        if full not in self._measuring:
+            comparison, stride = self._compare(tempering, full), int(np.prod(self._sums_shape[2:]))
+            self._measuring[full] = Measuring(
+                self.stream, tempering, comparison, self._observables, stride, self._held, self.at_once
+            )
+        return self._measuring[full]
+
     def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
-        tempering = self._on_ladder()
         with self._here():
-            if full not in self._measuring:
-                comparison, stride = self._compare(tempering, full), int(np.prod(self._sums_shape[2:]))
-                self._measuring[full] = Measuring(
-                    self.stream, tempering, comparison, self._observables, stride, self._held
-                )
-            counted = self._take_sums()
-            begun = self._measuring[full].begin(counted, self._present(), self._spins_in)
-            self._totals.give_back(counted)
+            measuring = self._measuring_of(full)
+            measurements = measuring.open(self._present(), 1)
+            self._write_measurement(measuring, measurements, 0)
+            (begun,) = measuring.close(measurements, self._spins_in)
             return begun
+
+    def temper_measured(
+        self, count: int, rounds: int, sweeps: int, full: bool = True
+    ) -> list[Callable[[], Measurement]]:
+        """``count`` times: ``temper``, then ``begin_measurement``."""
+        begun: list[Callable[[], Measurement]] = []
+        with self._here():
+            measuring = self._measuring_of(full)
+            while len(begun) < count:
+                measurements = measuring.open(self._present(), min(self.at_once, count - len(begun)))
+                self._temper_into(measuring, measurements, rounds, sweeps)
+                begun += measuring.close(measurements, self._spins_in)
+        return begun
+
+    def _temper_into(self, measuring: Measuring, measurements: Measurements, rounds: int, sweeps: int) -> None:
+        for k in range(measurements.count):
+            self.temper(rounds, sweeps)
+            self._write_measurement(measuring, measurements, k)
+
+    def _write_measurement(self, measuring: Measuring, measurements: Measurements, number: int) -> None:
+        counted = self._take_sums()
+        measuring.write(measurements, number, self._present(), counted)
+        self._totals.give_back(counted)
 
     @abstractmethod
     def _compare(self, tempering: Tempering, full: bool) -> Comparison:

@@ -13,10 +13,48 @@ from spinsim.engine.base import Spins
 from spinsim.engine.cuda.device import require_memory
 
 
-class HeldStates:
-    """Copies on the device, made behind the sweeps that are queued and read beside later ones.
+class Held:
+    """Room for copies of a state on the device, made behind the sweeps that are queued and read beside later ones.
 
-    A copy's memory serves the next one when the function that reads it is gone.
+    Args:
+        device: Number of the device.
+        copies: The room, (copies, ...).
+        reads: Stream of those who read.
+
+    Attributes:
+        made: The event behind the last copy.
+        compared: The event behind the last kernel that reads them.
+    """
+
+    def __init__(self, device: int, copies: Any, reads: Any) -> None:
+        import cupy
+
+        self._device, self._copies, self._reads = device, copies, reads
+        self._stride, self._first = copies.nbytes // len(copies), copies.data.ptr
+        self.made, self.compared = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
+
+    def address(self, number: int) -> int:
+        """Where a copy lies."""
+        return int(self._first + number * self._stride)
+
+    def copy(self, state: Any, number: int, stream: Any) -> None:
+        """Queue a copy of a state."""
+        self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
+
+    def spins(self, number: int, read: Callable[[Any, int, int], npt.NDArray[np.int8]]) -> Spins:
+        """What ``read`` finds in a copy."""
+        import cupy
+
+        def spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
+            with cupy.cuda.Device(self._device), self._reads:
+                self._reads.wait_event(self.made)
+                return read(self._copies[number], sample, replica)
+
+        return spins
+
+
+class HeldStates:
+    """Rooms for copies, used again when nothing reads them any more.
 
     Args:
         device: Number of the device.
@@ -26,29 +64,23 @@ class HeldStates:
     def __init__(self, device: int, sweeps: Any) -> None:
         import cupy
 
-        self._device, self._sweeps = device, sweeps
-        self._reads = cupy.cuda.Stream(non_blocking=True)
-        self._idle: list[Any] = []
+        self._device, self._sweeps, self._reads = device, sweeps, cupy.cuda.Stream(non_blocking=True)
+        self._idle: list[tuple[Any, Any]] = []
 
-    def hold(self, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]) -> tuple[Any, Spins]:
-        """Copy ``state``: the copy, and a function that applies ``read`` to it.
+    def take(self, state: Any, copies: int) -> Held:
+        """Room for copies of a state, always as many.
 
         Raises:
-            InputError: where the device has no room for one more copy.
+            InputError: where the device has none.
         """
         import cupy
 
-        if not self._idle:
-            require_memory(self._device, state.nbytes, "a copy of the spins")
-        copy = self._idle.pop() if self._idle else cupy.empty(state.shape, state.dtype)
-        copy.data.copy_from_device_async(state.data, state.nbytes, self._sweeps)
-        copied = cupy.cuda.Event(disable_timing=True)
-        copied.record(self._sweeps)
-
-        def spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
-            with cupy.cuda.Device(self._device), self._reads:
-                self._reads.wait_event(copied)
-                return read(copy, sample, replica)
-
-        weakref.finalize(spins, self._idle.append, copy)
-        return copy, spins
+        if self._idle:
+            room, compared = self._idle.pop(0)  # read longest ago
+            self._sweeps.wait_event(compared)
+        else:
+            require_memory(self._device, copies * state.nbytes, "copies of the spins")
+            room = cupy.empty((copies, *state.shape), state.dtype)
+        held = Held(self._device, room, self._reads)
+        weakref.finalize(held, self._idle.append, (room, held.compared))
+        return held

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.engine.base import Measurement, Spins
 from spinsim.engine.correlations import Correlations
 from spinsim.engine.cuda.correlations import Comparison
 from spinsim.engine.cuda.fields import Fields
-from spinsim.engine.cuda.held import HeldStates
+from spinsim.engine.cuda.held import Held, HeldStates
 from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.records import struct
+from spinsim.engine.cuda.records import record
 from spinsim.engine.cuda.tempering import Tempering
-from spinsim.engine.cuda.totals import Totals, TotalsInTurn
+from spinsim.engine.cuda.totals import Fetched, Totals, TotalsInTurn
+from spinsim.engine.exchange import Exchange
 from spinsim.engine.plans import Observables
 
-THREADS: Final = 256
+THREADS: Final = 256  # of a sample
+NOTHING: Final = record(*[0] * 17, 0.0, *[0] * 4)  # ``Measured`` where nothing is measured
+
+
+class Measurements:
+    """Room for a few measurements in succession: their numbers and copies of the states they were made of.
+
+    Attributes:
+        count: How many there are.
+        held: The copies.
+        totals: The numbers, a row each.
+    """
+
+    def __init__(self, count: int, held: Held, totals: Totals) -> None:
+        self.count, self.held, self.totals = count, held, totals
+
+    def address(self, number: int) -> int:
+        """Where the numbers of a measurement begin."""
+        return int(self.totals.parts[number])
 
 
 class Measuring:
@@ -33,6 +54,10 @@ class Measuring:
         observables: From the two sums that counting kernels make.
         stride: Of these sums, from sample to sample.
         held: Copies of the state.
+        most: Measurements that are made in succession.
+
+    Attributes:
+        record: ``Measured`` of by_temperature.cuh.
     """
 
     def __init__(
@@ -43,63 +68,75 @@ class Measuring:
         observables: Observables,
         stride: int,
         held: HeldStates,
+        most: int,
     ) -> None:
-        import cupy
-
-        self._sweeps, self._comparison, self._held, self._tempering = sweeps, comparison, held, tempering
+        self._sweeps, self._comparison, self._held, self._most = sweeps, comparison, held, most
         model, ladder = comparison.model, tempering.ladder
-        by_temperature = model.samples, ladder.copies, ladder.temperatures
-        pairs, axes = comparison.shape, comparison.axes
-        links = pairs if comparison.full else (model.samples, 0, ladder.temperatures)
+        samples, pairs = model.samples, comparison.shape
+        by_temperature, by_replica = (samples, ladder.copies, ladder.temperatures), (samples, ladder.replicas)
+        between = samples, ladder.temperatures - 1
+        links = pairs if comparison.full else (samples, 0, ladder.temperatures)
         self._fields = fields = Fields(
             energy=(by_temperature, np.float64),
             magnetization=(by_temperature, np.int64),
             overlap=(pairs, np.int64),
             link_overlap=(links, np.int64),
-            modes=((model.samples, comparison.compared, axes), np.float64),
-            exchange=((tempering.words.size,), np.int64),
+            attempts=(between, np.int64),
+            accepts=(between, np.int64),
+            trips=(by_replica, np.int64),
+            place=(by_replica, np.int32),
             holder=(by_temperature, np.int32),
+            last_end=(by_replica, np.int8),
+            modes=((samples, comparison.compared, comparison.axes), np.float64),
         )
+        words = [first for name, first in fields.words.items() if name != "modes"]
+        sizes = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
+        weights = (weight for linear in observables for weight in linear)
+        self.record = record(*words, fields.size, *weights, model.quantum, *sizes, model.sites, model.bonds)
         self._totals = TotalsInTurn(sweeps, clears=False)
-        self._compared = cupy.cuda.Event(disable_timing=True)
-        at, sizes = fields.words, fields.sizes
-        counts = sizes["energy"], sizes["overlap"], sizes["link_overlap"], sizes["exchange"]
-        places = (at[name] for name in ("energy", "magnetization", "holder", "overlap", "link_overlap", "exchange"))
-        weights = (w % 2**64 for linear in observables for w in linear)
         self._sort = Launch(comparison.device, "by_temperature.cu", "sort_by_temperature", {
-            "to": np.uint64(0), "room": struct(*places, *counts), "one": np.uint64(0), "other": np.uint64(0),
-            "observables": struct(*weights, stride), "quantum": np.float64(model.quantum),
-            "holder": tempering.holder, "replicas": np.uint32(ladder.replicas), "exchange": tempering.words,
-            "sites": np.uint32(model.sites), "bonds": np.uint64(model.bonds),
+            "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "one": np.uint64(0),
+            "other": np.uint64(0), "stride": np.uint64(stride),
         })  # fmt: skip
-        self._grid = -(-max(counts) // THREADS), 1, 1
 
-    def begin(self, counted: Totals, state: Any, read: Callable[[Any, int, int], Any]) -> Callable[[], Measurement]:
-        """Ask for a measurement of the present state, whose counts are there; the function returned waits for it.
+    def open(self, state: Any, count: int) -> Measurements:
+        """Room for measurements of such states, to be written by the stream of the kernels."""
+        return Measurements(
+            count, self._held.take(state, self._most), self._totals.take((self._most, self._fields.size))
+        )
+
+    def write(self, into: Measurements, number: int, state: Any, counted: Totals) -> None:
+        """Queue a measurement of the present state, whose counts are there; they are cleared."""
+        into.held.copy(state, number, self._sweeps)
+        one, other = counted.parts
+        grid = self._comparison.model.samples, 1, 1
+        self._sort(self._sweeps, grid, THREADS, to=into.address(number), one=one, other=other)
+
+    def close(
+        self, written: Measurements, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
+    ) -> list[Callable[[], Measurement]]:
+        """Compare copies and start fetching; the functions returned wait.
 
         Args:
-            counted: Both sums of the state; they are cleared.
-            state: On the device.
-            read: Finds one configuration in such an array.
+            written: Measurements behind what is queued.
+            read: Finds one configuration in a state.
         """
-        self._sweeps.wait_event(self._compared)  # a copy of the state may serve anew, whether it was read or not
-        copy, spins = self._held.hold(state, read)
-        totals = self._totals.take((1, self._fields.size))
-        (to,) = totals.parts
-        one, other = counted.parts
-        self._sort(self._sweeps, self._grid, THREADS, to=to, one=one, other=other)
-        address = {name: to + 8 * word for name, word in self._fields.words.items()}
+        held = written.held
+        held.made.record(self._sweeps)
 
         def compare(stream: Any) -> None:
-            self._comparison.queue(stream, copy, address)
-            self._compared.record(stream)
+            for k in range(written.count):
+                first = written.address(k)
+                at = {name: first + 8 * word for name, word in self._fields.words.items()}
+                self._comparison.queue(stream, held.address(k), at)
+            held.compared.record(stream)
 
-        fetched = self._totals.fetch(totals, compare)
-        return lambda: self._read(fetched(), spins)
+        fetched = self._totals.fetch(written.totals, compare, written.count)
+        return [partial(self._read, fetched, k, held.spins(k, read)) for k in range(written.count)]
 
-    def _read(self, words: Any, spins: Spins) -> Measurement:
-        """The arrays of a buffer."""
-        found = self._fields.split(words[0])
+    def _read(self, fetched: Fetched, number: int, spins: Spins) -> Measurement:
+        """The arrays of a measurement."""
+        found = self._fields.split(fetched(number))
         correlations = Correlations(found["overlap"], found["link_overlap"], *self._comparison.by_kind(found["modes"]))
-        exchange = self._tempering.split(found["exchange"])
+        exchange = Exchange(**{name: found[name] for name in Exchange._fields})
         return Measurement(found["energy"], found["magnetization"], found["holder"], exchange, correlations, spins)

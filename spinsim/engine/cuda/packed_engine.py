@@ -17,6 +17,7 @@ from spinsim.engine.cuda.correlations import Comparison, ReplicaComparison
 from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.engine.cuda.instances import instance
 from spinsim.engine.cuda.launch import Launch
+from spinsim.engine.cuda.measuring import NOTHING, Measurements, Measuring
 from spinsim.engine.cuda.records import bond_groups, places, site_records, struct, tail_bytes
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.cuda.totals import Totals
@@ -208,29 +209,42 @@ class CudaPackedEngine(CudaEngine):
             "phantoms": np.uint32(self._phantoms),
             "sums": struct(0, 0), "sample": np.uint32(0),
             "half_sweep": np.uint64(0), "sweeps": np.uint32(0), "round": np.uint64(0), "rounds": np.uint32(0),
-            "key": self._round_keys,
+            "notes": struct(0, 0, 0), "measured": NOTHING, "key": self._round_keys,
         }, shared_bytes(self._plan, threads) + TALLY_BYTES * threads * self._tallies)  # fmt: skip
 
     def temper(self, rounds: int, sweeps: int) -> None:
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
-        tempering = self._on_ladder()
+        self._on_ladder()
         most = self._most_sweeps // max(1, sweeps)
         if self._rounds is None or not most:
             super().temper(rounds, sweeps)
             return
         with self._here():
-            if self._counted is None:
-                self._counted = self._totals.take(self._sums_shape)
             for done in range(0, rounds, most):
-                several = min(most, rounds - done)
-                self._rounds(
-                    self.stream, (1, 1, self.model.samples), self._shared_threads,
-                    tallied=self._tallies and sweeps > 0, sums=self._counted.parts, half_sweep=self.half_sweep,
-                    sweeps=sweeps, round=tempering.round, rounds=several,
-                )  # fmt: skip
-                self.half_sweep += several * sweeps * self.colours
-                tempering.round += several
-                self._counted_at, self._laid = self.half_sweep, False
+                self._temper_in_shared(min(most, rounds - done), sweeps)
+
+    def _temper_in_shared(self, rounds: int, sweeps: int, **notes: Any) -> None:
+        """Many rounds in one launch; ``notes`` are those of measurements."""
+        tempering = self._on_ladder()
+        assert self._rounds is not None  # noqa: S101  (callers have looked)
+        if self._counted is None:
+            self._counted = self._totals.take(self._sums_shape)
+        self._rounds(
+            self.stream, (1, 1, self.model.samples), self._shared_threads,
+            tallied=self._tallies and sweeps > 0, sums=self._counted.parts, half_sweep=self.half_sweep,
+            sweeps=sweeps, round=tempering.round, rounds=rounds, **({"notes": (0, 0, 0)} | notes),
+        )  # fmt: skip
+        self.half_sweep += rounds * sweeps * self.colours
+        tempering.round += rounds
+        self._counted_at, self._laid = self.half_sweep, False
+
+    def _temper_into(self, measuring: Measuring, measurements: Measurements, rounds: int, sweeps: int) -> None:
+        all_rounds = measurements.count * rounds
+        if self._rounds is None or not 0 < all_rounds * max(1, sweeps) <= self._most_sweeps:
+            super()._temper_into(measuring, measurements, rounds, sweeps)
+            return
+        notes = measurements.address(0), measurements.held.address(0), rounds
+        self._temper_in_shared(all_rounds, sweeps, notes=notes, measured=measuring.record)
 
     def _take_counted(self) -> Totals | None:
         if self._counted_at != self.half_sweep:

@@ -22,6 +22,12 @@ def address(argument: Any) -> Any:
     return argument.data.ptr if hasattr(argument, "data") and hasattr(argument.data, "ptr") else argument
 
 
+def record(*members: float) -> npt.NDArray[np.void]:
+    """64-bit integers and doubles as a C struct."""
+    kinds = [np.float64 if isinstance(m, float) else np.int64 for m in members]
+    return np.array(members, [(f"m{i}", kind) for i, kind in enumerate(kinds)])
+
+
 def struct(*members: Any) -> npt.NDArray[np.void]:
     """Device pointers and 64-bit integers as a C struct, passed to a kernel by value."""
     values = tuple(address(m) for m in members)

@@ -28,7 +28,6 @@ class DeviceExchange:
         stream: Of the kernels; the present one of CuPy.
 
     Attributes:
-        buffer: All of it, int64.
         arrays: ``Exchange`` on the device.
         holder: The replica at each temperature, int32 (samples, copies, temperatures).
     """
@@ -40,23 +39,23 @@ class DeviceExchange:
         self._fields = Fields(**{name: (array.shape, array.dtype) for name, array in begin._asdict().items()})
         whole = np.zeros(self._fields.size, np.int64)
         for name, given in begin._asdict().items():
-            getattr(self.split(whole), name)[...] = given
-        self.buffer = cupy.asarray(whole)
-        self.arrays = self.split(self.buffer)
+            getattr(self._split(whole), name)[...] = given
+        self._buffer = cupy.asarray(whole)
+        self.arrays = self._split(self._buffer)
         holder = np.broadcast_to(np.arange(ladder.replicas, dtype=np.int32), (samples, ladder.replicas))
         self.holder = cupy.asarray(np.ascontiguousarray(holder))
         self._stream, self._totals = stream, TotalsInTurn(stream, clears=False)
 
-    def split(self, words: Any) -> Exchange:
+    def _split(self, words: Any) -> Exchange:
         """The arrays of a buffer of int64."""
         return Exchange(**self._fields.split(words))
 
     def begin(self) -> Callable[[], Exchange]:
         """Copy the state behind what is queued; the function returned waits for it."""
-        totals = self._totals.take((1, self.buffer.size))
-        totals.sums.data.copy_from_device_async(self.buffer.data, self.buffer.nbytes, self._stream)
+        totals = self._totals.take((1, self._buffer.size))
+        totals.sums.data.copy_from_device_async(self._buffer.data, self._buffer.nbytes, self._stream)
         fetched = self._totals.fetch(totals)
-        return lambda: self.split(fetched()[0])
+        return lambda: self._split(fetched()[0])
 
     def restore(self, exchange: Exchange, copies: int) -> None:
         """Set the state."""
@@ -84,9 +83,6 @@ class Tempering:
         sums: Addresses of both sums; 0 when a kernel begins to add to them.
         place: Temperature of each replica, on the device.
         copies: Pairs of copies that are compared.
-        holder: The replica at each temperature, on the device, int32 (samples, copies, temperatures).
-        words: All of the exchange's state, on the device.
-        split: Gives the arrays of such a buffer.
     """
 
     def __init__(
@@ -105,7 +101,7 @@ class Tempering:
         self.ladder, self.round, self._stream = ladder, 0, stream
         self._samples = samples = shape[1]
         self._state = state = DeviceExchange(ladder, samples, stream)
-        self.place, self.holder, self.words, self.split = state.arrays.place, state.holder, state.buffer, state.split
+        self.place = state.arrays.place
         self._steps, self._sums = cupy.asarray(steps), cupy.zeros(shape, cupy.int64)
         self.sums = tuple(part.data.ptr for part in self._sums)
         e = state.arrays

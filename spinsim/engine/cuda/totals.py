@@ -5,12 +5,19 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 KEPT: Final = 8  # totals whose pinned memory arrays may share; what is read while there are more is copied
+
+
+class Fetched(Protocol):
+    """Waits for totals and returns all of them or a row."""
+
+    def __call__(self, row: int | None = None) -> npt.NDArray[np.int64]:
+        """Arrays of pinned memory, or copies where many are kept."""
 
 
 class Totals:
@@ -61,7 +68,7 @@ class TotalsInTurn:
         import cupy
 
         self._sweeps, self._clears = sweeps, clears
-        self._copies = cupy.cuda.Stream(non_blocking=True)
+        self._copies, self._beside = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
         self._idle: list[Totals] = []
         self._made = 0
 
@@ -83,26 +90,37 @@ class TotalsInTurn:
         self._idle.append(totals)
 
     def fetch(
-        self, totals: Totals, queue_more: Callable[[Any], None] = lambda stream: None
-    ) -> Callable[[], npt.NDArray[np.int64]]:
-        """Start copying totals behind the kernel just launched; the function returned waits for them.
+        self,
+        totals: Totals,
+        queue_more: Callable[[Any], None] | None = None,
+        rows: int | None = None,
+    ) -> Fetched:
+        """Start copying totals behind the kernel just launched; the function returned waits for them, or one row.
 
-        ``queue_more`` is given the stream of copies, where it may queue what adds to them beside later sweeps.
+        Args:
+            totals: As taken.
+            queue_more: Is given a stream where it may queue what adds to them, beside later sweeps.
+            rows: The first ones alone are copied.
         """
-        size = totals.sums.nbytes
+        everything = totals.sums.nbytes
+        size = everything if rows is None else everything // len(totals.sums) * rows
         totals.added.record(self._sweeps)
+        if queue_more is not None:
+            self._beside.wait_event(totals.added)
+            queue_more(self._beside)
+            totals.added.record(self._beside)
         self._copies.wait_event(totals.added)
-        queue_more(self._copies)
         totals.sums.data.copy_to_host_async(totals.memory.ptr, size, self._copies)
         totals.copied.record(self._copies)
         if self._clears:
-            totals.sums.data.memset_async(0, size, self._copies)
+            totals.sums.data.memset_async(0, everything, self._copies)
         totals.cleared.record(self._copies)
         lent = totals.lend()
         weakref.finalize(lent, self._give_back_later, totals)
 
-        def fetched() -> npt.NDArray[np.int64]:
-            found = totals.read(lent)
+        def fetched(row: int | None = None) -> npt.NDArray[np.int64]:
+            whole = totals.read(lent)
+            found = whole if row is None else whole[row]
             return found.copy() if self._made - len(self._idle) > KEPT else found
 
         return fetched
