@@ -211,6 +211,7 @@ class Config:
         tables = asdict(self)
         for key in ("device", "threads", "out", "checkpoint_every"):
             del tables["run"][key]
+        tables.get("transfer", {}).pop("most_steps", None)
         if not tables.get("temper", {}).get("correlations", True):
             del tables["temper"]["correlations"]  # as in runs from before there were any
         tables["model"]["size"] = list(self.model.shape())

@@ -199,6 +199,7 @@ def test_a_damaged_checkpoint_falls_back(do, tmp_path, damaged) -> None:
 def test_resume_refuses_what_it_cannot_do(do, tmp_path, capsys, monkeypatch) -> None:
     annealed = do("anneal --size 4 --steps 3 --sweeps 2 --replicas 4 --quiet", "a.h5")
     one_sentence(run(capsys, monkeypatch, "resume", annealed, "--sweeps", "10"), "leave --sweeps out")
+    one_sentence(run(capsys, monkeypatch, "resume", annealed, "--most-steps", "10"), "leave --most-steps out")
     path = do(GAUSSIAN, "b.h5")
     one_sentence(run(capsys, monkeypatch, "resume", path, "--sweeps", "100"), "fewer than the 200")
     python = ss.temper(ss.Ising(ss.square(4)), [1.0, 2.0], sweeps=40, thermalize=0).save(tmp_path / "c.h5")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
-import h5py
 import numpy as np
 import pytest
-from harness import contents, one_sentence, run
 from scipy.sparse.linalg import eigsh
 
 import spinsim as ss
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.analysis.strips import conformal_charges, extrapolate, length_crossings, strip_levels
-from spinsim.config import Transfer, build_config
 from spinsim.engine.cpu.threads import Threads
-from spinsim.run.transferring import Work
+from spinsim.run.tasks import Work
 from spinsim.transfer_matrix import (
+    Fit,
     Layer,
     NotConvergedError,
     Settings,
@@ -25,7 +22,10 @@ from spinsim.transfer_matrix import (
     ThickRestart,
     TransferOperator,
     Vectors,
-    two_vectors,
+    at_once,
+    fit,
+    one_by_one,
+    sectors_of,
 )
 from spinsim.transfer_matrix.lanczos import reference
 from spinsim.transfer_matrix.points import make_points
@@ -191,22 +191,100 @@ def test_residuals_are_true() -> None:
         assert np.linalg.norm(x) == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["4 x 4, rule", "width 8"])
+@pytest.mark.parametrize("name", ["4 x 4, rule", "width 14"])
 def test_without_a_stored_basis(device: str, name: str) -> None:
-    model, k, _ = EXACT[name]
-    stored, other = (ss.transfer(model, k=k, basis=basis, device=device) for basis in (None, 0))
+    model, k, _ = EXACT.get(name, (ss.Ising(ss.chain(14)), K_C, None))
+    stored, other = (ss.transfer(model, k=k, basis=basis, eigenvalues=5, device=device) for basis in (None, 0))
     np.testing.assert_allclose(stored.levels, other.levels, rtol=1e-12)
     assert other.residual.max() < 1e-9
     assert np.isnan(other.sigma).all()
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_levels_one_by_one(name: str) -> None:
+    """Degenerate ones, all of a tiny layer, small ones beside large ones."""
+    model = LAYERS[name]
+    sample = model.samples - 1
+    whole = dense(model, sample, 0.45, 0.35)
+    for sector in sectors_of(model):
+        operator = TransferOperator(Layer(model, sample, 0.45, 0.35, sector))
+        vectors = Vectors(operator.layer.dimension)
+        exact = np.linalg.eigvalsh(in_sector(whole, sector))[::-1]
+        for wanted in (1, 2, 6, 20):
+            found = one_by_one(operator.apply, vectors, min(wanted, vectors.dimension))
+            np.testing.assert_allclose(found.value * np.exp(operator.log_scale), exact[:wanted], rtol=1e-10)
+
+
+@pytest.mark.parametrize(("tolerance", "within"), [(1e-3, 1e-5), (1e-14, 1e-13)])
+def test_tolerances_without_a_basis(tolerance: float, within: float) -> None:
+    operator = TransferOperator(Layer(ss.Ising(ss.chain(10)), 0, K_C, K_C, "odd"))
+    found = one_by_one(operator.apply, Vectors(operator.layer.dimension), 4, tolerance)
+    np.testing.assert_allclose(
+        np.log(found.value) + operator.log_scale, strip_levels(10, K_C, K_C, "odd", 4), atol=within
+    )
+
+
+def test_memory_for_fewer_vectors(monkeypatch) -> None:
+    """A basis, an eigenvector of each level, or one at a time."""
+    model, size = ss.Ising(ss.chain(15)), 8 * 2**14
+    rooms = {}
+    for vectors in (22, 12, 8, 7, 5):
+        monkeypatch.setattr("spinsim.transfer_matrix.spectrum.available_bytes", lambda n=vectors: n * size)
+        monkeypatch.setattr("spinsim.memory.available_bytes", lambda n=vectors: n * size)
+        rooms[vectors] = fit(15, SECTORS, Settings(eigenvalues=4))
+    assert rooms == {22: Fit(15), 12: Fit(0), 8: Fit(0), 7: Fit(0, held=False), 5: Fit(0, held=False)}
+    with pytest.warns(UserWarning, match="4 eigenvectors: degenerate levels are found once .* fewer eigenvalues"):
+        found = ss.transfer(model, eigenvalues=4, device="cpu", threads=1)
+    exact = strip_levels(15, K_C, K_C, "even", 20)
+    assert np.isin(np.round(found.log_eigenvalue["even"], 8), np.round(exact, 8)).all()
 
 
 def test_ghosts_are_told_from_levels() -> None:
     """So many steps that the leading level has come back several times."""
     layer = Layer(ss.Ising(ss.chain(8)), 0, K_C, K_C, "even")
     operator = TransferOperator(layer)
-    found = two_vectors(operator.apply, Vectors(layer.dimension), 5, tolerance=1e-10)
+    found = at_once(operator.apply, Vectors(layer.dimension), 5, tolerance=1e-10)
     exact = np.unique(np.round(strip_levels(8, K_C, K_C, "even", 20), 9))[::-1][:5]
     np.testing.assert_allclose(np.log(found.value) + operator.log_scale, exact, atol=1e-8)
+
+
+@pytest.mark.parametrize("find", ["thick restart", "one by one", "at once"])
+def test_what_has_converged_is_kept(find: str) -> None:
+    """Whatever the limit of steps: levels are right or none, from the first that did not converge on."""
+    operator = TransferOperator(Layer(GLASS(ss.square(4)), 0, 0.29, 0.29, "even"))
+    vectors, kept = Vectors(operator.layer.dimension), set()
+    exact = solve(operator, 3).value
+    for most in (1, 16, 20, 22, 30, 44, 60, 400):
+        if find == "thick restart":
+            found = solve(operator, 3, most_steps=most, basis=9)
+        else:
+            found = (one_by_one if find == "one by one" else at_once)(operator.apply, vectors, 3, most_steps=most)
+        count = int(np.isfinite(found.value).sum())
+        np.testing.assert_allclose(found.value[:count], exact[:count], rtol=1e-12)
+        assert np.isnan(found.value[count:]).all()
+        assert (found.residual[:count] <= 1e-9).all()
+        problem = found.problem(1e-10, "here: ")
+        assert (problem is None) == (count == 3)
+        if problem:
+            assert f"here: {count} of 3 levels converged" in str(problem) or "search for missed ones" in str(problem)
+        kept.add(count)
+    assert kept >= {0, 3}
+    assert len(kept) > 2
+
+
+@pytest.mark.parametrize("basis", [None, 0])
+def test_levels_that_rounding_hides(basis: int | None) -> None:
+    work = Work(ss.Ising(ss.chain(14)), make_points([3.0, 20.0], None), "both", Settings(basis=basis), 1)
+    (row, problems), (hidden, problem) = work.found(range(2))
+    assert not problems
+    np.testing.assert_allclose(np.diff(row["log_eigenvalue"][0]), np.diff(strip_levels(14, 3, 3, "even", 2)), rtol=1e-9)
+    assert "sector even: 1 of 2 levels" in str(problem[0])
+    assert "ask for fewer eigenvalues" in str(problem[0])
+    assert hidden["log_eigenvalue"][0, 0] == pytest.approx(2 * 14 * 20.0)
+    assert np.isnan(hidden["log_eigenvalue"][0, 1])
+    assert np.isnan(hidden["gap"])
+    assert hidden["free_energy_per_site"] == pytest.approx(-2)
+    assert hidden["correlation_length"][1, 0] == np.inf
 
 
 def fermions(sites: int, coupling: float, field: float) -> float:
@@ -268,7 +346,7 @@ def test_interrupted_iterations_go_on_with_the_same_bits(device: str) -> None:
     model, settings = GLASS(ss.square(4)), Settings(eigenvalues=3, device=device)
 
     def solver() -> Solver:
-        return Solver(model, 0, 0.29, 0.29, SECTORS, settings, 22, Threads(1))
+        return Solver(model, 0, 0.29, 0.29, SECTORS, settings, Fit(22), Threads(1))
 
     whole, part = solver(), solver()
     cycles = 0
@@ -296,85 +374,6 @@ def test_extreme_couplings() -> None:
         ss.transfer(model, k=20.0)
 
 
-def test_levels_that_do_not_converge_are_none(capsys, monkeypatch, tmp_path) -> None:
-    points = make_points(0.29, None)
-    work = Work(GLASS(ss.square(4)), points, "both", Settings(tolerance=1e-14, most_steps=10), 1)
-    with pytest.raises(
-        NotConvergedError, match=r"sample 0, k = 0.29, sector even: .* residual of .* give a larger tol"
-    ):
-        next(work.all_rows(0))()
-    monkeypatch.setattr("spinsim.transfer_matrix.configuration.Settings", partial(Settings, most_steps=10))
-    monkeypatch.chdir(tmp_path)
-    line = "transfer --layer square --couplings pm-j --tolerance 1e-14 --out a.h5"
-    outcome = run(capsys, monkeypatch, *line.split())
-    assert outcome.status == 0
-    assert "residual of" in outcome.err
-    found = ss.load("a.h5")
-    assert np.isnan(found.levels).all()
-    assert (found.residual > 1e-14).all()
-
-
-def test_a_row_that_fails_keeps_its_place(do) -> None:
-    found = ss.load(do("transfer --width 6 --couplings pm-j --samples 3 --disorder-seed 5 --k 0.3,5"))
-    np.testing.assert_array_equal(found.k, [0.3, 5.0])
-    assert np.isfinite(found.levels[:, 0]).all()
-    assert np.isnan(found.levels).any()
-
-
-COMMAND = "transfer --layer square --width 3 --couplings pm-j --samples 3 --k 0.2:0.3:2 --device cpu"
-
-
-def test_file(do) -> None:
-    path = do(COMMAND)
-    found = ss.load(path)
-    assert found.finished
-    assert found.levels.shape == (3, 2, 2, 2)
-    assert found.log_eigenvalue["odd"].shape == (2, 3, 2)
-    model = ss.EdwardsAnderson(ss.square(3), samples=3)
-    again = ss.transfer(model, k=[0.2, 0.3], device="cpu")
-    for name in ("levels", "residual", "correlation_length", "gap", "energy_per_site", "sigma", "sigma_sigma", "k"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
-    with h5py.File(path) as file:
-        assert file["spectrum/sector"][...].tolist() == [b"even", b"odd"]
-        assert file["spectrum/log_eigenvalue"].shape == (6, 2, 2)
-    back = ss.load(again.save(path.with_name("b.h5")))
-    np.testing.assert_array_equal(back.levels, again.levels)
-    dataset = found.dataset()
-    assert dataset.log_eigenvalue.sel(sector="even").shape == (3, 2, 2)
-    assert dataset.attrs["job"] == "transfer"
-
-
-def test_interrupted_run_is_completed(do, monkeypatch) -> None:
-    whole = do(COMMAND)
-    original, calls = Work.row, []
-
-    def row(self, step, found):
-        calls.append(step)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        return original(self, step, found)
-
-    monkeypatch.setattr(Work, "row", row)
-    part = do(COMMAND + " --threads 1 --checkpoint-every 0", "b", status=130)
-    assert not ss.load(part).finished
-    do(f"resume {part.name} --quiet" if part.parent.name == "b" else f"resume runs/{part.name} --quiet", "b")
-    same = contents(part, "command", "config", "config_sha256"), contents(whole, "command", "config", "config_sha256")
-    assert same[0] == same[1]
-
-
-def test_show_and_json(do, capsys, monkeypatch) -> None:
-    path = do("transfer --width 8 --device cpu")
-    monkeypatch.chdir(path.parent)
-    text = run(capsys, monkeypatch, "show", path).out
-    assert "7.4705965873" in text
-    table = json.loads(run(capsys, monkeypatch, "show", "--json", path).out)
-    assert table["log_eigenvalue"][0][0][1][0] == pytest.approx(7.3717624092, abs=1e-9)
-    assert table["correlation_length"][0][0][0][0] is None
-    line = "transfer --width 5 --field 0.3 --json --device cpu --out c.h5"
-    summary = json.loads(run(capsys, monkeypatch, *line.split()).out)
-    assert summary["sectors"] == ["all"]
-
-
 def test_phenomenological_renormalisation() -> None:
     temperatures = np.linspace(2.1, 2.5, 21)
     results = [ss.transfer(ss.Ising(ss.chain(n)), temperature=temperatures, device="cpu") for n in (4, 6, 8)]
@@ -382,56 +381,3 @@ def test_phenomenological_renormalisation() -> None:
     np.testing.assert_allclose(crossings, [2.28780299, 2.27494894], atol=1e-6)
     levels = [strip_levels(n, K_C, K_C, "even")[0] for n in (12, 14, 16)]
     assert extrapolate([13, 15], conformal_charges([12, 14, 16], levels), 2)[0] == pytest.approx(0.5, abs=2e-4)
-
-
-def test_plot(capsys, monkeypatch, tmp_path) -> None:
-    monkeypatch.chdir(tmp_path)
-    for width in (4, 6):
-        ss.transfer(ss.Ising(ss.chain(width)), k=np.linspace(0.4, 0.5, 5), device="cpu").save(f"{width}.h5")
-    outcome = run(capsys, monkeypatch, "plot", "4.h5", "6.h5", "--out", "a.png")
-    assert outcome.status == 0
-    assert "T = 2.288" in outcome.out
-    assert (tmp_path / "a.png").stat().st_size > 10_000
-
-
-BAD = [
-    ("transfer --layer cubic", "'cubic'", "choose chain or square"),
-    ("transfer --layer square --width 7", "49 sites", "up to 40"),
-    ("transfer --layer square --width 6 --device cpu", "36 sites", "of memory but", "choose a smaller width"),
-    ("transfer --width 0", "'0'"),
-    ("transfer --k 200", "k 200 overflows", "up to 50"),
-    ("transfer --k 0.4 --k-time 99", "k_time 99 overflows", "up to 50"),
-    ("transfer --temperature 1e-9", "overflows"),
-    ("transfer --temperature -2", "'-2'", "above 0"),
-    ("transfer --k 0.3 --temperature 3", "leave one out"),
-    ("transfer --k x", "'x'", "0.2:0.3:11"),
-    ("transfer --k 0.1:0.2:3:4", "cannot be read"),
-    ("transfer --k 0.1:0.2:0", "0 points"),
-    ("transfer --k 0.1,0.2,0.3 --k-time 0.1,0.2", "2 numbers k_time do not fit 3"),
-    ("transfer --k nan", "'nan'"),
-    ("transfer --sector up", "'up'", "even, odd"),
-    ("transfer --field 0.1 --sector odd", "'odd' does not exist in a field"),
-    ("transfer --tolerance 1e-15", "1e-15", "1e-14"),
-    ("transfer --eigenvalues 0", "eigenvalues 0"),
-    ("transfer --width 4 --eigenvalues 9", "9 eigenvalues exceed the 8 states"),
-    ("transfer --basis 4", "basis 4", "at least 5"),
-    ("transfer --method fast", "'fast'", "butterfly"),
-    ("transfer --seed -1", "seed -1"),
-    ("bench transfer --width 2", "'2'", "4 to 40"),
-]
-
-
-@pytest.mark.parametrize("line", BAD, ids=lambda line: line[0])
-def test_bad_input(capsys, monkeypatch, tmp_path, line) -> None:
-    monkeypatch.chdir(tmp_path)
-    one_sentence(run(capsys, monkeypatch, *line[0].split()), *line[1:])
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_layer_that_does_not_fit_is_refused_before_it_is_built(monkeypatch) -> None:
-    monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 2**27)
-    monkeypatch.setattr("spinsim.transfer_matrix.spectrum.available_bytes", lambda: 2**27)
-    with pytest.raises(ss.InputError, match=r"24 sites, 2\^23 amplitudes a vector, needs 320.0 MiB of memory but 128"):
-        ss.transfer(ss.Ising(ss.chain(24)), device="cpu")
-    with pytest.raises(ss.InputError, match=r"replicas 5 mean nothing"):
-        build_config(Transfer, {"run": {"replicas": 5}})

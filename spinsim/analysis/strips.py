@@ -90,7 +90,7 @@ def length_crossings(results: Sequence[TransferResult]) -> list[LengthCrossing]:
 
     Source: M. P. Nightingale, Physica A 83, 561 (1976).
 
-    Curves are splines of ln(xi / L) through the points.
+    Curves are splines of ln(xi / L) through the points that have one in every sample.
 
     Raises:
         InputError: for results of one width, two of equal width, different models, and for fewer than 4 points.
@@ -105,7 +105,8 @@ def length_crossings(results: Sequence[TransferResult]) -> list[LengthCrossing]:
         if _kind(result) != _kind(results[0]):
             names = f"{results[0].model.name} and {result.model.name}"
             raise InputError(f"{names} are not one model in two widths: give runs that are")
-        curves[width] = result.temperature[order], lengths
+        known = np.isfinite(lengths)  # not those of levels that did not converge
+        curves[width] = result.temperature[order][known], lengths[known]
     if len(curves) < 2:
         raise InputError(f"{len(curves)} width has no crossing: give files of two widths or more")
     found = []

@@ -13,14 +13,15 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.engine.cpu.threads import Threads
+from spinsim.memory import available_bytes, readable
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import chain, square
-from spinsim.transfer_matrix.lanczos import ThickRestart
+from spinsim.transfer_matrix.lanczos import ThickRestart, default_basis
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
 from spinsim.transfer_matrix.points import CRITICAL
-from spinsim.transfer_matrix.spectrum import Settings, fit_basis
+from spinsim.transfer_matrix.spectrum import Settings, fit
 from spinsim.transfer_matrix.vectors import Vectors
 
 PASSES: Final = 3
@@ -28,6 +29,9 @@ PASSES: Final = 3
 WIDTHS: Final = {"cpu": (16, 20, 22), "cuda": (24, 28, 30)}
 _LEVELS: Final = 2
 _SECONDS: Final = 0.5
+_CUPY_INDICES: Final = 2**31 - 1  # CuPy's eigsh counts the elements of its basis in 32 bits, and dies with more
+_CUPY_FEWEST: Final = _LEVELS + 2  # stored vectors that it takes
+_PEER_BESIDE: Final = 8  # vectors that an eigsh needs beside its basis, at most
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,9 @@ class Rate:
         step_seconds: Of a Lanczos step with its re-orthogonalisation.
         solve_seconds: Of two levels to 1e-10, checked for missing ones.
         steps: Products that this took.
-        peer_seconds: The same levels by scipy's or CuPy's ``eigsh`` with this operator, NaN where it does not fit.
-        difference: Largest difference of ln of the levels from that one's.
+        peer_seconds: The same levels by scipy's or CuPy's ``eigsh`` with this operator, NaN where it cannot find them.
+        difference: Largest difference of ln of the levels from that one's, NaN likewise.
+        without_peer: Why it cannot, in a sentence, else empty.
     """
 
     sites: int
@@ -57,6 +62,7 @@ class Rate:
     steps: int
     peer_seconds: float
     difference: float
+    without_peer: str
 
     @property
     def bandwidth(self) -> float:
@@ -84,8 +90,8 @@ def rates(device: str, threads: int | None, widths: tuple[int, ...], repeats: in
 
 
 def _measure(model: Ising, device: str, method: str, pool: Threads, repeats: int) -> Rate:
-    settings = Settings(_LEVELS, method=method, device=device)
-    basis = fit_basis(model.sites, ("even", "odd"), settings)
+    settings = Settings(_LEVELS, method=method, device=device, basis=default_basis(_LEVELS))
+    basis = fit(model.sites, ("odd",), settings).basis
     k = CRITICAL[1] if model.lattice and model.lattice.dimension == 1 else 0.29
     layer = Layer(model, 0, k, k, "odd")
     operator = TransferOperator(layer, device, method, pool)
@@ -94,16 +100,26 @@ def _measure(model: Ising, device: str, method: str, pool: Threads, repeats: int
     vectors.random(1, 0, 0, x)
     applied = _time(lambda: operator.apply(x, y), device, repeats)
     copied = _time(lambda: _copy(x, y, device, pool), device, repeats)
-    solve = partial(_solve, operator, vectors, basis)
-    solve()  # compiles
+    iteration = ThickRestart(operator.apply, vectors, _LEVELS, basis=basis)
+    iteration.cycle()  # compiles
+    del iteration
     began = time.perf_counter()
-    values, steps = solve()
+    values, steps = _solve(operator, vectors, basis)
     seconds = time.perf_counter() - began
-    peer_seconds, peer = _peer(operator, x, device, basis)
-    difference = float(np.abs(np.log(values / peer)).max())
-    rate = seconds / steps
+    stored, without = _peer_basis(layer, device, basis)
+    peer_seconds, peer = (np.nan, np.full(_LEVELS, np.nan)) if without else _peer(operator, x, device, stored)
     return Rate(
-        model.sites, layer.dimension, operator.method, applied, copied, rate, seconds, steps, peer_seconds, difference
+        sites=model.sites,
+        amplitudes=layer.dimension,
+        method=operator.method,
+        apply_seconds=applied,
+        copy_seconds=copied,
+        step_seconds=seconds / steps,
+        solve_seconds=seconds,
+        steps=steps,
+        peer_seconds=peer_seconds,
+        difference=float(np.abs(np.log(values / peer)).max()),
+        without_peer=without,
     )
 
 
@@ -145,14 +161,28 @@ def _solve(operator: TransferOperator, vectors: Vectors, basis: int) -> tuple[An
     return levels.value, levels.steps
 
 
+def _peer_basis(layer: Layer, device: str, basis: int) -> tuple[int, str]:
+    """Stored vectors of the library's Lanczos, or why it cannot run, in a sentence."""
+    stored, room = min(basis, layer.dimension - 1), available_bytes()
+    without = f"{'CuPy' if device == 'cuda' else 'scipy'}'s eigsh was not run with {layer.dimension} amplitudes: it "
+    if device == "cuda":
+        stored = min(stored, _CUPY_INDICES // layer.dimension)
+        if stored < _CUPY_FEWEST:
+            which = f"{stored} of these vectors fit and it needs {_CUPY_FEWEST}"
+            return 0, f"{without}counts the elements of its basis in 32 bits, so that {which}"
+        import cupy
+
+        room = cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
+    needed = 8 * layer.dimension * (stored + _PEER_BESIDE)
+    if needed > room:
+        return 0, f"{without}needs {readable(needed)} of memory but {readable(room)} are available"
+    return stored, ""
+
+
 def _peer(operator: TransferOperator, start: Any, device: str, basis: int) -> tuple[float, Any]:
     """Seconds and levels of the library's Lanczos with our operator."""
     if device == "cuda":
-        import cupy
         from cupyx.scipy.sparse.linalg import eigsh
-
-        if cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes() < (basis + 8) * start.nbytes:
-            return np.nan, np.full(_LEVELS, np.nan)
     else:
         from scipy.sparse.linalg import eigsh
     began = time.perf_counter()

@@ -37,10 +37,15 @@ def analyze(
     from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.errors import InputError
     from spinsim.result import load_temper
-    from spinsim.store import open_to_append
+    from spinsim.store import open_to_append, read_attributes
 
     if csv and os.path.realpath(csv) == os.path.realpath(file):
         raise InputError(f"--csv {csv} is the result file itself: choose another name")
+    if read_attributes(file).get("job") == "transfer":
+        raise InputError(
+            f"{file} holds a transfer run, whose levels are no averages: 'spinsim show {file}' prints them and "
+            f"'spinsim plot {file}' draws the correlation length over the width"
+        )
     result = load_temper(file)
     found = summarize(result)
     if csv:

@@ -84,7 +84,7 @@ def _of_tempering(result: TemperOverview) -> tuple[dict[str, Any], list[str]]:
 
 def _show_transfer(file: Path, result: TransferResult, as_json: bool) -> None:
     """The whole of a transfer-matrix run."""
-    from spinsim.cli.transfer import report, summary
+    from spinsim.cli.transfer import lacking, report, summary
 
     if as_json:
         typer.echo(json.dumps(result.attributes | {"file": str(file)} | summary(result)))
@@ -93,9 +93,11 @@ def _show_transfer(file: Path, result: TransferResult, as_json: bool) -> None:
     typer.echo(f"{file}: {attributes['job']} of {model.name}")
     typer.echo(f"Model      a layer of {model.sites} sites, {model.bonds} bonds, {model.samples} samples")
     typer.echo(f"Run        {len(result.k)} couplings, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
-    state = f"finished {attributes['finished']}" if result.finished else "NOT finished: the same command completes it"
-    typer.echo(f"Progress   begun {attributes['created']}, {state}")
+    rows, planned = int(result.there.sum()), result.planned_rows
+    state = "NOT finished" + ("" if rows == planned else ": the same command completes it")
+    state = f"finished {attributes['finished']}" if result.finished else state
+    typer.echo(f"Progress   {rows} of {planned} rows, begun {attributes['created']}, {state}")
     typer.echo(f"Command    {attributes['command']}")
     typer.echo(f"Identity   {attributes['config_sha256']}")
-    for line in report(result):
+    for line in report(result) + lacking(result, file):
         typer.echo(line)

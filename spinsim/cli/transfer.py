@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
 
 MODEL = ("boundary", "couplings", "bond_fraction", "field", "samples", "disorder_seed")
 RUN = ("seed", "device", "threads", "out", "checkpoint_every")
-KEYS = ("temperature", "k", "k_time", "eigenvalues", "sector", "tolerance", "method", "basis")
+KEYS = ("temperature", "k", "k_time", "eigenvalues", "sector", "tolerance", "method", "basis", "most_steps")
 MOST_LINES = 20
+MOST_NAMED = 3
+SQUARE_WIDTH = "4"
 
+MostSteps = Annotated[int | None, Whole(help="Products with T after which levels are given up.  [5000]")]
 _POINTS = "one, 2.1,2.2,2.3 or from:to:count."
 
 
@@ -43,6 +47,7 @@ def transfer(
     tolerance: Annotated[float | None, Real(help="Relative residual of a level.  [1e-10]")] = None,
     method: Annotated[str | None, flags.Flag(help="butterfly, kronecker or auto.  [auto]")] = None,
     basis: Annotated[int | None, Whole(help="Stored vectors, 0 for none.  [as many as serve and fit]")] = None,
+    most_steps: MostSteps = None,
     seed: Annotated[int | None, Whole(help="Seed of the start vectors, 64 bits.  [1]")] = None,
     device: flags.Device = None,
     threads: Annotated[int | None, Whole(help="CPU threads.  [all]")] = None,
@@ -54,8 +59,6 @@ def transfer(
 ) -> None:
     """Find the leading eigenvalues of transfer matrices: correlation lengths, free energies, gaps."""
     given = locals()
-    if width is None and layer == "square" and config is None:
-        width = "4"
     from spinsim.config import Transfer, build_config, read_toml
     from spinsim.run import plan_transfer
 
@@ -63,9 +66,10 @@ def transfer(
         name: {key: given[key] for key in keys} for name, keys in (("model", MODEL), ("run", RUN), ("transfer", KEYS))
     }
     tables["model"] |= {"lattice": layer, "size": width}
-    carry_out(
-        plan_transfer(build_config(Transfer, read_toml(config, Transfer) if config else {}, tables)), quiet, as_json
-    )
+    below = read_toml(config, Transfer) if config else {}
+    if (layer or below.get("model", {}).get("lattice")) == "square":
+        below["model"] = {"size": SQUARE_WIDTH} | below.get("model", {})
+    carry_out(plan_transfer(build_config(Transfer, below, tables)), quiet, as_json)
 
 
 def carry_out(plan: TransferPlan, quiet: bool, as_json: bool) -> None:
@@ -90,7 +94,7 @@ def carry_out(plan: TransferPlan, quiet: bool, as_json: bool) -> None:
     elif not quiet:
         if not ran:
             typer.echo("This very run is finished already; nothing was done again.")
-        for line in report(result):
+        for line in report(result) + lacking(result, plan.path):
             typer.echo(line)
         typer.echo(f"Results  {plan.path}")
         typer.echo(f"Next     spinsim show {plan.path}")
@@ -100,7 +104,7 @@ def describe(plan: TransferPlan) -> str:
     """What is about to run, in one line."""
     work, model = plan.work(), plan.model
     bits = model.sites - (work.sectors != ("all",))
-    held = f"{work.basis} stored vectors" if work.basis else "no stored vectors"
+    held = f"{work.room.basis} stored vectors" if work.room.basis else "no stored vectors"
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Transfer matrix of {model.name}: {model.sites} spins a layer, 2^{bits} amplitudes, {held}, "
@@ -110,22 +114,39 @@ def describe(plan: TransferPlan) -> str:
 
 def report(result: TransferResult) -> list[str]:
     """The main numbers, a line each sector of each sample and coupling."""
+    import numpy as np
+
     levels = [f"ln lambda_{i}" for i in range(min(result.levels.shape[-1], 3))]
     head = "  sample          T          k  sector" + "".join(f"{name:>17}" for name in levels)
     lines = [head + "   residual         xi"]
-    for sample in range(len(result.levels)):
-        for point, k in enumerate(result.k):
-            for i, sector in enumerate(result.sectors):
-                at = sample, point, i
-                numbers = "".join(f"{value:17.10f}" for value in result.levels[at][: len(levels)])
-                reached, length = result.residual[at].max(), _longest(result.correlation_length[at])
-                lines.append(f"{sample:8d} {1 / k:10.6f} {k:10.6f}  {sector:6}{numbers} {reached:10.1e} {length:>10}")
+    for sample, point in np.argwhere(result.there):
+        k = result.k[point]
+        for i, sector in enumerate(result.sectors):
+            at = sample, point, i
+            numbers = "".join(f"{value:17.10f}" for value in result.levels[at][: len(levels)])
+            reached, length = np.fmax.reduce(result.residual[at]), _longest(result.correlation_length[at])
+            lines.append(f"{sample:8d} {1 / k:10.6f} {k:10.6f}  {sector:6}{numbers} {reached:10.1e} {length:>10}")
     if len(lines) > MOST_LINES + 1:
         lines = [*lines[: MOST_LINES + 1], f"... and {len(lines) - MOST_LINES - 1} more lines, all in the file"]
     if result.levels.shape[:2] == (1, 1) and result.sectors[0] != "odd":
         lines.append(f"Free energy per site  {result.free_energy_per_site[0, 0]:.10f}")
         lines.append(f"Energy per site       {result.energy_per_site[0, 0]:.10f}")
     return lines
+
+
+def lacking(result: TransferResult, path: Path) -> list[str]:
+    """Which rows lack levels, and what to do about that, in a line; none where all are complete."""
+    import numpy as np
+
+    rows = np.argwhere(result.incomplete)
+    if not len(rows):
+        return []
+    named = ", ".join(f"sample {sample} at k = {result.k[point]:.6g}" for sample, point in rows[:MOST_NAMED])
+    named += ", ..." if len(rows) > MOST_NAMED else ""
+    return [
+        f"INCOMPLETE: {len(rows)} of {result.planned_rows} rows lack levels that did not converge, which are nan "
+        f"({named}); spinsim resume {path} --most-steps N tries them again, N steps at most, and says what else helps"
+    ]
 
 
 def _longest(lengths: Any) -> str:
@@ -136,6 +157,8 @@ def _longest(lengths: Any) -> str:
 
 def summary(result: TransferResult) -> dict[str, Any]:
     """The same numbers for ``--json``, with null for what was not computed."""
+    import numpy as np
+
     names = ("log_eigenvalue", "residual", "correlation_length")
     tables = {name: _plain(getattr(result, {"log_eigenvalue": "levels"}.get(name, name))) for name in names}
     single = ("gap", "free_energy_per_site", "energy_per_site")
@@ -146,6 +169,9 @@ def summary(result: TransferResult) -> dict[str, Any]:
         "sites": result.model.sites,
         "axes": ["sample", "point", "sector", "level"],
         "sectors": list(result.sectors),
+        "rows": int(result.there.sum()),
+        "planned_rows": result.planned_rows,
+        "incomplete": np.argwhere(result.incomplete).tolist(),
         "k": _plain(result.k),
         "k_time": result.k_time.tolist(),
         **tables,

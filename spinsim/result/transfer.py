@@ -14,6 +14,7 @@ from spinsim import store
 from spinsim.layout import SPECTRUM, Series, transfer_layout
 from spinsim.model.ising import Ising
 from spinsim.result.base import Result, import_xarray
+from spinsim.transfer_matrix.points import read_points
 
 if TYPE_CHECKING:
     import h5py
@@ -26,8 +27,8 @@ _FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another 
 class TransferResult(Result):
     """Leading eigenvalues of transfer matrices, of each disorder sample at each temperature.
 
-    NaN stands for what was not computed: levels that did not converge, all that needs both sectors where there was one,
-    and matrix elements where vectors were too long to be kept.
+    NaN stands for what was not computed: levels that did not converge and what follows from them, all that needs both
+    sectors where there was one, and matrix elements where vectors were too long to be kept.
 
     Attributes:
         model: One layer.
@@ -35,7 +36,8 @@ class TransferResult(Result):
         k_time: Coupling between layers, likewise.
         sectors: ``even`` and ``odd`` under the flip of all spins, or one of them; ``all`` in a field.
         levels: ln of the eigenvalues, (samples, points, sectors, levels).
-        residual: |T x - lambda x| / lambda, likewise.
+        residual: |T x - lambda x| / lambda, likewise; of levels that did not converge what was reached, NaN where no
+            vector was found.
         correlation_length: 1 / ln(lambda_0 / lambda) in layers, likewise.
         gap: ln of the ratio of the two largest eigenvalues of all sectors, (samples, points).
         free_energy_per_site: -ln(lambda_0) / (N k) in units of |J|, likewise.
@@ -65,6 +67,25 @@ class TransferResult(Result):
     def log_eigenvalue(self) -> dict[str, npt.NDArray[np.float64]]:
         """``levels`` by sector, the level first: (levels, samples, points), of which axes of length 1 are left out."""
         return {name: _level_first(self.levels[:, :, i]) for i, name in enumerate(self.sectors)}
+
+    @property
+    def there(self) -> npt.NDArray[np.bool_]:
+        """Which samples and points have been computed, (samples, points)."""
+        return np.asarray((self.products > 0).all(axis=2))
+
+    @property
+    def incomplete(self) -> npt.NDArray[np.bool_]:
+        """Which of them lack levels that did not converge, (samples, points)."""
+        return np.asarray(self.there & np.isnan(self.levels).any(axis=(2, 3)))
+
+    @property
+    def planned_rows(self) -> int:
+        """Samples times points that the run is to have."""
+        asked, dimension = self.config.get("transfer"), self.model.lattice.dimension if self.model.lattice else 2
+        if asked is None:
+            return self.model.samples * len(self.config.get("k", self.k))
+        points = read_points(asked["temperature"], asked["k"], asked["k_time"], dimension)
+        return self.model.samples * len(points.k)
 
     @property
     def temperature(self) -> npt.NDArray[np.float64]:

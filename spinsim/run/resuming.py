@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim import store
-from spinsim.config import JOBS, Config, Temper, tables_of
+from spinsim.config import JOBS, Config, Temper, Transfer, tables_of
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.run.annealing import AnnealPlan
@@ -19,13 +19,14 @@ from spinsim.run.transferring import TransferPlan
 PLANS: Final[dict[str, type[Plan[Any]]]] = {"anneal": AnnealPlan, "temper": TemperPlan, "transfer": TransferPlan}
 
 
-def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any]) -> Plan[Any]:
+def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps: int | None = None) -> Plan[Any]:
     """The plan of the run that a file holds.
 
     Args:
         path: Of the file.
         sweeps: Measured sweeps that a tempering run shall have in all, if other than planned.
         run: How it goes on: values of ``RunConfig`` such as the device; those of None stay as they were.
+        most_steps: Limit of a transfer-matrix run, if other than it was.
 
     Raises:
         InputError: for a file without a configuration and for sweeps that it cannot have.
@@ -37,6 +38,10 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any]) -> Plan[Any
         model = store.read_model(file)
     if sweeps is not None:
         config = _with_sweeps(config, sweeps, path)
+    if most_steps is not None:
+        if not isinstance(config, Transfer):
+            raise InputError(f"{path} holds a run of {config.job}, which has no limit of steps: leave --most-steps out")
+        config = replace(config, transfer=replace(config.transfer, most_steps=most_steps))
     device = resolve_device(config.run.device)
     plan = PLANS[config.job](config, model, device, *identify(config, model))
     if isinstance(plan, TemperPlan) and plan.attributes["config_sha256"] != attributes["config_sha256"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from math import prod
 from pathlib import Path
@@ -51,6 +51,23 @@ class RunFile:
         large = len(self._pending) * sum(np.asarray(value).nbytes for value in row.values()) > _PENDING_BYTES
         if large or time.monotonic() - self._flushed > _FLUSH_SECONDS:
             self.flush()
+
+    def replace(self, row: Mapping[str, Any], mark: str) -> None:
+        """Write a row that is there already anew, with other numbers.
+
+        The series ``mark`` comes after all others have been handed over: it says whether the row is the new one.
+        """
+        self.flush()
+
+        def write(names: Iterable[str]) -> None:
+            for dataset in self._series:
+                if (name := dataset.name.rpartition("/")[2]) in names:
+                    dataset[row["step"]] = row[name]
+            self._file.flush()
+            self._disk.check()
+
+        for names in (row.keys() - {mark}, {mark}):
+            self._thread.submit(write, names).result()
 
     def flush(self) -> None:
         """Hand every row to the operating system."""

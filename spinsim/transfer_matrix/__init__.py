@@ -1,13 +1,15 @@
 """Transfer matrices: operator, Lanczos, spectrum."""
 
-from spinsim.transfer_matrix.lanczos import Levels, NotConvergedError, ThickRestart
+from spinsim.transfer_matrix.lanczos import Cause, Levels, NotConvergedError, ThickRestart
 from spinsim.transfer_matrix.layer import Layer, sectors_of
 from spinsim.transfer_matrix.operator import TransferOperator
-from spinsim.transfer_matrix.recurrence import two_vectors
-from spinsim.transfer_matrix.spectrum import Settings, Solver, fit_basis
+from spinsim.transfer_matrix.recurrence import at_once, one_by_one
+from spinsim.transfer_matrix.spectrum import Fit, Settings, Solver, fit
 from spinsim.transfer_matrix.vectors import Vectors
 
 __all__ = [
+    "Cause",
+    "Fit",
     "Layer",
     "Levels",
     "NotConvergedError",
@@ -16,7 +18,8 @@ __all__ = [
     "ThickRestart",
     "TransferOperator",
     "Vectors",
-    "fit_basis",
+    "at_once",
+    "fit",
+    "one_by_one",
     "sectors_of",
-    "two_vectors",
 ]

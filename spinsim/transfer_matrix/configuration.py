@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spinsim.transfer_matrix.lanczos import TOLERANCE
+from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
 from spinsim.transfer_matrix.layer import check_sector
 from spinsim.transfer_matrix.points import Points, read_points
 from spinsim.transfer_matrix.spectrum import Settings
@@ -21,6 +21,8 @@ class TransferConfig:
         sector: ``even``, ``odd`` or ``both``.
         method: How T is applied: ``butterfly``, ``kronecker`` or ``auto``.
         basis: Stored vectors, 0 for none; by default as many as serve and fit.
+        most_steps: Products with T after which levels that have not converged are given up. Those that have converged
+            do not depend on it, and it is no part of a run's identity.
     """
 
     temperature: str | None = None
@@ -31,6 +33,7 @@ class TransferConfig:
     tolerance: float = TOLERANCE
     method: str = "auto"
     basis: int | None = None
+    most_steps: int = MOST_STEPS
 
     def __post_init__(self) -> None:
         check_sector(self.sector)
@@ -43,4 +46,4 @@ class TransferConfig:
 
     def settings(self, seed: int, device: str) -> Settings:
         """How levels are found."""
-        return Settings(self.eigenvalues, self.tolerance, self.method, self.basis, seed, device)
+        return Settings(self.eigenvalues, self.tolerance, self.method, self.basis, seed, device, self.most_steps)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
@@ -24,27 +25,26 @@ Apply = Callable[[Any, Any], Any]
 TOLERANCE: Final = 1e-10
 MOST_STEPS: Final = 5000
 SPARE: Final = 3  # stored vectors besides the wanted ones: with two, the value that shows a missed level is never kept
-MEND: Final = "give a larger tolerance or more stored vectors (basis)"
+ROUNDING: Final = 1e-15  # of the largest level: residuals do not fall below
+FRESH: Final = 1e-6  # residual, in units of the lowest wanted level, at which the rest of the spectrum counts as known
+INVARIANT: Final = 1e-14  # of the largest element: the Krylov space is exhausted
+
+
+class Cause(IntEnum):
+    """Why levels are missing."""
+
+    NONE = 0
+    STEPS = 1
+    SEARCH = 2
+    DROWNED = 3
+
+
 _DROWNED: Final = "rounding hides levels that are so much smaller than the largest, ask for fewer eigenvalues"
-_ROUNDING: Final = 1e-15  # of the largest level: residuals do not fall below
-_FRESH: Final = 1e-6  # residual, in units of the lowest wanted level, at which the rest of the spectrum counts as known
-_INVARIANT: Final = 1e-14  # of the largest element: the Krylov space is exhausted
+_MORE: Final = "give a larger tolerance, more steps (most_steps) or "
 
 
 class NotConvergedError(InputError):
-    """The residual wanted was not reached.
-
-    Attributes:
-        residual: Largest relative residual of the wanted levels.
-        steps: Products that this took.
-        mend: What to do.
-    """
-
-    def __init__(self, residual: float, tolerance: float, steps: int, mend: str = MEND, where: str = "") -> None:
-        super().__init__(
-            f"{where}Lanczos reached a residual of {residual:.2g}, not {tolerance:g}, in {steps} steps: {mend}"
-        )
-        self.residual, self.steps, self.mend = residual, steps, mend
+    """Levels were asked for that did not converge."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,41 @@ class Levels:
     """Leading eigenvalues of an operator.
 
     Attributes:
-        value: From the largest on, shape (levels,).
-        residual: |T x - value x| / value, from one more product with each vector.
+        value: From the largest on, shape (levels,); NaN from the first on that did not converge.
+        residual: |T x - value x| / value, from one more product with each vector; what was reached where the level did
+            not converge, NaN where there was no such vector.
         vectors: Eigenvectors of length 1, (levels, dimension), None where they were not kept.
         steps: Products that it took.
+        cause: Why levels are missing.
     """
 
     value: Array
     residual: Array
     vectors: Any
     steps: int
+    cause: Cause = Cause.NONE
 
     def without_the_rest(self) -> Levels:
         """The same with vectors of its own, which do not keep a whole basis in memory."""
         return replace(self, vectors=self.vectors.copy())
+
+    def problem(self, tolerance: float, where: str = "", basis: bool = True) -> NotConvergedError | None:
+        """What is missing and what to do, None where nothing is."""
+        if self.cause is Cause.NONE:
+            return None
+        found = int(np.isfinite(self.value).sum())
+        reached = f"Lanczos reached a residual of {self.residual[found]:.2g} for the next, not {tolerance:g},"
+        what = f"{found} of {len(self.value)} levels converged, {reached}"
+        if self.cause is Cause.SEARCH:
+            what = "the levels converged, but the search for missed ones did not end"
+        mend = _MORE + ("more stored vectors (basis)" if basis else "a layer whose stored vectors fit")
+        mend = _DROWNED if self.cause is Cause.DROWNED else mend
+        return NotConvergedError(f"{where}{what} in {self.steps} steps: {mend}")
+
+
+def leading(residual: Array, limit: float) -> int:
+    """How many residuals, from the first on, are within a limit."""
+    return int(np.cumprod(residual <= limit).sum())
 
 
 def reference(product: Callable[[Array], Array], start: Array, steps: int) -> Array:
@@ -98,11 +119,13 @@ class ThickRestart:
         seed: Of the start vector.
         plane: Which of the vectors of that seed.
         basis: Stored vectors, more than the wanted ones.
-        most_steps: Products of T after which it gives up.
+        most_steps: Products of T after which it gives up the levels that have not converged. For those that have it may
+            take as many again to see that none above them is missing.
 
     Attributes:
         steps: Products so far.
-        done: Whether all levels have converged and none is missing.
+        done: Whether there is nothing left to do.
+        gave_up: Whether steps were used up or levels given up.
     """
 
     def __init__(
@@ -122,8 +145,10 @@ class ThickRestart:
             raise InputError(f"{wanted} eigenvalues of {dimension} cannot be found: give 1 to {dimension}")
         if self._size < min(wanted + SPARE, dimension):
             raise InputError(f"basis {basis} is too small for {wanted} eigenvalues: give at least {wanted + SPARE}")
-        self._apply, self._vectors, self._wanted = apply, vectors, wanted
+        self._apply, self._vectors, self._asked, self._wanted = apply, vectors, wanted, wanted
         self._tolerance, self._most_steps = tolerance, most_steps
+        self._limit, self._cause, self.gave_up = most_steps, Cause.NONE, False
+        self._reached = np.full(wanted, np.nan)  # residuals of levels that were given up
         self._seed, self._plane, self._starts = seed, plane, 0
         self._basis = vectors.empty(self._size + 1)
         self._projected = np.zeros((self._size, self._size))
@@ -134,7 +159,7 @@ class ThickRestart:
 
     @property
     def _most_kept(self) -> int:
-        return max(self._wanted, min((self._wanted + self._size) // 2, self._size - 2))
+        return max(self._asked, min((self._asked + self._size) // 2, self._size - 2))
 
     def _begin(self) -> None:
         """A random vector orthogonal to the kept ones goes on."""
@@ -161,7 +186,7 @@ class ThickRestart:
         self.steps += 1
         self._projected[j, j] = self._orthogonalise(j + 1, w)[j]
         length = self._vectors.norm(w)
-        if length > _INVARIANT * float(np.abs(self._projected).max()):
+        if length > INVARIANT * float(np.abs(self._projected).max()):
             w *= 1 / length
             return length
         if j + 1 < self._vectors.dimension:
@@ -171,11 +196,7 @@ class ThickRestart:
         return 0.0
 
     def cycle(self) -> None:
-        """Fill the basis, look at the Ritz values, keep the best vectors.
-
-        Raises:
-            NotConvergedError: where the steps are used up.
-        """
+        """Fill the basis, look at the Ritz values, keep the best vectors."""
         length = 0.0
         for j in range(self._kept, self._size):
             length = self._extend(j)
@@ -189,17 +210,36 @@ class ThickRestart:
         if self._size == self._vectors.dimension:
             self.done = True
         elif residual.max() <= self._tolerance:
-            if not np.allclose(theta[:wanted], self._checked, rtol=10 * self._tolerance, atol=0):
-                self._checked = theta[:wanted].copy()
-                self._restart(theta, mixing, np.zeros(wanted))
-                self._begin()
+            if not np.allclose(theta[:wanted], self._checked[:wanted], rtol=10 * self._tolerance, atol=0):
+                self._look_for_more(theta, mixing)
                 return
-            self.done = bool(abs(coupling[wanted]) <= _FRESH * theta[wanted - 1])
-        elif np.all(np.abs(coupling[:wanted]) <= np.maximum(self._tolerance * theta[:wanted], _ROUNDING * theta[0])):
-            raise NotConvergedError(float(residual.max()), self._tolerance, self.steps, _DROWNED)
-        if self.steps >= self._most_steps and not self.done:
-            raise NotConvergedError(float(residual.max()), self._tolerance, self.steps)
+            self.done = bool(abs(coupling[wanted]) <= FRESH * theta[wanted - 1])
+        elif np.all(np.abs(coupling[:wanted]) <= np.maximum(self._tolerance * theta[:wanted], ROUNDING * theta[0])):
+            self._give_up(theta, mixing, residual, Cause.DROWNED)
+            return
+        if self.steps >= self._limit and not self.done:
+            self._limit, again, self.gave_up = self.steps + self._most_steps, self.gave_up, True
+            if again or residual.max() > self._tolerance:
+                self._give_up(theta, mixing, residual, Cause.STEPS, again)
+                return
         self._restart(theta, mixing, coupling[: wanted if self.done else self._most_kept])
+
+    def _look_for_more(self, theta: Array, mixing: Array) -> None:
+        """Keep the wanted levels, which have converged, and begin again beside them."""
+        self._checked[: self._wanted] = theta[: self._wanted]
+        self._restart(theta, mixing, np.zeros(self._wanted))
+        self._begin()
+
+    def _give_up(self, theta: Array, mixing: Array, residual: Array, cause: Cause, all_of_them: bool = False) -> None:
+        """Go on with the leading levels that have converged; where there is none, that is the end."""
+        found = leading(residual, self._tolerance)
+        if self._cause is Cause.NONE:
+            self._cause = Cause.SEARCH if found == self._asked else cause
+            self._reached[:] = residual
+        self._wanted, self.gave_up = 0 if all_of_them else found, True
+        self.done = self._wanted == 0
+        if not self.done:
+            self._look_for_more(theta, mixing)
 
     def _restart(self, theta: Array, mixing: Array, coupling: Array) -> None:
         """Keep as many Ritz vectors as there are couplings to the vector that comes next, and that one."""
@@ -212,36 +252,44 @@ class ThickRestart:
             self._projected[kept, :kept] = self._projected[:kept, kept] = coupling
 
     def levels(self) -> Levels:
-        """The levels of a finished iteration, with true residuals.
-
-        Raises:
-            NotConvergedError: where a true residual is larger than the one that the iteration told.
-        """
-        basis, spare = self._basis[: self._wanted], self._basis[self._wanted]
-        value, residual = np.zeros(self._wanted), np.zeros(self._wanted)
-        for i, x in enumerate(basis):
+        """The levels of a finished iteration, with true residuals."""
+        wanted, basis, spare = self._wanted, self._basis[: self._asked], self._basis[self._asked]
+        value, residual, cause = np.full(self._asked, np.nan), self._reached.copy(), self._cause
+        for i, x in enumerate(basis[:wanted]):
             value[i], residual[i] = true_residual(self._apply, self._vectors, x, spare)
-        if not residual.max() <= 10 * self._tolerance:
-            drowned = _ROUNDING * value.max() > self._tolerance * value.min()
-            raise NotConvergedError(float(residual.max()), self._tolerance, self.steps, _DROWNED if drowned else MEND)
-        order = np.argsort(-value, kind="stable")
-        if (order != np.arange(len(order))).any():
-            self._vectors.rotate(basis, np.eye(self._wanted)[:, order])
-        return Levels(value[order], residual[order], basis, self.steps)
+        order = np.argsort(-value[:wanted], kind="stable")
+        if (order != np.arange(wanted)).any():
+            self._vectors.rotate(basis[:wanted], np.eye(wanted)[:, order])
+        value[:wanted], residual[:wanted] = value[order], residual[order]
+        kept = leading(residual[:wanted], 10 * self._tolerance)
+        if kept < wanted:
+            drowned = ROUNDING * value[0] > self._tolerance * value[kept]
+            cause = Cause.DROWNED if drowned else Cause.STEPS
+        value[kept:] = np.nan
+        basis[kept:] = np.nan
+        return Levels(value, residual, basis, self.steps, cause)
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
         """All that the next cycle depends on, as arrays of fixed shapes."""
         basis = np.zeros((self._most_kept + 1, self._vectors.dimension))
         basis[: self._kept + 1] = self._vectors.numpy(self._basis[: self._kept + 1])
-        numbers = np.array([self._kept, self._starts, self.steps, self.done], np.int64)
-        return {"basis": basis, "projected": self._projected.copy(), "checked": self._checked, "numbers": numbers}
+        numbers = self._kept, self._starts, self.steps, self.done, self._wanted, self._limit, self._cause, self.gave_up
+        return {
+            "basis": basis,
+            "projected": self._projected.copy(),
+            "checked": self._checked.copy(),
+            "reached": self._reached.copy(),
+            "numbers": np.array(numbers, np.int64),
+        }
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on from a snapshot."""
-        self._kept, self._starts, self.steps = (int(n) for n in saved["numbers"][:3])
-        self.done = bool(saved["numbers"][3])
+        """Go on from a snapshot, to this iteration's own limit of steps where that was not met yet."""
+        numbers = [int(n) for n in saved["numbers"]]
+        self._kept, self._starts, self.steps, done, self._wanted, limit, cause, gave_up = numbers
+        self.done, self.gave_up, self._cause = bool(done), bool(gave_up), Cause(cause)
+        self._limit = limit if gave_up else self._most_steps
         self._basis[: self._kept + 1] = self._vectors.xp.asarray(saved["basis"][: self._kept + 1])
-        self._projected[:], self._checked = saved["projected"], saved["checked"]
+        self._projected[:], self._checked, self._reached = saved["projected"], saved["checked"], saved["reached"]
 
 
 def true_residual(apply: Apply, vectors: Vectors, x: Any, spare: Any) -> tuple[float, float]:

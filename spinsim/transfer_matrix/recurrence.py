@@ -1,9 +1,12 @@
-"""Lanczos without a stored basis, for vectors of which only a few fit: three-term recurrence, run twice.
+"""Lanczos without a stored basis, for vectors of which only a few fit: three-term recurrences, each run twice.
 
-Rounding lets levels that have converged come back as copies, and others appear that are none. The test of J. Cullum and
-R. Willoughby (Lanczos Algorithms for Large Symmetric Eigenvalue Computations, 1985) tells them: a simple Ritz value
-that is also one of the matrix without its first row and column is none of T's. The second run adds up an eigenvector,
-whose true residual is measured. Of degenerate levels one is found.
+A first run finds a level, a second one of the same steps adds up its eigenvector, whose true residual is measured.
+``one_by_one`` holds the vectors found and keeps each recurrence orthogonal to them, so that degenerate levels come out
+as often as they are there; it ends when a recurrence beside all of them finds nothing above the lowest. ``at_once``
+holds none: all levels come from one recurrence, and of degenerate ones it finds one. Rounding lets levels that have
+converged there come back as copies, and others appear that are none. The test of J. Cullum and R. Willoughby (Lanczos
+Algorithms for Large Symmetric Eigenvalue Computations, 1985) tells them: a simple Ritz value that is also one of the
+matrix without its first row and column is none of T's.
 """
 
 from __future__ import annotations
@@ -14,14 +17,27 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal
 
-from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE, Apply, Levels, NotConvergedError, true_residual
+from spinsim.transfer_matrix.lanczos import (
+    FRESH,
+    INVARIANT,
+    MOST_STEPS,
+    ROUNDING,
+    TOLERANCE,
+    Apply,
+    Cause,
+    Levels,
+    leading,
+    true_residual,
+)
 from spinsim.transfer_matrix.vectors import Vectors
 
 Array = npt.NDArray[np.float64]
 
-VECTORS: Final = 4  # that it holds at once
-_EVERY: Final = 4  # steps between looks at the Ritz values
+VECTORS: Final = 3  # that a recurrence holds at once; beside them at least one eigenvector
+_HELD: Final = 1e-14  # residual of vectors that are held, as errors of large levels spoil small ones
+_LOOKS: Final = 16  # at the Ritz values while the steps double
 _SAME: Final = 1e-10  # of the largest: Ritz values that are copies of each other
+_COPIES: Final = 8  # Ritz values among which the largest and its copies are sought
 
 
 class _Ritz(NamedTuple):
@@ -33,39 +49,169 @@ class _Ritz(NamedTuple):
 
 
 class _Recurrence:
-    """v, the vector before it and the next one, in three buffers."""
+    """v, the vector before it and the next one, in three buffers, orthogonal to all vectors ``held``.
+
+    Attributes:
+        held: Eigenvectors of length 1.
+        diagonal: Of the tridiagonal matrix, as far as it is known.
+        beside: The elements after those of the diagonal.
+        products: With T, of all runs.
+    """
 
     def __init__(self, apply: Apply, vectors: Vectors, seed: int, plane: int) -> None:
         self._apply, self._vectors = apply, vectors
-        self._before, self.v, self._next = vectors.empty(), vectors.empty(), vectors.empty()
-        self._start = seed, 0, plane
-        self.begin()
+        self._before, self._v, self._next = vectors.empty(), vectors.empty(), vectors.empty()
+        self._seed, self._plane = seed, plane
+        self.held: list[Any] = []
+        self.products = 0
 
-    def begin(self) -> None:
-        """From the start vector, again and again the same."""
-        self._before[:] = 0
-        self._vectors.random(*self._start, self.v)
-        self.v *= 1 / self._vectors.norm(self.v)
+    def begin(self, number: int) -> None:
+        """From the start vector of that number, again and again the same."""
+        self.diagonal: list[float] = []
+        self.beside: list[float] = []
         self._length = 0.0
+        self._before[:] = 0
+        self._vectors.random(self._seed, number, self._plane, self._v)
+        for _ in range(2):  # twice is enough
+            self._v *= 1 / self._vectors.norm(self._v)
+            self._project(self._v)
+        self._v *= 1 / self._vectors.norm(self._v)
 
-    @property
-    def spare(self) -> Any:
-        """A buffer whose contents are not needed."""
-        return self._next
+    def _project(self, w: Any) -> None:
+        for x in self.held:
+            self._vectors.add(-self._vectors.dot(x, w), x, w)
 
-    def step(self) -> tuple[float, float]:
-        """The next row of the tridiagonal matrix: its diagonal element and the one after it."""
-        w = self._apply(self.v, self._next)
+    def step(self) -> None:
+        """The next row of the tridiagonal matrix."""
+        w = self._apply(self._v, self._next)
+        self.products += 1
         self._vectors.add(-self._length, self._before, w)
-        diagonal = self._vectors.dot(self.v, w)
-        self._vectors.add(-diagonal, self.v, w)
+        diagonal = self._vectors.dot(self._v, w)
+        self._vectors.add(-diagonal, self._v, w)
+        self._project(w)  # last: what is taken away later would bring back what v has of the held vectors
         self._length = self._vectors.norm(w)
         w *= 1 / max(self._length, 1e-300)
-        self._before, self.v, self._next = self.v, w, self._before
-        return diagonal, self._length
+        self._before, self._v, self._next = self._v, w, self._before
+        self.diagonal.append(diagonal)
+        self.beside.append(self._length)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the Krylov space ends here."""
+        return self._length <= INVARIANT * max(map(abs, self.diagonal))
+
+    @property
+    def to_look(self) -> bool:
+        """Whether it is time for the Ritz values."""
+        return self.exhausted or len(self.diagonal) % (1 + len(self.diagonal) // _LOOKS) == 0
+
+    def vector(self, number: int, components: Array, x: Any) -> tuple[float, float]:
+        """Add up a Ritz vector in ``x``, by the same steps again: its Rayleigh quotient and true residual."""
+        self.begin(number)
+        x[:] = 0
+        for i, component in enumerate(components):
+            if i:
+                self.step()
+            self._vectors.add(float(component), self._v, x)
+        x *= 1 / self._vectors.norm(x)
+        self.products += 1
+        return true_residual(self._apply, self._vectors, x, self._next)
 
 
-def two_vectors(
+class _Search:
+    """The levels found one by one, and what is still to be done."""
+
+    def __init__(self, iteration: _Recurrence, vectors: Vectors, wanted: int, tolerance: float, most: int) -> None:
+        self._iteration, self._vectors, self._tolerance = iteration, vectors, tolerance
+        self._wanted, self._most, self._limit, self._longer = wanted, most, most, False
+        self._found: list[tuple[float, float]] = []  # value and residual of each vector held
+        self._reached = np.full(wanted, np.nan)
+        self._cause, self._starts, self.done = Cause.NONE, 0, False
+
+    def _below(self, ritz: _Ritz) -> bool:
+        """Whether all levels wanted are there and the one that shows beside them is not above the lowest."""
+        lowest = min((value for value, _ in self._found), default=0.0)
+        return len(self._found) == self._wanted and ritz.value <= lowest * (1 + 10 * self._tolerance)
+
+    def _known(self, ritz: _Ritz) -> bool:
+        """Whether that level is known well enough: to be a level, or only to say that nothing is missing."""
+        if self._below(ritz):
+            return ritz.residual <= FRESH * min(value for value, _ in self._found)
+        aim = self._tolerance if len(self._reached) == 1 else min(self._tolerance, _HELD)
+        return ritz.residual <= max(aim * ritz.value, self._floor(ritz))
+
+    def _floor(self, ritz: _Ritz) -> float:
+        """Below it residuals mean nothing."""
+        return ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._found)])
+
+    def _run(self) -> _Ritz:
+        """The largest level beside those found, as far as it has to be known or can be."""
+        iteration = self._iteration
+        iteration.begin(self._starts)
+        while True:
+            iteration.step()
+            if iteration.to_look or iteration.products >= self._limit:
+                ritz = largest(np.array(iteration.diagonal), np.array(iteration.beside))
+                if self._known(ritz) or iteration.exhausted or iteration.products >= self._limit:
+                    return ritz
+
+    def advance(self) -> None:
+        """One recurrence more: a level, or the end."""
+        if len(self._found) == self._vectors.dimension:
+            self.done = True
+            return
+        ritz = self._run()
+        converged = ritz.residual <= self._tolerance * ritz.value and not self._below(ritz)
+        if not converged and not self._known(ritz):
+            self._give_up(Cause.DROWNED if self._iteration.exhausted else Cause.STEPS, ritz)
+        elif self._below(ritz):
+            self.done = True
+        elif not converged:
+            self._give_up(Cause.DROWNED, ritz)
+        elif len(self._found) == self._wanted:  # it is above the lowest, whose place the next recurrence finds it for
+            self._drop(int(np.argmin([value for value, _ in self._found])))
+            self._starts += 1
+        else:
+            self._hold(ritz)
+
+    def _drop(self, level: int) -> None:
+        del self._found[level], self._iteration.held[level]
+
+    def _hold(self, ritz: _Ritz) -> None:
+        """The vector of a level, which all that comes is orthogonal to."""
+        x = self._vectors.empty()
+        value, residual = self._iteration.vector(self._starts, ritz.components, x)
+        copied = max((abs(self._vectors.dot(other, x)) for other in self._iteration.held), default=0.0)
+        if residual > 10 * self._tolerance or copied > FRESH:  # the recurrence has converged: what is left is rounding
+            self._give_up(Cause.DROWNED, ritz._replace(residual=residual * value))
+            return
+        self._iteration.held.append(x)
+        self._found.append((value, residual))
+        self._starts += 1
+        if self._starts == len(self._found):  # none was dropped: the steps are those of a level
+            self._limit = self._iteration.products + self._most
+
+    def _give_up(self, cause: Cause, ritz: _Ritz) -> None:
+        """Go on to see that nothing above the levels found is missing; a second time, give these up as well."""
+        if self._cause is Cause.NONE and len(self._found) < self._wanted:
+            self._cause = cause
+            self._reached[len(self._found)] = ritz.residual / ritz.value
+            self._wanted = len(self._found)
+        elif self._longer:
+            self._cause = self._cause or Cause.SEARCH
+            self._wanted, self._found, self._iteration.held = 0, [], []
+        self._limit, self._longer = self._iteration.products + self._most, True
+        self.done = not self._wanted or (self._below(ritz) and self._known(ritz))
+
+    def levels(self) -> Levels:
+        """What was found, from the largest level on."""
+        value, residual = np.full(len(self._reached), np.nan), self._reached
+        for i, level in enumerate(sorted(self._found, reverse=True)):
+            value[i], residual[i] = level
+        return Levels(value, residual, None, self._iteration.products, self._cause)
+
+
+def one_by_one(
     apply: Apply,
     vectors: Vectors,
     wanted: int,
@@ -74,30 +220,57 @@ def two_vectors(
     plane: int = 0,
     most_steps: int = MOST_STEPS,
 ) -> Levels:
-    """Leading levels with room for four vectors; arguments as of ``ThickRestart``.
+    """Leading levels with room for ``VECTORS`` vectors and one for each level.
 
-    Raises:
-        NotConvergedError: where the steps are used up or a true residual is too large.
+    Arguments as of ``ThickRestart``, but ``most_steps`` are those of each level.
     """
+    search = _Search(_Recurrence(apply, vectors, seed, plane), vectors, wanted, tolerance, most_steps)
+    while not search.done:
+        search.advance()
+    return search.levels()
+
+
+def at_once(
+    apply: Apply,
+    vectors: Vectors,
+    wanted: int,
+    tolerance: float = TOLERANCE,
+    seed: int = 1,
+    plane: int = 0,
+    most_steps: int = MOST_STEPS,
+) -> Levels:
+    """Leading levels with room for one vector more than ``VECTORS``, degenerate ones once; arguments likewise."""
     iteration = _Recurrence(apply, vectors, seed, plane)
-    found: list[_Ritz] = []
-    diagonal: list[float] = []
-    beside: list[float] = []
-    worst = float(np.inf)
-    while len(found) < wanted:
-        if len(diagonal) >= most_steps:
-            raise NotConvergedError(worst, tolerance, most_steps)
-        a, b = iteration.step()
-        diagonal.append(a)
-        beside.append(b)
-        exhausted = len(diagonal) == vectors.dimension
-        if len(diagonal) % _EVERY == 0 or exhausted:
-            ritz = genuine(np.array(diagonal), np.array(beside), wanted)
-            converged = [r.residual <= tolerance * r.value or exhausted for r in ritz]
-            worst = max((r.residual / r.value for r in ritz), default=worst)
-            if len(ritz) == wanted and all(converged):
-                found = ritz
-    return _second_run(apply, vectors, found, tolerance, iteration, len(diagonal))
+    iteration.begin(0)
+    residual, ritz, drowned, ended = np.zeros(0), list[_Ritz](), False, False
+    while not ended:
+        iteration.step()
+        ended = iteration.exhausted or iteration.products >= most_steps
+        if ended or iteration.to_look:
+            ritz = genuine(np.array(iteration.diagonal), np.array(iteration.beside), wanted)
+            error, value = np.array([r.residual for r in ritz]), np.array([r.value for r in ritz])
+            residual = error / value
+            drowned = len(ritz) == wanted and bool((error <= np.maximum(tolerance * value, ROUNDING * value[0])).all())
+            ended |= drowned
+    value, reached, x = np.full(wanted, np.nan), np.full(wanted, np.nan), vectors.empty()
+    reached[: len(residual)] = residual
+    kept = leading(residual, tolerance)
+    for level in range(kept):
+        value[level], reached[level] = iteration.vector(0, ritz[level].components, x)
+    kept = leading(reached[:kept], 10 * tolerance)
+    value[kept:] = np.nan
+    cause = Cause.NONE if kept == wanted else Cause.DROWNED if drowned else Cause.STEPS
+    return Levels(value, reached, None, iteration.products, cause)
+
+
+def largest(diagonal: Array, beside: Array) -> _Ritz:
+    """The largest Ritz value; of copies of it, the one that is known best."""
+    first = max(0, len(diagonal) - _COPIES)
+    values, components = eigh_tridiagonal(diagonal, beside[:-1], select="i", select_range=(first, len(diagonal) - 1))
+    copies = np.flatnonzero(values[-1] - values <= _SAME * values[-1])
+    residual = np.abs(beside[-1] * components[-1, copies])
+    best = int(copies[residual.argmin()])
+    return _Ritz(float(values[best]), float(residual.min()), np.asarray(components[:, best], np.float64))
 
 
 def genuine(diagonal: Array, beside: Array, wanted: int) -> list[_Ritz]:
@@ -119,27 +292,3 @@ def genuine(diagonal: Array, beside: Array, wanted: int) -> list[_Ritz]:
         if len(found) == wanted:
             break
     return found
-
-
-def _second_run(
-    apply: Apply,
-    vectors: Vectors,
-    ritz: list[_Ritz],
-    tolerance: float,
-    iteration: _Recurrence,
-    steps: int,
-) -> Levels:
-    """The same steps again for each level, adding up its vector."""
-    value, residual = np.zeros(len(ritz)), np.zeros(len(ritz))
-    x = vectors.empty()
-    for level, r in enumerate(ritz):
-        iteration.begin()
-        x[:] = 0
-        for component in r.components:
-            vectors.add(float(component), iteration.v, x)
-            iteration.step()
-        x *= 1 / vectors.norm(x)
-        value[level], residual[level] = true_residual(apply, vectors, x, iteration.spare)
-    if not residual.max() <= 10 * tolerance:
-        raise NotConvergedError(float(residual.max()), tolerance, steps)
-    return Levels(value, residual, None, steps * (1 + len(ritz)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from spinsim.transfer_matrix.lanczos import (
     MOST_STEPS,
     SPARE,
     TOLERANCE,
+    Cause,
     Levels,
     NotConvergedError,
     ThickRestart,
@@ -24,13 +26,14 @@ from spinsim.transfer_matrix.lanczos import (
 )
 from spinsim.transfer_matrix.layer import MOST_SITES, SECTORS, Layer
 from spinsim.transfer_matrix.operator import METHODS, TransferOperator
-from spinsim.transfer_matrix.recurrence import VECTORS, two_vectors
+from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
 from spinsim.transfer_matrix.vectors import Vectors
 
 Array = npt.NDArray[np.float64]
 
 _RESOLUTION: Final = 1e-14  # of ln(lambda_0 / lambda), by rounding in T
 _FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
+_TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Settings:
         basis: Stored vectors, 0 for none, None for as many as serve and fit.
         seed: Of the start vectors.
         device: ``cpu`` or ``cuda``.
-        most_steps: Products of T after which a sector is given up.
+        most_steps: Products of T after which levels of a sector that have not converged are given up.
     """
 
     eigenvalues: int = 2
@@ -71,14 +74,26 @@ class Settings:
             raise InputError(f"most_steps {self.most_steps} are too few: give at least 1")
 
 
-def fit_basis(sites: int, sectors: tuple[str, ...], settings: Settings, at_once: int = 1) -> int:
-    """Stored vectors that fit, 0 for Lanczos without a basis; refuses what cannot fit at all.
+class Fit(NamedTuple):
+    """What fits in memory beside what else a task needs.
+
+    Attributes:
+        basis: Stored vectors, 0 for Lanczos without a basis.
+        held: Whether there, an eigenvector of each level fits, so that degenerate levels are told apart.
+    """
+
+    basis: int
+    held: bool = True
+
+
+def fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int = 1) -> Fit:
+    """What fits in memory; refuses what cannot fit at all.
 
     Args:
         sites: Of the layer.
         sectors: As named by ``sectors_of``.
         settings: With the basis that was asked for, if any.
-        at_once: Tasks that run at the same time.
+        tasks: That run at the same time.
 
     Raises:
         InputError: naming the need and the room, before anything is allocated.
@@ -88,17 +103,18 @@ def fit_basis(sites: int, sectors: tuple[str, ...], settings: Settings, at_once:
     states = 1 << (sites - (sectors != ("all",)))
     if settings.eigenvalues > states:
         raise InputError(f"{settings.eigenvalues} eigenvalues exceed the {states} states of a sector: give fewer")
-    size = 8 * states * at_once
+    size = 8 * states * tasks
     on_cpu = 2 if settings.device == "cpu" else 1  # the diagonal, and what is at work
     beside = settings.eigenvalues * (len(sectors) > 1) + on_cpu + 1
     room = (available_bytes() if settings.device == "cpu" else _gpu_room()) // size
-    wanted = default_basis(settings.eigenvalues) if settings.basis is None else settings.basis
-    wanted = min(wanted, states)
-    if settings.basis is None and wanted + beside > room:
+    free = settings.basis is None or (settings.basis == 0 and states <= _TINY)
+    wanted = min(default_basis(settings.eigenvalues) if free else settings.basis or 0, states)
+    if free and wanted + beside > room:
         wanted = max(room - beside, 0)
         if wanted < settings.eigenvalues + _FEWEST:
             wanted = 0
-    needed = size * (wanted + beside if wanted else VECTORS + on_cpu - 1)
+    without = VECTORS + on_cpu - 1
+    needed = size * (wanted + beside if wanted else without + 1)
     what = f"a layer of {sites} sites, 2^{states.bit_length() - 1} amplitudes a vector,"
     mend = "choose a smaller width" + ("" if settings.basis is None else " or fewer stored vectors (basis)")
     if settings.device == "cpu":
@@ -107,7 +123,7 @@ def fit_basis(sites: int, sectors: tuple[str, ...], settings: Settings, at_once:
         from spinsim.engine.cuda.device import require_memory
 
         require_memory(0, needed, what, mend)
-    return wanted
+    return Fit(wanted, without + settings.eigenvalues <= room)
 
 
 def _gpu_room() -> int:
@@ -127,8 +143,9 @@ class Solver:
         k_time: Coupling between layers.
         sectors: In which order.
         settings: How.
-        basis: Stored vectors, as ``fit_basis`` says.
+        room: What fits in memory, as ``fit`` says.
         threads: CPU threads.
+        on_product: Called before every product with T; what it raises ends the search.
 
     Attributes:
         done: Whether all sectors are finished.
@@ -142,11 +159,13 @@ class Solver:
         k_time: float,
         sectors: tuple[str, ...],
         settings: Settings,
-        basis: int,
+        room: Fit,
         threads: Threads,
+        on_product: Callable[[], None] = lambda: None,
     ) -> None:
         self._model, self._sample, self._k, self._k_time = model, sample, k, k_time
-        self._sectors, self._settings, self._basis, self._threads = sectors, settings, basis, threads
+        self._sectors, self._settings, self._room, self._threads = sectors, settings, room, threads
+        self._on_product = on_product
         self._finished: list[Levels] = []
         self._begin()
 
@@ -165,34 +184,41 @@ class Solver:
         self._iteration: ThickRestart | None = None
         self._at = self._operator(sector)
         self._vectors = Vectors(self._at.layer.dimension, s.device, self._threads)
-        if self._basis:
+        if self._room.basis:
             plane = list(SECTORS).index(sector)
-            basis = max(self._basis, min(s.eigenvalues + SPARE, self._vectors.dimension))
+            basis = max(self._room.basis, min(s.eigenvalues + SPARE, self._vectors.dimension))
             self._iteration = ThickRestart(
-                self._at.apply, self._vectors, s.eigenvalues, s.tolerance, s.seed, plane, basis, s.most_steps
+                self._apply, self._vectors, s.eigenvalues, s.tolerance, s.seed, plane, basis, s.most_steps
             )
 
-    def advance(self) -> None:
-        """A cycle of Lanczos; without a stored basis a whole sector.
+    def _apply(self, x: Any, out: Any) -> Any:
+        self._on_product()
+        return self._at.apply(x, out)
 
-        Raises:
-            NotConvergedError: where a sector gave up; it says which one.
-        """
+    def advance(self) -> None:
+        """A cycle of Lanczos; without a stored basis a whole sector."""
         s, sector = self._settings, self._sectors[len(self._finished)]
-        try:
-            if self._iteration is None:
-                plane = list(SECTORS).index(sector)
-                arguments = s.eigenvalues, s.tolerance, s.seed, plane, s.most_steps
-                self._finish(two_vectors(self._at.apply, self._vectors, *arguments))
-                return
-            self._iteration.cycle()
-            if self._iteration.done:
-                levels = self._iteration.levels().without_the_rest()
-                self._iteration = None  # its basis goes before the next one comes
-                self._finish(levels)
-        except NotConvergedError as error:
+        if self._iteration is None:
+            find = one_by_one if self._room.held else at_once
+            plane = list(SECTORS).index(sector)
+            arguments = s.eigenvalues, s.tolerance, s.seed, plane, s.most_steps
+            self._finish(find(self._apply, self._vectors, *arguments))
+            return
+        self._iteration.cycle()
+        if self._iteration.done:
+            levels = self._iteration.levels().without_the_rest()
+            self._iteration = None  # its basis goes before the next one comes
+            self._finish(levels)
+
+    @property
+    def problems(self) -> list[NotConvergedError]:
+        """One for each sector with levels that did not converge."""
+        found = []
+        for sector, levels in zip(self._sectors, self._finished, strict=False):
             where = f"sample {self._sample}, k = {self._k:.6g}, sector {sector}: "
-            raise NotConvergedError(error.residual, s.tolerance, error.steps, error.mend, where) from error
+            problem = levels.problem(self._settings.tolerance, where, self._room.basis > 0)
+            found += [problem] if problem else []
+        return found
 
     def _finish(self, levels: Levels) -> None:
         self._finished.append(levels)
@@ -220,7 +246,7 @@ class Solver:
         if self._finished[0].vectors is not None:
             vectors = {name: levels.vectors for name, levels in zip(self._sectors, self._finished, strict=True)}
             row |= matrix_elements(model, vectors, self._vectors.xp)
-            if self._sectors[0] != "odd":
+            if self._sectors[0] != "odd" and not np.isnan(scaled[0, 0]):
                 row["energy_per_site"] = self._energy(row, vectors[self._sectors[0]][0])
         return row
 
@@ -239,24 +265,30 @@ class Solver:
         """All that ``advance`` goes on from, as arrays of fixed shapes, for a stored basis."""
         assert self._iteration is not None  # noqa: S101  (a run without a basis is not saved)
         s, dimension = self._settings, self._vectors.dimension
-        numbers = np.zeros((len(self._sectors), 3, s.eigenvalues))
+        numbers = np.zeros((len(self._sectors), 4, s.eigenvalues))
         vectors = np.zeros((len(self._sectors) - 1, s.eigenvalues, dimension))
         for i, levels in enumerate(self._finished):
-            numbers[i] = levels.value, levels.residual, np.full(s.eigenvalues, levels.steps)
+            numbers[i, :2], numbers[i, 2], numbers[i, 3] = (levels.value, levels.residual), levels.steps, levels.cause
             vectors[i] = self._vectors.numpy(levels.vectors)
+        gave_up = self._iteration.gave_up or any(levels.cause for levels in self._finished)
         return self._iteration.snapshot() | {
+            "most_steps": np.array([s.most_steps, gave_up]),
             "finished": np.array(len(self._finished)),
             "finished_numbers": numbers,
             "finished_vectors": vectors,
         }
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on from a snapshot."""
+        """Go on from a snapshot; one that gave levels up after another number of steps is of no use."""
+        most_steps, gave_up = saved["most_steps"]
+        if gave_up and most_steps != self._settings.most_steps:
+            return
         xp = self._vectors.xp
         self._finished = []
         for i in range(int(saved["finished"])):
-            value, residual, steps = saved["finished_numbers"][i]
-            self._finished.append(Levels(value, residual, xp.asarray(saved["finished_vectors"][i]), int(steps[0])))
+            value, residual, steps, cause = saved["finished_numbers"][i]
+            vectors = xp.asarray(saved["finished_vectors"][i])
+            self._finished.append(Levels(value, residual, vectors, int(steps[0]), Cause(int(cause[0]))))
         if self._finished:
             self._begin()
         assert self._iteration is not None  # noqa: S101
@@ -264,11 +296,14 @@ class Solver:
 
 
 def _lengths(scaled: Array) -> dict[str, Any]:
-    """Correlation lengths 1 / ln(lambda_0 / lambda) in layers, infinite where rounding hides them, and the gap."""
+    """Correlation lengths 1 / ln(lambda_0 / lambda) in layers, infinite where rounding hides them, and the gap.
+
+    The gap needs the next level of the first sector and the first one of the other, as far as these were asked for.
+    """
     distance = scaled[0, 0] - scaled
     distance[0, 0] = np.nan
     distance = np.where(distance < _RESOLUTION, np.where(np.isnan(distance), np.nan, 0.0), distance)
     with np.errstate(divide="ignore"):
         length = 1 / distance
-    others = distance[~np.isnan(distance)]
-    return {"correlation_length": length, "gap": float(others.min()) if others.size else np.nan}
+    others = [*distance[0, 1:2], *distance[1:, 0]]
+    return {"correlation_length": length, "gap": float(np.min(others)) if others else np.nan}
