@@ -44,6 +44,28 @@ __device__ __forceinline__ void finish(const Output<T>& c, long long i, long lon
     *place = blend(sum, place, alpha, beta);
 }
 
+// Where the sum over p is divided among blocks, blockIdx.y says which part of it a block adds up. Parts begin at multiples of
+// PART_STEP, so that they lie on vectors where the whole does.
+constexpr int PART_STEP = 16;
+
+struct Part {
+    long long first, end;
+
+    __device__ __forceinline__ Part(const Size& size) {
+        const long long unit = PART_STEP * gridDim.y, length = (size.k + unit - 1) / unit * PART_STEP;
+        first = blockIdx.y * length;
+        end = min(first + length, size.k);
+    }
+    __device__ __forceinline__ int depth() const { return (int)(end - first); }
+};
+
+// Where the result of a part goes: parts are matrices without gaps, one behind the other. To be asked for when all is added
+// up, since registers are scarce before.
+template <typename T>
+__device__ __forceinline__ Output<T> of_part(const Output<T>& c, const Size& size) {
+    return {c.at + blockIdx.y * size.m * size.n, c.row};
+}
+
 struct Corner {
     long long i, j;
 };

@@ -2,17 +2,18 @@
 #include "gemm.cuh"
 
 template <typename T, int TILE_M, int TILE_N, int TILE_K, int RESULTS>
-__global__ __launch_bounds__(TILE_M* TILE_N / RESULTS) void gemm_block2d_thread1d(
+__global__ __launch_bounds__(TILE_M* TILE_N / RESULTS, 2) void gemm_block2d_thread1d(
     Matrix<T> a, Matrix<T> b, Output<T> c, Size size, T alpha, T beta) {
     constexpr int THREADS = TILE_M * TILE_N / RESULTS;
     static_assert(TILE_M % RESULTS == 0 && TILE_N % 32 == 0 && THREADS <= 1024, "warps lie along rows");
     __shared__ T tile_a[TILE_M][TILE_K], tile_b[TILE_K][TILE_N];
+    const Part part(size);
     const Corner corner = corner_of<TILE_M, TILE_N>(blockIdx.x, size);
     const int i = threadIdx.x / TILE_N * RESULTS, j = threadIdx.x % TILE_N;
     T sum[RESULTS] = {};
-    for (long long p0 = 0; p0 < size.k; p0 += TILE_K) {
-        load_tile<TILE_M, TILE_K, THREADS>(tile_a, a, corner.i, p0, size.m, size.k);
-        load_tile<TILE_K, TILE_N, THREADS>(tile_b, b, p0, corner.j, size.k, size.n);
+    for (long long p0 = part.first; p0 < part.end; p0 += TILE_K) {
+        load_tile<TILE_M, TILE_K, THREADS>(tile_a, a, corner.i, p0, size.m, part.end);
+        load_tile<TILE_K, TILE_N, THREADS>(tile_b, b, p0, corner.j, part.end, size.n);
         __syncthreads();
 #pragma unroll
         for (int p = 0; p < TILE_K; ++p) {
@@ -22,6 +23,7 @@ __global__ __launch_bounds__(TILE_M* TILE_N / RESULTS) void gemm_block2d_thread1
         }
         __syncthreads();
     }
+    c = of_part(c, size);
 #pragma unroll
     for (int r = 0; r < RESULTS; ++r) finish(c, corner.i + i + r, corner.j + j, size, sum[r], alpha, beta);
 }

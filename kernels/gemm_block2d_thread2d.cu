@@ -7,12 +7,13 @@ __global__ __launch_bounds__(TILE_M* TILE_N / SIDE / SIDE, 8 / sizeof(T)) void g
     constexpr int THREADS = TILE_M * TILE_N / SIDE / SIDE;
     static_assert(TILE_M % SIDE == 0 && TILE_N % SIDE == 0 && THREADS % 32 == 0, "whole threads and warps");
     __shared__ T tile_a[TILE_M][TILE_K], tile_b[TILE_K][TILE_N];
+    const Part part(size);
     const Corner corner = corner_of<TILE_M, TILE_N>(blockIdx.x, size);
     const int i = threadIdx.x / (TILE_N / SIDE) * SIDE, j = threadIdx.x % (TILE_N / SIDE) * SIDE;
     T sum[SIDE][SIDE] = {};
-    for (long long p0 = 0; p0 < size.k; p0 += TILE_K) {
-        load_tile<TILE_M, TILE_K, THREADS>(tile_a, a, corner.i, p0, size.m, size.k);
-        load_tile<TILE_K, TILE_N, THREADS>(tile_b, b, p0, corner.j, size.k, size.n);
+    for (long long p0 = part.first; p0 < part.end; p0 += TILE_K) {
+        load_tile<TILE_M, TILE_K, THREADS>(tile_a, a, corner.i, p0, size.m, part.end);
+        load_tile<TILE_K, TILE_N, THREADS>(tile_b, b, p0, corner.j, part.end, size.n);
         __syncthreads();
 #pragma unroll
         for (int p = 0; p < TILE_K; ++p) {
@@ -26,6 +27,7 @@ __global__ __launch_bounds__(TILE_M* TILE_N / SIDE / SIDE, 8 / sizeof(T)) void g
         }
         __syncthreads();
     }
+    c = of_part(c, size);
 #pragma unroll
     for (int r = 0; r < SIDE; ++r)
 #pragma unroll

@@ -18,14 +18,14 @@ struct LineCopier {
     int left, rows;  // lines from this thread's first on; of the tile, rows from this thread's first
     bool wide;
 
-    __device__ __forceinline__ LineCopier(const Matrix<T>& whole, long long i0, long long height, long long depth)
+    __device__ __forceinline__ LineCopier(const Matrix<T>& whole, long long i0, long long height, const Part& part)
         : x(whole) {
         wide = whole.row == 1 && height % SIZE == 0 && on_vectors(whole.at, whole.column);
         const int i = wide ? threadIdx.x % LINE * SIZE : threadIdx.x / ACROSS;
         const int p = wide ? threadIdx.x / LINE : threadIdx.x % ACROSS;
-        x.at += (i0 + i) * x.row + p * x.column;
+        x.at += (i0 + i) * x.row + (part.first + p) * x.column;
         rows = (int)max(-(long long)TILE, min((long long)TILE, height - i0 - i));
-        left = (int)depth - p;
+        left = part.depth() - p;
     }
 
     __device__ __forceinline__ void copy(T* lines) {
@@ -59,11 +59,12 @@ __global__ __launch_bounds__(TILE_M / WARP_M * (TILE_N / WARP_N) * 32) void gemm
     extern __shared__ uint4 shared[];
     T* const lines_a = reinterpret_cast<T*>(shared);
     T* const lines_b = lines_a + STAGES * STAGE_A;
+    const Part part(size);
     const Corner corner = corner_of<TILE_M, TILE_N>(blockIdx.x, size);
     const Warp warp;
-    CopierA copier_a(a, corner.i, size.m, size.k);
-    CopierB copier_b(b.transposed(), corner.j, size.n, size.k);
-    const int tiles = (int)((size.k + TILE_K - 1) / TILE_K);
+    CopierA copier_a(a, corner.i, size.m, part);
+    CopierB copier_b(b.transposed(), corner.j, size.n, part);
+    const int tiles = (part.depth() + TILE_K - 1) / TILE_K;
     const auto copy = [&](int stage) {  // past the last tile it copies zeros, so that groups can be counted
         copier_a.copy(lines_a + stage * STAGE_A);
         copier_b.copy(lines_b + stage * STAGE_B);
@@ -94,5 +95,6 @@ __global__ __launch_bounds__(TILE_M / WARP_M * (TILE_N / WARP_N) * 32) void gemm
         }
     }
     wait_for_copies<0>();
+    c = of_part(c, size);
     warp.finish(c, corner, size, sum, alpha, beta);
 }

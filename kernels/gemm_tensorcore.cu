@@ -27,14 +27,14 @@ struct TileCopier {
     int left, rows;   // steps p from this thread's first on; rows of the tile from this thread's first
     bool wide;
 
-    __device__ __forceinline__ TileCopier(const Matrix<double>& x, long long i0, long long height, long long depth) {
+    __device__ __forceinline__ TileCopier(const Matrix<double>& x, long long i0, long long height, const Part& part) {
         const int line = threadIdx.x / PAIRS, place = threadIdx.x % PAIRS * 2;
         const int i = ACROSS ? place : line, p = ACROSS ? line : place;
         pitch = ACROSS ? x.column : x.row;
-        at = x.at + (i0 + i) * x.row + p * x.column;
+        at = x.at + (i0 + i) * x.row + (part.first + p) * x.column;
         rows = (int)max(-(long long)SIDE, min((long long)SIDE, height - i0 - i));
-        left = (int)depth - p;
-        wide = (ACROSS ? height : depth) % 2 == 0 && on_vectors(x.at, pitch);
+        left = part.depth() - p;
+        wide = (ACROSS ? height : part.end) % 2 == 0 && on_vectors(x.at, pitch);
     }
 
     __device__ __forceinline__ void copy(double* tile) {
@@ -112,10 +112,11 @@ __global__ __launch_bounds__(TILE_M / WARP_M * (TILE_N / WARP_N) * 32) void gemm
     extern __shared__ uint4 shared[];
     double* const tiles_a = reinterpret_cast<double*>(shared);
     double* const tiles_b = tiles_a + STAGES * CopierA::Tile::SIZE;
+    const Part part(size);
     const Corner corner = corner_of<TILE_M, TILE_N>(blockIdx.x, size);
     const int warp = threadIdx.x / 32, i = warp / (TILE_N / WARP_N) * WARP_M, j = warp % (TILE_N / WARP_N) * WARP_N;
-    CopierA copier_a(a, corner.i, size.m, size.k);
-    CopierB copier_b(b.transposed(), corner.j, size.n, size.k);
+    CopierA copier_a(a, corner.i, size.m, part);
+    CopierB copier_b(b.transposed(), corner.j, size.n, part);
     const auto copy = [&](int stage) {  // past the last tile it copies zeros, so that groups can be counted
         copier_a.copy(tiles_a + stage * CopierA::Tile::SIZE);
         copier_b.copy(tiles_b + stage * CopierB::Tile::SIZE);
@@ -131,7 +132,7 @@ __global__ __launch_bounds__(TILE_M / WARP_M * (TILE_N / WARP_N) * 32) void gemm
     __syncthreads();
     double sum[WARP_M / 16][WARP_N / 8][4] = {};
     if (SETS == 2) read(0, 0);
-    const int tiles = (int)((size.k + TILE_K - 1) / TILE_K);
+    const int tiles = (part.depth() + TILE_K - 1) / TILE_K;
     int reading = 0, writing = STAGES - 1;
     for (int tile = 0; tile < tiles; ++tile) {
 #pragma unroll
@@ -155,5 +156,6 @@ __global__ __launch_bounds__(TILE_M / WARP_M * (TILE_N / WARP_N) * 32) void gemm
         }
     }
     wait_for_copies<0>();
+    c = of_part(c, size);
     store_sums<WARP_M, WARP_N>(c, corner.i + i, corner.j + j, size, sum, alpha, beta);
 }

@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from test_engine import GENERAL, PACKED, SITE, TEMPERED, check_counts, run_both, temper_both
+from test_gemm import check_exact
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
+from spinsim.gemm import rungs
 from spinsim.transfer_matrix import Layer, TransferOperator, Vectors
 
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -62,3 +64,14 @@ def test_butterflies(sites: int, sector: str) -> None:
     operator.apply(x, x)
     for product in (x, y):
         np.testing.assert_allclose(product.get(), expected, atol=1e-14 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("kernel", "kind"), [*((name, "float64") for name in rungs.RUNGS), ("naive", "int32")])
+def test_products(kernel: str, kind: str) -> None:
+    """In one part, in four and in nine, whose sums two threads share; with gaps and C not read where beta is 0."""
+    import cupy
+
+    shapes = [(5, 3, 20), (33, 18, 130), (9, 7, 290)]
+    for shape, flips in zip(shapes, [(False, True, False), (False, False, True), (True, False, False)], strict=True):
+        check_exact(cupy, kernel, kind, shape, flips, (2, 0), (3, 1))
+    check_exact(cupy, kernel, kind, shapes[2], (True, True, False), (-1, 3), (1, 2))

@@ -57,8 +57,8 @@ def back(x: Any) -> Array:
 
 
 def expected(a: Array, b: Array, alpha: int, beta: int, c: Array) -> Array:
-    exact = alpha * (a.astype(np.int64) @ b.astype(np.int64))
-    return exact if beta == 0 else exact + beta * c.astype(np.int64)
+    exact = alpha * (a.astype(np.float64) @ b.astype(np.float64))  # of whole numbers below 2^53
+    return exact if beta == 0 else exact + beta * c
 
 
 def check_exact(
@@ -127,37 +127,6 @@ def test_rungs_at_edges_of_their_tiles(cp: Any, kernel: str, kind: str) -> None:
 def test_products_of_transposed_and_partial_matrices(xp: Any, kind: str, flips: tuple[bool, bool, bool]) -> None:
     for shape, factors in product([(1, 1, 1), (5, 7, 3), (33, 18, 40), (4, 3, 0)], [(1, 0), (2, 0), (-1, 3), (0, 1)]):
         check_exact(xp, "auto", kind, shape, flips, factors, (3, 1))
-
-
-def reference(a: Array, b: Array) -> Array:
-    """In twice the precision of float64, or more: every product split exactly, all of them added by ``math.fsum``."""
-    import math
-
-    def halves(x: Array) -> tuple[Array, Array]:
-        high = x * 134217729.0  # 2^27 + 1
-        high = high - (high - x)
-        return high, x - high
-
-    (a1, a2), (b1, b2) = halves(a.astype(np.float64)), halves(b.astype(np.float64))
-    sums = np.empty((a.shape[0], b.shape[1]))
-    for i, j in np.ndindex(sums.shape):
-        terms = (x[i] * y[:, j] for x, y in product((a1, a2), (b1, b2)))
-        sums[i, j] = math.fsum(np.concatenate(list(terms)))
-    return sums
-
-
-@gpu
-@pytest.mark.parametrize(("kernel", "kind"), [case for case in CASES if case[1] != "int32"])
-@pytest.mark.parametrize("depth", [300, 2001])
-def test_errors_are_at_most_twice_those_of_cublas(cp: Any, kernel: str, kind: str, depth: int) -> None:
-    """Of matrices so large that cuBLAS too adds all products of an element one after the other."""
-    rng = np.random.default_rng(depth)
-    a, b = rng.standard_normal((2050, depth)).astype(kind), rng.standard_normal((depth, 2040)).astype(kind)
-    some = rng.choice(2040, 24, replace=False)
-    exact = reference(a[some], b[:, some])
-    ours, theirs = ss.gemm.matmul(cp.asarray(a), cp.asarray(b), kernel), cp.asarray(a) @ cp.asarray(b)
-    error, bound = (np.linalg.norm(back(x)[np.ix_(some, some)] - exact) for x in (ours, theirs))
-    assert 0 < error <= 2 * bound
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -243,10 +212,10 @@ def test_no_rows_no_columns_and_no_depth(xp: Any) -> None:
 
 
 def test_auto_has_a_kernel_for_every_type_and_shape() -> None:
-    for kind, m, n in product(TYPES, (1, 300, 5000), (1, 300, 5000)):
-        assert kind in rungs.RUNGS[rungs.best(kind, m, n, multiprocessors=132)]
-    assert rungs.best("float32", 4096, 4096, 132) == "pipelined"
-    assert rungs.best("float64", 4096, 4096, 132) == "tensorcore"
+    for kind, m, n, parts in product(TYPES, (1, 300, 5000), (1, 300, 5000), (1, 8)):
+        assert kind in rungs.RUNGS[rungs.best(kind, m, n, parts)]
+    assert rungs.best("float32", 4096, 4096, 1) == "pipelined"
+    assert rungs.best("float64", 4096, 4096, 1) == "tensorcore"
 
 
 def test_bars_of_the_ladder(tmp_path: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from spinsim.gemm import factors, rungs, skinny, transposing
+from spinsim.gemm import factors, rungs, skinny, splitting, transposing
 
 
 def instantiations() -> list[tuple[str, str]]:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
-    return [*rungs.expressions(), *transposing.expressions(), *factors.expressions(), *skinny.expressions()]
+    modules = rungs, splitting, transposing, factors, skinny
+    return [instance for module in modules for instance in module.expressions()]

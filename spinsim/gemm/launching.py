@@ -32,12 +32,12 @@ def prepare(array: Any, file: str, expression: str, shared: int, *arguments: Any
     return Launch(array.device.id, file, expression, {str(i): a for i, a in enumerate(arguments)}, shared)
 
 
-def start(array: Any, launch: Launch, blocks: int, threads: int) -> None:
-    """Launch on the current stream of the array's device."""
+def start(array: Any, launch: Launch, blocks: int, threads: int, layers: int = 1) -> None:
+    """Launch so many layers of blocks on the current stream of the array's device."""
     import cupy
 
     with array.device:
-        launch(cupy.cuda.get_current_stream(), (blocks, 1, 1), threads)
+        launch(cupy.cuda.get_current_stream(), (blocks, layers, 1), threads)
 
 
 def blocks_that_fit(array: Any, launch: Launch, threads: int, wanted: int) -> int:

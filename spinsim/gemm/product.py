@@ -8,6 +8,7 @@ from spinsim.errors import InputError
 from spinsim.gemm import launching
 from spinsim.gemm.operands import C_TYPES, Layout, empty, layout, on_gpu, require_out, require_type, same_place, scalar
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
+from spinsim.gemm.splitting import add, parts
 
 
 def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
@@ -15,7 +16,8 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
 
     NumPy arrays are multiplied by NumPy, CuPy arrays by the kernel that is named. Give ``x.T`` for a transposed matrix
     and ``x[i:j, k:l]`` for a part of one: strides are used as they are and nothing is copied. Products of int32 are
-    modulo 2^32. NaN in an operand reaches the result whatever ``alpha`` is.
+    modulo 2^32. NaN in an operand reaches the result whatever ``alpha`` is. On a GPU deep sums are cut into parts of
+    at most 256 MB together, by a rule of shape and type alone, and added in a fixed order: the same bits at every call.
 
     Args:
         a: (m, k).
@@ -40,17 +42,14 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
         if beta != 0:
             raise InputError(f"beta is {beta} but there is no out that it could multiply: give out, or beta = 0")
         out = empty((a.shape[0], b.shape[1]), a)
-    where = layout("a", a), layout("b", b), layout("out", out)
+    for name, array in (given | {"out": out}).items():
+        layout(name, array)  # refuses what the kernels cannot read
     require_out(out, (a.shape[0], b.shape[1]), {"a": a, "b": b})
     if out.size == 0:
         return out
     if not on_gpu(a):
         return _by_numpy(a, b, out, *factors)
-    if where[2].row_major:
-        _by_kernel(kernel, kind, (a, where[0]), (b, where[1]), (out, where[2]), factors)
-    else:  # the transposed product, which is row-major
-        of_b, of_a, of_out = (Layout(w.columns, w.rows, w.column, w.row) for w in (where[1], where[0], where[2]))
-        _by_kernel(kernel, kind, (b, of_b), (a, of_a), (out, of_out), factors)
+    _by_kernel(kernel, kind, a, b, out, factors)
     return out
 
 
@@ -71,20 +70,22 @@ def _by_numpy(a: Any, b: Any, out: Any, alpha: Any, beta: Any) -> Any:
     return out
 
 
-def _by_kernel(
-    kernel: str,
-    kind: str,
-    a: tuple[Any, Layout],
-    b: tuple[Any, Layout],
-    out: tuple[Any, Layout],
-    factors: tuple[Any, Any],
-) -> None:
-    from spinsim.engine.cuda.device import multiprocessors
-
-    m, n, k = out[1].rows, out[1].columns, a[1].columns
-    name = best(kind, m, n, multiprocessors(out[0].device.id)) if kernel == "auto" else kernel
+def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: tuple[Any, Any]) -> None:
+    """The transposed product is computed where only that has row-major results."""
+    if not layout("out", out).row_major:
+        a, b, out = b.T, a.T, out.T
+    of_a, of_b, of_out = layout("a", a), layout("b", b), layout("out", out)
+    (m, k), n = a.shape, b.shape[1]
+    count = parts(kind, m, n, k)
+    name = best(kind, m, n, count) if kernel == "auto" else kernel
     variant = RUNGS[name][kind]
-    arguments = (launching.matrix(*a), launching.matrix(*b), launching.rows(*out), launching.size(m, n, k), *factors)
-    instance = expression(name, kind, a[1], b[1])
-    launch = launching.prepare(out[0], file(name), instance, variant.shared, *arguments)
-    launching.start(out[0], launch, variant.blocks(m, n), variant.threads)
+    operands = launching.matrix(a, of_a), launching.matrix(b, of_b)
+    if count == 1:
+        results = launching.rows(out, of_out), launching.size(m, n, k), *factors
+    else:
+        partial, one = empty((count, m, n), out), scalar("alpha", 1, kind)
+        results = launching.rows(partial, Layout(m, n, n, 1)), launching.size(m, n, k), one, one - one
+    launch = launching.prepare(out, file(name), expression(name, kind, of_a, of_b), variant.shared, *operands, *results)
+    launching.start(out, launch, variant.blocks(m, n), variant.threads, count)
+    if count > 1:
+        add(partial, (out, of_out), factors, kind)

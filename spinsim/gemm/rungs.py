@@ -31,6 +31,10 @@ class Variant:
         """Blocks that cover C."""
         return -(-m // self.tile[0]) * -(-n // self.tile[1])
 
+    def area(self, m: int, n: int) -> int:
+        """Elements that they compute, those beyond C's edges too."""
+        return self.blocks(m, n) * self.tile[0] * self.tile[1]
+
 
 def _square(side: int) -> Variant:
     return Variant((side,), (side, side), side * side)
@@ -79,6 +83,7 @@ RUNGS: Final[dict[str, dict[str, Variant]]] = {
     "tensorcore": {"float64": _tensorcore(128, 128, 16, (64, 32), 4, 1, 2)},
 }
 NAMES: Final = ("auto", *RUNGS)
+MULTIPROCESSORS: Final = 132
 BEST: Final = {  # as measured on an H200 (docs/gemm.md)
     "float32": ("pipelined", "warptile"),
     "float64": ("tensorcore", "tensorcore"),
@@ -112,7 +117,13 @@ def expressions() -> list[tuple[str, str]]:
     return list(dict.fromkeys(found))
 
 
-def best(kind: str, m: int, n: int, multiprocessors: int) -> str:
-    """The rung for a shape and a type: of ``BEST`` the first where half of the multiprocessors get a tile."""
-    large, small = BEST[kind]
-    return large if RUNGS[large][kind].blocks(m, n) >= multiprocessors // 2 else small
+def best(kind: str, m: int, n: int, parts: int) -> str:
+    """The rung for a shape and a type, the same on every GPU.
+
+    Of ``BEST`` the first where its tiles, times the parts into which the depth is cut, are enough for half of an H200's
+    multiprocessors, and cover less than 4/3 of what the second's do.
+    """
+    large, small = (RUNGS[name][kind] for name in BEST[kind])
+    enough = large.blocks(m, n) * parts >= MULTIPROCESSORS // 2
+    tight = 3 * large.area(m, n) < 4 * small.area(m, n)
+    return BEST[kind][0 if enough and tight else 1]

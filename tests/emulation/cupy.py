@@ -35,26 +35,10 @@ class Memory:
         ctypes.memset(self.ptr, value, size)
 
 
-class Array(np.ndarray):  # type: ignore[type-arg]
-    """An array "on the device"."""
-
-    @property
-    def data(self) -> Memory:  # type: ignore[override]
-        return Memory(self)
-
-    device = SimpleNamespace(id=0)
-
-    def get(self) -> npt.NDArray[Any]:
-        return np.array(self)
-
-    def set(self, values: npt.NDArray[Any]) -> None:
-        self[...] = values
-
-
 class Nothing:
     """Streams, events and the present device: all is done at once, in order."""
 
-    ptr = 0
+    id = ptr = 0
     attributes: Final = {"MaxSharedMemoryPerBlockOptin": SHARED, "MultiProcessorCount": 1}
 
     def __init__(self, *given: object, **named: object) -> None: ...
@@ -69,6 +53,24 @@ class Nothing:
     def synchronize(self) -> None: ...
 
     def wait_event(self, event: object) -> None: ...
+
+
+class Array(np.ndarray):  # type: ignore[type-arg]
+    """An array "on the device"."""
+
+    __module__ = "cupy"  # by which products know what is on a device
+
+    @property
+    def data(self) -> Memory:  # type: ignore[override]
+        return Memory(self)
+
+    device = Nothing()
+
+    def get(self) -> npt.NDArray[Any]:
+        return np.array(self)
+
+    def set(self, values: npt.NDArray[Any]) -> None:
+        self[...] = values
 
 
 def _pinned_memory(size: int) -> Any:

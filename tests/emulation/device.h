@@ -214,6 +214,8 @@ static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 }
 static inline double __dmul_rn(double a, double b) { return a * b; }
 static inline double __dadd_rn(double a, double b) { return a + b; }
+static inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+static inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
 static inline double __dsub_rn(double a, double b) { return a - b; }
 static inline unsigned long long __double2ull_rz(double a) { return (unsigned long long)a; }
 static inline double __longlong_as_double(long long a) { double d; memcpy(&d, &a, 8); return d; }
@@ -252,4 +254,30 @@ static inline void ptx_cp_async_ca_shared_global(unsigned address, const void* f
 static inline void ptx_cp_async_cg_shared_global(unsigned address, const void* from) {
     memcpy(emulation::shared_at(address), from, 16);
 }
+// With a number of bytes behind: so many are read, the rest is zero.
+static inline void copy_async(unsigned address, const void* from, int size, int used) {
+    memset(emulation::shared_at(address), 0, size);
+    memcpy(emulation::shared_at(address), from, used);
+}
+static inline void ptx_cp_async_cg_shared_global(unsigned address, const void* from, int used) {
+    copy_async(address, from, 16, used);
+}
+static inline void ptx_cp_async_ca_shared_global(unsigned address, const void* from, int size, int used) {
+    copy_async(address, from, size, used);
+}
 static inline void ptx_cp_async_wait_all() {}
+static inline void ptx_cp_async_commit_group() {}
+static inline void ptx_cp_async_wait_group(int) {}
+// Tensor cores: lane 4 g + t holds columns 2 t, 2 t + 1 of C's row g, column t of A's, row t and column g of B.
+static inline void ptx_mma_sync_aligned_m8n8k4_row_col_f64_f64_f64_f64(double& c0, double& c1, double a, double b) {
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    double x[4];
+    emulation::exchange(a, [&](auto of) {
+        for (unsigned p = 0; p < 4; ++p) x[p] = of(4 * g + p);
+        return a;
+    });
+    emulation::exchange(b, [&](auto of) {
+        for (unsigned p = 0; p < 4; ++p) c0 = std::fma(x[p], of(8 * t + p), c0), c1 = std::fma(x[p], of(8 * t + 4 + p), c1);
+        return b;
+    });
+}

@@ -36,11 +36,14 @@ class Launch:
         arguments: dict[str, Any],
         shared: int = 0,
     ) -> None:
+        from cupy.cuda import Device
+
         function = kernel(device, file, expression)
-        if shared:  # the limit belongs to the function, which other launches share
-            function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
+        with Device(device):  # CuPy's functions are those of the device that is current when they are asked
+            if shared:  # the limit belongs to the function, which other launches share
+                function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
+            self._function, self._shared = function.kernel.ptr, shared
         self._kept = arguments, function  # device arrays live as long as the launch
-        self._function, self._shared = function.kernel.ptr, shared
         self._values = {name: in_memory(argument) for name, argument in arguments.items()}
         self._pointers = np.array([value.ctypes.data for value in self._values.values()], np.uintp)
 
