@@ -39,7 +39,9 @@ class EnergyTally<R, true> {
 public:
     static constexpr bool POSSIBLE = true;
 
-    __device__ __forceinline__ bool is_on() const { return on; }
+    // Half-sweeps that are not counted are code of their own where a multiprocessor has few blocks: many, each at another
+    // place, would fetch both again and again.
+    __device__ __forceinline__ bool is_told() const { return on || blockDim.x < 256; }
 
     // `shared` is room for 84 bytes a thread; threads have at most TALLIED_GROUPS groups of the last colour.
     __device__ __forceinline__ EnergyTally(void* shared, u32* totals, bool wanted)
@@ -56,8 +58,9 @@ public:
         if (on) add_octets(load(), totals);
     }
 
-    // Where it is on, the whole warp must call it. Each thread adds one word of four threads' groups, fetched from shared memory.
+    // The whole warp must call it. Each thread adds one word of four threads' groups, fetched from shared memory.
     __device__ __forceinline__ void group(const Chances<R>& c, const u32 (&accepted)[4], bool there) const {
+        if (!on) return;
         u32 own[3][4];
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
@@ -86,6 +89,6 @@ public:
     }
     // A lane left undecided, of class `cls`, flips after all.
     __device__ __forceinline__ void lane(u32 cls, u32 lane) const {
-        atomicAdd(totals + lane, BONDS - 2 * cls);
+        if (on) atomicAdd(totals + lane, BONDS - 2 * cls);
     }
 };

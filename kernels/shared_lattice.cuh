@@ -53,7 +53,7 @@ struct SharedLattice {
                                                batch.first + batch.size, Stride{blockDim.x}, always, planes,
                                                thresholds(batch.parity), lanes, counter, time, key, tail, [] {}, told);
                     };
-                    if (tally.is_on())
+                    if (tally.is_told())
                         update(tally);
                     else
                         update(NoTally{});

@@ -21,7 +21,7 @@ struct NoTally {
     __device__ __forceinline__ void lane(u32, u32) const {}
     __device__ __forceinline__ void begin_half_sweep(bool) const {}
     __device__ __forceinline__ void end_half_sweep() const {}
-    static __device__ __forceinline__ bool is_on() { return false; }
+    static __device__ __forceinline__ bool is_told() { return false; }
 };
 
 // One warp's groups with undecided lanes, in shared memory. slot[0] to slot[count - 1] name the entries in use, the rest
