@@ -15,9 +15,10 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from spinsim.engine.cuda.compile import OPTIONS, source
+from spinsim.cuda.compile import OPTIONS, source
 from spinsim.engine.cuda.instances import instantiations as of_engines
 from spinsim.gemm.instances import instantiations as of_products
+from spinsim.transfer_matrix.cuda import instantiations as of_transfer
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 CEILINGS = Path(__file__).with_name("kernel_ceilings.toml")
@@ -36,7 +37,7 @@ INFO = re.compile(r"^ptxas (info|  ).*\n", re.MULTILINE)
 
 def instantiations() -> list[tuple[str, str]]:
     """Every instance of the package, with its file."""
-    return [*of_engines(), *of_products()]
+    return [*of_engines(), *of_products(), *of_transfer()]
 
 
 class Resources(NamedTuple):

@@ -25,7 +25,7 @@ LAYERS = [
     ["measure"],
     ["gemm"],
     ["engine"],
-    ["model"],
+    ["model", "cuda"],
     ["rng", "packing", "acceptance"],
     ["compiled", "memory", "files"],
     ["errors"],

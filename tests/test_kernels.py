@@ -26,7 +26,7 @@ from resources import (
     why_not,
 )
 
-from spinsim.engine.cuda import compile as compiling
+from spinsim.cuda import compile as compiling
 
 Measured = dict[tuple[str, str], Future[dict[str, Resources]]]
 

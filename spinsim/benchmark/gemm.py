@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim import gemm
-from spinsim.engine.cuda.device import require_memory
+from spinsim.cuda.device import require_memory
 from spinsim.gemm.rungs import RUNGS
 
 SIZES: Final = {"float32": (4096, 8192), "float64": (8192,), "int32": (4096,)}

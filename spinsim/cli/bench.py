@@ -95,7 +95,7 @@ def gemm(
     from itertools import chain
 
     from spinsim.benchmark.gemm import SIZES, Rate, draw, ladder, tall_products, wide_products
-    from spinsim.engine.cuda.device import why_not
+    from spinsim.cuda.device import why_not
 
     check_repeats(repeats)
     if plot is not None and plot.suffix.lower() not in (".pdf", ".png"):

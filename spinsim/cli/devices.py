@@ -11,8 +11,8 @@ def devices() -> None:
 
     import llvmlite.binding as llvm
 
+    from spinsim.cuda.device import names, why_not
     from spinsim.engine.cpu.threads import available_threads
-    from spinsim.engine.cuda.device import names, why_not
     from spinsim.memory import available_bytes, readable
 
     features = llvm.get_host_cpu_features()

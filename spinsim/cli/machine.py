@@ -15,8 +15,8 @@ def machine(device: str, threads: int | None) -> str:
     """The first GPU's name, or the processor's and how many threads it works with; ``device`` is cpu or cuda."""
     import llvmlite.binding as llvm
 
+    from spinsim.cuda.device import names
     from spinsim.engine.cpu.threads import available_threads
-    from spinsim.engine.cuda.device import names
 
     if device == "cuda":
         return names()[0]

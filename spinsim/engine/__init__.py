@@ -61,7 +61,7 @@ def resolve_device(device: str) -> str:
         raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
     if device == "cpu":
         return device
-    from spinsim.engine.cuda.device import why_not
+    from spinsim.cuda.device import why_not
 
     missing = why_not()
     if missing is None:

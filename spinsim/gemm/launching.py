@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.records import struct
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import struct
 from spinsim.gemm.operands import Layout
 
 
@@ -42,7 +42,7 @@ def start(array: Any, launch: Launch, blocks: int, threads: int, layers: int = 1
 
 def blocks_that_fit(array: Any, launch: Launch, threads: int, wanted: int) -> int:
     """As many blocks as are resident at once, or fewer where less is to do."""
-    from spinsim.engine.cuda.device import multiprocessors
+    from spinsim.cuda.device import multiprocessors
 
     with array.device:
         return max(1, min(wanted, multiprocessors(array.device.id) * launch.blocks_at_once(threads)))

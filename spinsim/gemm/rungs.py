@@ -74,7 +74,7 @@ RUNGS: Final[dict[str, dict[str, Variant]]] = {
     "coalesced": _each(*(_square(32),) * 3),
     "block2d": _each(*(_square(32),) * 3),
     "block2d_thread1d": _each(_thread1d(64, 64, 8, 16), _thread1d(64, 64, 8, 8), _thread1d(64, 64, 8, 16)),
-    "block2d_thread2d": _each(_thread2d(128, 128, 8, 8), _thread2d(64, 64, 8, 8), _thread2d(128, 128, 8, 8)),
+    "block2d_thread2d": _each(_thread2d(128, 128, 8, 8), _thread2d(64, 64, 8, 4), _thread2d(128, 128, 8, 8)),
     "vectorized": _each(_thread2d(128, 128, 8, 8), _thread2d(64, 64, 16, 4)),
     "warptile": _each(_warps(128, 128, 16, (32, 64), (8, 8)), _warps(64, 64, 16, (16, 32), (4, 4))),
     "pipelined": _each(

@@ -132,7 +132,7 @@ def _saved_on_the_way(
 def _where(device: str) -> dict[str, str]:
     """Root attributes that say how it ran."""
     if device == "cuda":
-        from spinsim.engine.cuda.device import names
+        from spinsim.cuda.device import names
 
         return {"engine": "cuda, transfer matrix", "devices": names()[0]}
     return {"engine": "cpu, transfer matrix", "devices": "cpu"}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import ceil
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.cuda.device import multiprocessors
-from spinsim.engine.cuda.instances import instance
-from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.records import round_keys, struct
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import round_keys, struct
 from spinsim.gemm import both_factors, left_factor
 from spinsim.transfer_matrix.layer import Layer, quadratic
 
@@ -20,6 +21,14 @@ FEWEST_BITS: Final = 12  # of a tile
 TILES: Final = (12, 13)
 RUN, REGISTER_BITS, SITES, FIXED = 4, 4, 16, 32  # as in butterfly.cu
 COLUMNS, CONTIGUOUS, SECTOR = range(3)
+KINDS: Final = (COLUMNS, CONTIGUOUS, SECTOR)
+START_FILE: Final = "start_vector.cu"
+
+
+def instantiations() -> list[tuple[str, str]]:
+    """Pairs of a kernel file and an expression that names a function or a template instance of it."""
+    passes = product(TILES, KINDS, (False, True))
+    return [*((FILE, instance("butterfly", *of_pass)) for of_pass in passes), (START_FILE, "start_vector")]
 
 
 class Pass(NamedTuple):
@@ -203,6 +212,6 @@ def fill_random(out: Any, seed: int, block: int, plane: int) -> None:
         "key": round_keys(seed),
     }
     blocks = min(-(-pairs // 256), 16 * multiprocessors(device))
-    Launch(device, "start_vector.cu", "start_vector", arguments)(cupy.cuda.get_current_stream(), (blocks, 1, 1), 256)
+    Launch(device, START_FILE, "start_vector", arguments)(cupy.cuda.get_current_stream(), (blocks, 1, 1), 256)
     if room is not out:
         out[:] = room[: out.size]

@@ -120,7 +120,7 @@ def fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int = 1
     if settings.device == "cpu":
         require(needed, what, mend)
     else:
-        from spinsim.engine.cuda.device import require_memory
+        from spinsim.cuda.device import require_memory
 
         require_memory(0, needed, what, mend)
     return Fit(wanted, without + settings.eigenvalues <= room)

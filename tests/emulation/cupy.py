@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emulation.compiler import compile_instance
-from spinsim.engine.cuda import compile as compiling
+from spinsim.cuda import compile as compiling
 
 SHARED: Final = 232448  # bytes that a block may have, as in device.h
 MEMORY: Final = 2**33

@@ -10,13 +10,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import names
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import round_keys
 from spinsim.engine.base import Counts, Dynamics, Measurement
 from spinsim.engine.cuda.correlations import Comparison
-from spinsim.engine.cuda.device import names
 from spinsim.engine.cuda.held import HeldStates
-from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.measuring import Measurements, Measuring
-from spinsim.engine.cuda.records import round_keys
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.cuda.totals import Totals, TotalsInTurn
 from spinsim.engine.exchange import NO_LADDER, Exchange, check_ladder, copy_pairs, exchange_of, snapshot_of

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import address, struct
 from spinsim.engine.correlations import Floats, Items, all_bonds, all_sites, by_kind, layers, wave
-from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
-from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.records import address, struct
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors, require_memory
+from spinsim.cuda.launch import Launch
 from spinsim.engine.base import Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.correlations import Comparison, ReplicaComparison
-from spinsim.engine.cuda.device import multiprocessors, require_memory
-from spinsim.engine.cuda.instances import instance
-from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.plans import WORDS, GeneralPlan
 from spinsim.errors import InputError

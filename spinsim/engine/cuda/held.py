@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import require_memory
 from spinsim.engine.base import Spins
-from spinsim.engine.cuda.device import require_memory
 
 
 class Held:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Final
 
+from spinsim.cuda.compile import instance
 from spinsim.engine.plans import Kind
 from spinsim.engine.tables import MAX_DEGREE
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
@@ -21,11 +22,6 @@ RULES: Final = (
     *((slots, 3, "false", int(Kind.COLD)) for slots in (4, 6)),
 )
 SITE_RULES: Final = (("false", int(Kind.ANY)), ("true", int(Kind.ANY)), ("false", int(Kind.PLAIN)))  # (field, kind)
-
-
-def instance(name: str, *parameters: object) -> str:
-    """A template instance as C++ writes it."""
-    return f"{name}<{', '.join(str(p).lower() for p in parameters)}>"
 
 
 def instantiations() -> list[tuple[str, str]]:
@@ -56,9 +52,4 @@ def instantiations() -> list[tuple[str, str]]:
         *(("overlaps.cu", f"differing_{what}") for what in ("spins", "lattices")),
         *(("overlaps.cu", instance("differing_bonds", dimension)) for dimension in (2, 3)),
         *(("overlaps.cu", name) for name in ("layers_of_rows", "layers_of_columns", "finish_sums")),
-        *(
-            ("butterfly.cu", instance("butterfly", bits, kind, last))
-            for bits, kind, last in product((12, 13), range(3), FLAGS)
-        ),
-        ("start_vector.cu", "start_vector"),
     ]

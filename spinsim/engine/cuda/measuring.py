@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.fields import Fields
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import record
 from spinsim.engine.base import Measurement, Spins
 from spinsim.engine.correlations import Correlations
 from spinsim.engine.cuda.correlations import Comparison
-from spinsim.engine.cuda.fields import Fields
 from spinsim.engine.cuda.held import Held, HeldStates
-from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.records import record
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.cuda.totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.exchange import Exchange

@@ -10,15 +10,16 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import struct
 from spinsim.engine.base import Dynamics
 from spinsim.engine.batches import Batches
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.correlations import Comparison, ReplicaComparison
-from spinsim.engine.cuda.device import multiprocessors, require_memory, shared_memory
-from spinsim.engine.cuda.instances import instance
-from spinsim.engine.cuda.launch import Launch
 from spinsim.engine.cuda.measuring import NOTHING, Measurements, Measuring
-from spinsim.engine.cuda.records import bond_groups, places, site_records, struct, tail_bytes
+from spinsim.engine.cuda.records import bond_groups, places, site_records, tail_bytes
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.cuda.totals import Totals
 from spinsim.engine.plans import Kind, PackedPlan, kind_of

@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors
+from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda.correlations import THREADS, TILE, Comparison, Part
-from spinsim.engine.cuda.device import multiprocessors
-from spinsim.engine.cuda.instances import instance
-from spinsim.engine.cuda.launch import Launch
 from spinsim.packing import LANES
 
 BLOCKS: Final = 8  # on one multiprocessor

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors, require_memory
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import struct
 from spinsim.engine.base import Dynamics
 from spinsim.engine.cuda.base import CudaEngine, check_grid
 from spinsim.engine.cuda.correlations import Comparison
-from spinsim.engine.cuda.device import multiprocessors, require_memory
-from spinsim.engine.cuda.instances import instance
-from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.records import struct
 from spinsim.engine.cuda.site_comparison import SiteComparison
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.plans import Kind, SitePlan, kind_of

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.cuda.fields import Fields
-from spinsim.engine.cuda.instances import instance
-from spinsim.engine.cuda.launch import Launch
-from spinsim.engine.cuda.records import struct
+from spinsim.cuda.compile import instance
+from spinsim.cuda.fields import Fields
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import struct
 from spinsim.engine.cuda.totals import TotalsInTurn
 from spinsim.engine.exchange import Exchange, Ladder, copy_pairs, holders
 from spinsim.engine.plans import Linear

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.cuda.compile import kernel
-from spinsim.engine.cuda.records import address
+from spinsim.cuda.compile import kernel
+from spinsim.cuda.records import address
 
 
 def in_memory(argument: Any) -> npt.NDArray[Any]:

@@ -18,7 +18,7 @@ def _folder() -> Traversable:
     try:
         return files("spinsim.kernels")
     except ModuleNotFoundError:
-        return Path(__file__).parents[3] / "kernels"
+        return Path(__file__).parents[2] / "kernels"
 
 
 def source(name: str) -> str:
@@ -46,3 +46,8 @@ def kernel(device: int, file: str, expression: str) -> Any:
     with cupy.cuda.Device(device):
         module = cupy.RawModule(code=source(file), options=OPTIONS, name_expressions=(expression,))
         return module.get_function(expression)
+
+
+def instance(name: str, *parameters: object) -> str:
+    """A template instance as C++ writes it."""
+    return f"{name}<{', '.join(str(p).lower() for p in parameters)}>"

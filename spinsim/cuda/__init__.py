@@ -1,0 +1,1 @@
+"""GPUs: finding them, compiling kernels, launching them, records that they read."""
