@@ -240,7 +240,7 @@ def test_the_table_of_bins() -> None:
     assert found.start[0] == 1
     np.testing.assert_allclose(found.mean[-1], 749.5 + 5)
     np.testing.assert_allclose(found.error[-1], 5)
-    assert "[125, 250) and [250, 500)" in found.verdict  # a difference without scatter: inf standard errors
+    assert "measurements [125, 250) and [250, 500)" in found.verdict  # no scatter: inf standard errors
     assert found.verdict.startswith("not equilibrated")
 
 

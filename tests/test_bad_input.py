@@ -378,7 +378,7 @@ def test_a_disk_that_fills_during_the_run(
     assert run(capsys, monkeypatch, *LONG, "--out", "whole.h5").status == 0
     whole = ss.load("whole.h5")
     write = "store.RunFile.write"
-    code = f"{LIMIT}\n{write} = limited({write}, {size}, lambda self, row: row['step'] == 20)"
+    code = f"{LIMIT}\n{write} = limited({write}, {size}, lambda self, row: row['step'] == 20 and not self.flush())"
     outcome = finish(spinsim(folder, *LONG, "--out", "part.h5", code=code))
     one_sentence(outcome, "part.h5 cannot be written (File too large)", "make room")
     part = ss.load("part.h5")

@@ -5,10 +5,13 @@ A few cases; ``pytest -m emulated tests/test_engine.py`` runs all that do not ne
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from test_engine import GENERAL, PACKED, SITE, TEMPERED, check_counts, run_both, temper_both
 from test_gemm import check_exact
+from test_tempering import check_frames, check_room
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
@@ -29,6 +32,24 @@ def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(packed_engine, "shared_memory", lambda device: 0)
     run_both("cuda", PACKED["cubic-samples"](), 130, 0.6, (1, 3))
+
+
+def test_portions_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_frames(monkeypatch, "cuda", PACKED["cubic-samples"](), ss.sampling.Times(5, 15, 3), [7])
+
+
+def test_measurements_without_room_are_refused_before_the_first_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    with monkeypatch.context() as patch:
+        engine = create_engine(PACKED["cubic-samples"](), 6, Dynamics(), "cuda")
+        patch.setattr(cupy.cuda.runtime, "memGetInfo", lambda: (50_000, 50_000))
+        check_room(engine)
+        patch.setattr(cupy, "get_default_memory_pool", lambda: SimpleNamespace(free_bytes=lambda: 50_000))
+        ss.sampling.tempering(engine, [0.9, 1.3, 2.0], ss.sampling.Times(100, 100))  # in memory of what has ended
+    engine = create_engine(ss.Ising(ss.chain(2)), 30_000, Dynamics(), "cuda")
+    with pytest.raises(ss.InputError, match="30000 replicas are too many for overlaps on this GPU: take fewer"):
+        ss.sampling.tempering(engine, np.linspace(1, 2, 15_000), ss.sampling.Times(100, 100))
 
 
 @pytest.mark.parametrize("name", ["square-256x6", "cubic-signs-field"])

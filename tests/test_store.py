@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -278,6 +279,44 @@ def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model
         seen.append(rows)
     assert bytes(new) == path.read_bytes()
     assert set(seen) == (set(range(17)) if flush == 0 else {0, 16})
+
+
+def row(step: int) -> dict[str, Any]:
+    numbers = np.full((1, 2), step)
+    return {"step": step, "temperature": 1.0, "energy": numbers, "magnetization": numbers}
+
+
+def test_a_row_is_written_while_the_caller_goes_on(tmp_path, monkeypatch) -> None:
+    path, going_on, write = tmp_path / "a.h5", threading.Event(), Disk.write
+
+    def late(self: Disk, data: bytes) -> int:
+        assert going_on.wait(20)
+        return write(self, data)
+
+    store.create(path, ss.Ising(ss.square(4)), anneal_layout(1, 2), 3, {"job": "anneal", "config": "{}"}, 2)
+    monkeypatch.setattr("spinsim.store.appending._FLUSH_SECONDS", 0)
+    with store.open_to_append(path) as file:
+        monkeypatch.setattr(Disk, "write", late)
+        file.write(row(0))
+        going_on.set()
+        file.write(row(1))
+        file.write(row(2))
+    assert ss.load(path).energy.tolist() == [[[0, 0]], [[1, 1]], [[2, 2]]]
+
+
+def test_no_row_follows_one_that_could_not_be_written(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "a.h5"
+    store.create(path, ss.Ising(ss.square(4)), anneal_layout(1, 2), 3, {"job": "anneal", "config": "{}"}, 2)
+    monkeypatch.setattr("spinsim.store.appending._FLUSH_SECONDS", 0)
+
+    def write() -> None:
+        with store.open_to_append(path) as file:
+            for values in (row(0), {"step": 1}, row(2)):
+                file.write(values)
+
+    with pytest.raises(KeyError, match="energy"):
+        write()
+    assert ss.load(path).energy.tolist() == [[[0, 0]]]
 
 
 @pytest.mark.parametrize("filler", range(0, 4096, 256))

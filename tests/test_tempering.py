@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.binder import correlation_length
 from spinsim.analysis.summary import summarize
 from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.engine.base import Measurement
 from spinsim.engine.exchange import holders
 from spinsim.model.ising import Ising
 from spinsim.result import TemperResult, load_temper
@@ -106,6 +108,68 @@ def test_parts_make_the_whole(device: str, model: Ising) -> None:
         parts.temper(rounds, 2)
     for one, other in zip(state(whole), state(parts), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def check_frames(
+    monkeypatch: pytest.MonkeyPatch, device: str, model: Ising, times: ss.sampling.Times, sweeps: list[int]
+) -> None:
+    """Frames are those of an engine asked one by one, whatever the sweeps of a portion, and after each pause."""
+    from spinsim.sampling import portions
+
+    ladder = np.array([0.9, 1.3, 2.0])
+
+    def begin() -> Engine:
+        return create_engine(model, 6, Dynamics(seed=8), device)
+
+    slow = create_engine(model, 6, Dynamics(seed=8), "cpu")
+    slow.set_ladder(1 / ladder, 2)
+    slow.temper(times.thermalize // times.swap_every, times.swap_every)
+    expected = []
+    for _ in range(times.measurements):
+        slow.temper(times.measure_every // times.swap_every, times.swap_every)
+        expected.append(numbers(slow.begin_measurement()()))
+    for portion in sweeps:
+        monkeypatch.setitem(portions.UPDATES, device, portion * model.sites * model.samples * 6)
+        found, pauses, engine = [], [], begin()
+        answers = iter([False, True, False, True])
+        for frame in ss.sampling.tempering(engine, ladder, times, 2, pause=partial(next, answers, False)):
+            if frame is None:
+                pauses.append((len(found), engine.snapshot()))
+            else:
+                assert (frame.step, frame.sweep) == (len(found), (len(found) + 1) * times.measure_every)
+                found.append(numbers(frame))
+        for first, saved in pauses:
+            resumed = begin()
+            frames = ss.sampling.tempering(resumed, ladder, times, 2)
+            resumed.restore(saved)
+            found[first:] = [numbers(frame) for frame in frames if frame is not None]
+            np.testing.assert_equal(found, expected)
+        np.testing.assert_equal(engine.snapshot(), slow.snapshot())
+
+
+def numbers(m: ss.sampling.TemperFrame | Measurement) -> list[np.ndarray]:
+    correlations = m.correlations if isinstance(m, Measurement) else (m.overlap, m.link_overlap)
+    return [m.energy, m.magnetization, m.holder, *m.exchange, *correlations[:2], m.spins(0, 4)]
+
+
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+@pytest.mark.parametrize("times", [(0, 21, 3, 1), (6, 24, 6, 2)])
+def test_portions_and_pauses_change_nothing(device: str, monkeypatch, couplings, times) -> None:
+    model = ss.EdwardsAnderson(ss.square(4), samples=2, couplings=couplings, seed=1)
+    check_frames(monkeypatch, device, model, ss.sampling.Times(*times), [4, 7, 1000])
+
+
+def check_room(engine: Engine) -> None:
+    with pytest.raises(ss.InputError, match=r"keeping the configurations of measurements under way needs .* are "):
+        ss.sampling.tempering(engine, [0.9, 1.3, 2.0], ss.sampling.Times(100, 100), copies=2)
+    assert engine.half_sweep == 0
+
+
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_measurements_without_room_are_refused_before_the_first_sweep(monkeypatch, couplings: str) -> None:
+    engine = create_engine(ss.EdwardsAnderson(ss.square(4), couplings=couplings), 6, Dynamics(), "cpu")
+    monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 3 * 16 * 6)
+    check_room(engine)
 
 
 def test_a_large_lattice_is_swept_in_parts_with_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

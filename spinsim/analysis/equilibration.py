@@ -111,7 +111,7 @@ def _verdict(trusted: bool, score: float, bins: list[str]) -> str:
             f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
             "so that its errors are not known; measure longer"
         )
-    apart = f"the averages over {bins[0]} and {bins[1]} differ by {score:.2g} standard errors"
+    apart = f"the averages over measurements {bins[0]} and {bins[1]} differ by {score:.2g} standard errors"
     if score > LIMIT:
         return f"not equilibrated: {apart}, more than {LIMIT:g}"
     return f"equilibrated: of the last three bins {apart}, the others by no more; up to {LIMIT:g} pass"

@@ -54,6 +54,6 @@ def require_memory(
     import cupy
 
     with cupy.cuda.Device(device):
-        free, _ = cupy.cuda.runtime.memGetInfo()
+        free = cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()  # of what has ended
     if needed > free:
         raise InputError(f"{what} needs {readable(needed)} of GPU memory but {readable(free)} are free: {mend}")

@@ -132,6 +132,9 @@ class Engine(Protocol):
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
 
+    def prepare_measurements(self, kept: int, full: bool = True) -> None:
+        """Refuse measurements of the present ladder that have no room, where ``kept`` of them are there at a time."""
+
     def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 

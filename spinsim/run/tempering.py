@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -227,18 +227,28 @@ def temper(
     engine = create_engine(model, replicas * len(ladder), dynamics, device, threads)
     best, frames = Best(engine), tempering(engine, ladder, times, replicas, on_updates, correlations=correlations)
     row_bytes = temper_layout(model, replicas, ladder, correlations).row_bytes
-    kept = 4 * row_bytes * times.measurements  # wider integers, and again when stacked
+    kept = 2 * row_bytes * times.measurements  # integers are wider than in a file
     require(kept, f"a record of {times.measurements} measurements", "measure less often")
     numbers = {name: int(value) for name, value in asdict(times).items()} | {"replicas": int(replicas)}
     others = {"temperatures": temperatures if isinstance(temperatures, str) else ladder.tolist()}
     others |= {"correlations": True} if correlations else {}  # without, the identity that such runs always had
     attributes = python_provenance("temper", model, dynamics, numbers | others) | engine_attributes(engine)
-    kept_frames = []
+    series: dict[str, npt.NDArray[Any]] = {}
     for frame in frames:
         assert frame is not None  # noqa: S101  (nobody asked for a pause)
         best.update(frame.replica_energy, frame.spins)
-        kept_frames.append(replace(frame, spins=engine.spins))  # without the memory of its configurations
-    return _result(model, ladder, placement, kept_frames, best, attributes)
+        _keep(frame, series, times.measurements)
+        exchange = frame.exchange
+    return _result(model, ladder, placement, series, exchange.copied(), best, attributes)
+
+
+def _keep(frame: TemperFrame, series: dict[str, npt.NDArray[Any]], rows: int) -> None:
+    """Take a frame into arrays of ``rows`` rows, which the first one makes."""
+    for name, value in _row(frame).items():
+        row = np.asarray(value)
+        if name not in series:
+            series[name] = np.empty((rows, *row.shape), row.dtype)
+        series[name][frame.step] = row
 
 
 def _given_ladder(
@@ -256,30 +266,26 @@ def _result(
     model: Ising,
     ladder: npt.NDArray[np.float64],
     placement: Placement | None,
-    frames: list[TemperFrame],
+    series: dict[str, npt.NDArray[Any]],
+    exchange: Exchange,
     best: Best,
     attributes: dict[str, str],
 ) -> TemperResult:
-    """The frames of a finished run as arrays."""
-    last = frames[-1].exchange
-
-    def series(name: str) -> npt.NDArray[Any]:
-        return np.stack([getattr(frame, name) for frame in frames])
-
+    """What a finished run gives back; ``exchange`` is its last state."""
     return TemperResult(
         model=model,
         temperature=ladder,
-        sweep=series("sweep"),
-        energy=series("energy"),
-        magnetization=series("magnetization"),
-        overlap=series("overlap"),
-        link_overlap=series("link_overlap"),
-        overlap_mode=series("overlap_mode"),
-        magnetization_mode=series("magnetization_mode"),
-        permutation=series("holder"),
-        attempts=last.attempts,
-        accepts=last.accepts,
-        round_trips=last.trips,
+        sweep=series["sweep"],
+        energy=series["energy"],
+        magnetization=series["magnetization"],
+        overlap=series["overlap"],
+        link_overlap=series["link_overlap"],
+        overlap_mode=series["overlap_mode"],
+        magnetization_mode=series["magnetization_mode"],
+        permutation=series["permutation"],
+        attempts=exchange.attempts,
+        accepts=exchange.accepts,
+        round_trips=exchange.trips,
         placement=placement,
         best_energy=best.energy,
         best_spins=best.spins,

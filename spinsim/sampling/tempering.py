@@ -17,8 +17,6 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine.base import Engine, Measurement, Spins, check_run
 from spinsim.engine.exchange import Exchange
 from spinsim.errors import InputError
-from spinsim.memory import require
-from spinsim.packing import Packing
 from spinsim.sampling.portions import sweeps_a_portion
 
 BEHIND: Final = 2  # measurements that are asked for before the first of them is read
@@ -129,15 +127,14 @@ def tempering(
         correlations: Whether link overlaps and modes are measured too.
 
     Raises:
-        InputError: for a bad ladder or one that does not fit the engine, before the first sweep.
+        InputError: for a bad ladder, one that does not fit the engine and measurements that have no room, before the
+            first sweep.
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     check_run(engine.model, engine.replicas, times.total, engine.colours)
-    if engine.device_name == "cpu":
-        spins = engine.model.samples * engine.model.sites * engine.replicas
-        kept = (BEHIND + 1) * spins // (1 if engine.packing is Packing.UNPACKED else 8)
-        require(kept, "keeping the configurations of measurements under way")
     engine.set_ladder(1.0 / ladder, copies)
+    kept = min(BEHIND + 2, times.measurements)  # the next one and the frame that the caller has among them
+    engine.prepare_measurements(kept, correlations)
     return _temper(engine, times, on_updates, pause, correlations)
 
 
@@ -155,7 +152,7 @@ def _temper(
     done = engine.half_sweep // engine.colours
     while done < times.total:
         step, begun = divmod(done - times.thermalize, every)  # of the thermalisation, below 0
-        count = min(portion, every - begun if step >= 0 else -(done - times.thermalize))
+        count = min(portion, every - begun if step >= 0 else times.thermalize - done)
         several = min(engine.at_once, portion // every, times.measurements - step) if step >= 0 == begun else 0
         if several > 1:
             count = several * every
@@ -171,9 +168,8 @@ def _temper(
         on_updates(count * updates_a_sweep)
         done += count
         stop = pause()
-        while len(waiting) > (
-            0 if stop or done == times.total else max(BEHIND, 2 * several)
-        ):  # a GPU goes on meanwhile
+        behind = 0 if stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
+        while len(waiting) > behind:
             number, later = waiting.popleft()
             yield _frame(number, (number + 1) * every, later())
         if stop:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from math import prod
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +39,7 @@ class RunFile:
     def __init__(self, file: h5py.File, disk: Disk, thread: Executor) -> None:
         self._file, self._disk, self._thread = file, disk, thread
         self._pending: list[Mapping[str, Any]] = []
+        self._handed: Future[None] | None = None
         self._flushed = time.monotonic()
         self._series = growing(file)
 
@@ -46,11 +47,13 @@ class RunFile:
         """Write the row of number ``row["step"]``, a value for each series by name.
 
         It is the next one, or one already there (a run started again): that is written again with the same numbers.
+        It is written while the caller goes on, and its arrays must not change before ``flush``; an error is raised by
+        this call or a later one.
         """
         self._pending.append(row)
         large = len(self._pending) * sum(np.asarray(value).nbytes for value in row.values()) > _PENDING_BYTES
         if large or time.monotonic() - self._flushed > _FLUSH_SECONDS:
-            self.flush()
+            self._hand_over()
 
     def replace(self, row: Mapping[str, Any], mark: str) -> None:
         """Write a row that is there already anew, with other numbers.
@@ -71,11 +74,22 @@ class RunFile:
 
     def flush(self) -> None:
         """Hand every row to the operating system."""
-        self._thread.submit(self._write_pending).result()
+        self._hand_over()
+        self._wait()
+
+    def _hand_over(self) -> None:
+        """Let the thread write the rows so far, once it is done with those before."""
+        self._wait()
+        rows, self._pending = self._pending, []
+        self._handed = self._thread.submit(self._write_rows, rows)
         self._flushed = time.monotonic()
 
-    def _write_pending(self) -> None:
-        rows, self._pending = self._pending, []
+    def _wait(self) -> None:
+        """Return when the thread is done with the rows that it has; after an error it gets no more."""
+        if self._handed is not None:
+            self._handed.result()
+
+    def _write_rows(self, rows: list[Mapping[str, Any]]) -> None:
         if rows:
             first, end = rows[0]["step"], rows[-1]["step"] + 1
             for dataset in self._series:
@@ -163,10 +177,11 @@ def open_to_append(path: Path) -> Iterator[RunFile]:
             file = thread.submit(h5py.File, disk, "r+").result()
             appended = RunFile(file, disk, thread)
             try:
-                yield appended
-            finally:
-                with contextlib.suppress(OSError):  # kept by the disk
+                try:
+                    yield appended
+                finally:
                     appended.flush()
+            finally:
                 thread.submit(file.close).result()
                 disk.check()
     except OSError as error:

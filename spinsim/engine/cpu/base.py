@@ -39,6 +39,7 @@ from spinsim.engine.exchange import (
     snapshot_of,
 )
 from spinsim.errors import InputError
+from spinsim.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, block_count
 
@@ -116,6 +117,15 @@ class CpuEngine(ABC):
     @abstractmethod
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Set the state."""
+
+    def prepare_measurements(self, kept: int, full: bool = True) -> None:
+        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
+        require(kept * self._state_bytes, "keeping the configurations of measurements under way")
+
+    @property
+    @abstractmethod
+    def _state_bytes(self) -> int:
+        """Of what ``_keep_spins`` keeps."""
 
     def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
         """What is measured of every copy at every temperature, at once."""
@@ -319,6 +329,10 @@ class BlockEngine(CpuEngine, Generic[AnyTables]):
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
         return self._spins_in(self.state, sample, replica)
+
+    @property
+    def _state_bytes(self) -> int:
+        return self.state.nbytes
 
     def _keep_spins(self) -> Spins:
         return partial(self._spins_in, self.state.copy())

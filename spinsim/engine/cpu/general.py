@@ -24,7 +24,6 @@ TWO32: Final = 4294967296.0
 EXPONENT_BIAS: Final = np.int64(1023 + 32)  # so that the scaled probability is p * 2^32
 MANTISSA_BITS: Final = np.int64(52)
 
-TWO31: Final = np.float32(2147483648.0)
 LOG2_E: Final = np.float32(1.44269504)
 LN2_HIGH: Final = np.float32(0.693359375)  # exact in 9 bits
 LN2_LOW: Final = np.float32(-2.12194440e-4)

@@ -188,6 +188,10 @@ class GeneralEngine(ByReplicas):
         """One configuration, shape (sites,), +1 or -1."""
         return self._spins_in(self._chunks, sample, replica)
 
+    @property
+    def _state_bytes(self) -> int:
+        return self._spins.nbytes
+
     def _keep_spins(self) -> Spins:
         return partial(self._spins_in, [[chunk.copy() for chunk in chunks] for chunks in self._chunks])
 

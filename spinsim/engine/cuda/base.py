@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import names
+from spinsim.cuda.device import names, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import round_keys
 from spinsim.engine.base import Counts, Dynamics, Measurement
 from spinsim.engine.cuda.correlations import Comparison
-from spinsim.engine.cuda.held import HeldStates
+from spinsim.engine.cuda.held import KEEPING, HeldStates
 from spinsim.engine.cuda.measuring import Measurements, Measuring
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.cuda.totals import Totals, TotalsInTurn
@@ -171,6 +171,13 @@ class CudaEngine(ABC):
                 self.stream, tempering, comparison, self._observables, stride, self._held, self.at_once
             )
         return self._measuring[full]
+
+    def prepare_measurements(self, kept: int, full: bool = True) -> None:
+        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
+        with self._here():
+            measuring = self._measuring_of(full)
+            require_memory(self.device, kept * self.at_once * int(self._present().nbytes), KEEPING)
+            measuring.prepare(self._present())
 
     def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.device import require_memory
 from spinsim.engine.base import Spins
+
+KEEPING: Final = "keeping the configurations of measurements under way"
+MEND: Final = "keep fewer frames, or choose a smaller size, fewer samples or fewer replicas"
 
 
 class Held:
@@ -79,7 +82,7 @@ class HeldStates:
             room, compared = self._idle.pop(0)  # read longest ago
             self._sweeps.wait_event(compared)
         else:
-            require_memory(self._device, copies * state.nbytes, "copies of the spins")
+            require_memory(self._device, copies * state.nbytes, KEEPING, MEND)
             room = cupy.empty((copies, *state.shape), state.dtype)
         held = Held(self._device, room, self._reads)
         weakref.finalize(held, self._idle.append, (room, held.compared))

@@ -93,7 +93,7 @@ class Measuring:
         sizes = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
         weights = (weight for linear in observables for weight in linear)
         self.record = record(*words, fields.size, *weights, model.quantum, *sizes, model.sites, model.bonds)
-        self._totals = TotalsInTurn(sweeps, clears=False)
+        self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
         self._sort = Launch(comparison.device, "by_temperature.cu", "sort_by_temperature", {
             "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "one": np.uint64(0),
             "other": np.uint64(0), "stride": np.uint64(stride),
@@ -101,9 +101,11 @@ class Measuring:
 
     def open(self, state: Any, count: int) -> Measurements:
         """Room for measurements of such states, to be written by the stream of the kernels."""
-        return Measurements(
-            count, self._held.take(state, self._most), self._totals.take((self._most, self._fields.size))
-        )
+        return Measurements(count, self._held.take(state, self._most), self._totals.take(self._shape))
+
+    def prepare(self, state: Any) -> None:
+        """Make the first room, which the first measurements take."""
+        self._totals.give_back(self.open(state, 0).totals)
 
     def write(self, into: Measurements, number: int, state: Any, counted: Totals) -> None:
         """Queue a measurement of the present state, whose counts are there; they are cleared."""
