@@ -1,0 +1,275 @@
+"""Error bars against series whose autocorrelation, means and errors are known in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from exact import assert_agree
+from scipy.signal import lfilter
+
+import spinsim as ss
+from spinsim.analysis.autocorrelation import autocorrelation, integrated_time
+from spinsim.analysis.binning import logarithmic_bins
+from spinsim.analysis.equilibration import equilibration
+from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
+
+Array = npt.NDArray[np.float64]
+NAN = float("nan")
+
+
+def generator(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(seed))
+
+
+def ar1(rho: float, shape: tuple[int, ...], seed: int) -> Array:
+    """Stationary Gaussian series along axis 0 of mean 0, variance 1 and autocorrelation rho^t."""
+    noise = generator(seed).standard_normal(shape)
+    noise[1:] *= np.sqrt(1 - rho**2)
+    return np.asarray(lfilter([1.0], [1.0, -rho], noise, axis=0))
+
+
+def exact_tau(rho: float) -> float:
+    return (1 + rho) / (2 * (1 - rho))
+
+
+# autocorrelation
+
+
+def test_autocorrelation_is_the_sum_over_pairs() -> None:
+    series = ar1(0.7, (23, 3, 2), seed=1)
+    centred = series - series.mean(axis=(0, 1))
+    slow = [np.mean(centred[: 23 - t] * centred[t:], axis=(0, 1)) for t in range(23)]
+    np.testing.assert_allclose(autocorrelation(series, chain_axis=1), np.array(slow) / slow[0], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        autocorrelation(series.swapaxes(1, 2), chain_axis=-1), np.array(slow) / slow[0], atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, 0.98])
+def test_integrated_time_of_a_known_process(rho: float) -> None:
+    """Each of 8 series within 4 errors, and their mean within 4 of the spread's: the errors have the right size."""
+    time = integrated_time(ar1(rho, (60_000, 8), seed=2))
+    assert time.trusted.all()
+    assert np.all(time.window >= 6 * time.tau * 0.95)
+    exact = exact_tau(rho)
+    rows = [(f"tau, series {k}", time.tau[k], time.error[k], exact) for k in range(8)]
+    rows.append(("mean of tau", time.tau.mean(), time.error.mean() / np.sqrt(8), exact))
+    rows += [(f"mean, series {k}", time.mean[k], time.mean_error[k], 0.0) for k in range(8)]
+    assert_agree(rows)
+    np.testing.assert_allclose(time.error, time.tau * np.sqrt((4 * time.window + 2) / 60_000), rtol=1e-12)
+
+
+def test_errors_of_tau_have_the_size_they_claim() -> None:
+    time = integrated_time(ar1(0.9, (10_000, 1000), seed=3))
+    assert 0.7 < time.tau.std() / time.error.mean() < 1  # on the safe side: the formula is for W much above tau
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_error_bars_of_means_cover_the_truth(rho: float) -> None:
+    """1,000 series of 200 tau: one standard error covers the mean in 68 %; 5 % is 3.4 binomial deviations."""
+    length = int(200 * exact_tau(rho))
+    time = integrated_time(ar1(rho, (length, 1000), seed=4))
+    covered = np.mean(np.abs(time.mean) <= time.mean_error)
+    assert abs(covered - 0.68) <= 0.05
+    assert time.trusted.mean() > 0.99
+
+
+def test_chains_are_combined() -> None:
+    """8 chains of 40 tau give a good tau together; 8 of 10 tau are too short however many there are."""
+    time = integrated_time(ar1(0.9, (40 * 10, 50, 8), seed=5), chain_axis=2)
+    assert time.tau.shape == (50,)
+    exact = exact_tau(0.9)
+    rows = [(f"tau, set {k}", time.tau[k], time.error[k], exact) for k in range(50)]
+    rows.append(("mean of tau", time.tau.mean(), time.tau.std(ddof=1) / np.sqrt(50), exact))
+    assert_agree(rows)
+    assert time.trusted.mean() > 0.9
+    assert not integrated_time(ar1(0.9, (10 * 10, 8), seed=5), chain_axis=1).trusted
+
+
+def test_chains_that_disagree_are_not_trusted() -> None:
+    chains = ar1(0.5, (2000, 4), seed=6)
+    assert integrated_time(chains, chain_axis=1).trusted
+    assert not integrated_time(chains + 3 * np.arange(4), chain_axis=1).trusted
+    assert not integrated_time(np.tile([0.0, 1.0], (2000, 1)), chain_axis=1).trusted
+
+
+def test_series_that_are_not_to_be_trusted() -> None:
+    constant = integrated_time(np.full((100, 2), 0.1))
+    np.testing.assert_array_equal(constant.tau, 0.5)
+    np.testing.assert_array_equal(constant.mean_error, NAN)
+    assert not constant.trusted.any()
+    assert np.isnan(autocorrelation(np.full(100, 0.1))).all()
+    short = integrated_time(ar1(0.98, (15 * 50, 100), seed=7))
+    assert not short.trusted[short.tau + short.error > 15 * 50 / 20].any()
+    assert integrated_time(ar1(0.98, (5 * 50, 1000), seed=7)).trusted.mean() < 0.06
+    assert not integrated_time(np.arange(1000.0)).trusted
+    alternating = integrated_time(np.tile([1.0, -1.0], 500))
+    assert alternating.tau == 0.5
+    assert not alternating.trusted
+
+
+def test_tau_does_not_depend_on_units() -> None:
+    series = ar1(0.9, (5000,), seed=8)
+    time, scaled = integrated_time(series), integrated_time(1e9 + 1e-3 * series)
+    assert scaled.tau == pytest.approx(float(time.tau), rel=1e-3)
+    assert scaled.mean_error == pytest.approx(1e-3 * float(time.mean_error), rel=1e-3)
+
+
+# binning
+
+
+def test_the_plateau_agrees_with_tau() -> None:
+    series = ar1(0.9, (2**17,), seed=9)
+    bins, time = logarithmic_bins(series), integrated_time(series)
+    level = int(np.flatnonzero(bins.length == 1024)[0])  # 108 tau; 128 bins
+    assert bins.bins[level] == 128
+    assert_agree([("error", bins.error[level], bins.error_error[level], float(time.mean_error))])
+    np.testing.assert_allclose(bins.tau[level], (bins.error[level] / bins.error[0]) ** 2 / 2)
+    assert bins.error[0] == pytest.approx(series.std() / np.sqrt(len(series) - 1), rel=1e-12)
+
+
+def test_bins_of_a_bin_length_are_blocks() -> None:
+    series = ar1(0.5, (37, 3), seed=10)
+    bins = logarithmic_bins(series)
+    np.testing.assert_array_equal(bins.length, [1, 2, 4, 8, 16])
+    np.testing.assert_array_equal(bins.bins, [37, 18, 9, 4, 2])
+    blocks = series[:32].reshape(4, 8, 3).mean(axis=1)
+    np.testing.assert_allclose(bins.error[3], blocks.std(axis=0) / np.sqrt(3), rtol=1e-12)
+
+
+# jackknife and bootstrap
+
+
+def test_jackknife_of_a_mean_is_the_standard_error() -> None:
+    data = generator(11).standard_normal((5, 40))
+    found = jackknife(lambda mean: mean, data, axis=1)
+    np.testing.assert_allclose(found.value, data.mean(axis=1))
+    np.testing.assert_allclose(found.error, data.std(axis=1, ddof=1) / np.sqrt(40))
+    np.testing.assert_allclose(found.bias, 0, atol=1e-14)
+
+
+def test_jackknife_takes_the_bias_off_a_variance() -> None:
+    data = 1e6 + generator(12).standard_normal(30)
+    shifted = data - data[0]
+    found = jackknife(lambda mean: mean[1] - mean[0] ** 2, np.stack([shifted, shifted**2], axis=1))
+    assert found.value - found.bias == pytest.approx(data.var(ddof=1), rel=1e-9)
+
+
+def test_jackknife_of_a_ratio_of_means() -> None:
+    """f = <x>/<y> with x, y of means 1, 2, variances 1 and correlation c: error and bias by the delta method."""
+    c, count = 0.6, 400
+    noise = generator(13).standard_normal((2, 500, count))
+    x, y = 1 + noise[0], 2 + c * noise[0] + np.sqrt(1 - c**2) * noise[1]
+    error = np.sqrt((1 - 2 * 0.5 * c + 0.25) / 4 / count)
+    bias = (0.5 / 4 - c / 4) / count
+    found = [jackknife(lambda mean: mean[0] / mean[1], np.stack([x[k], y[k]], axis=1)) for k in range(500)]
+    values = np.array([one.value for one in found])
+    errors = np.array([one.error for one in found])
+    biases = np.array([one.bias for one in found])
+
+    def row(name: str, numbers: Array, truth: float) -> tuple[str, float, float, float]:
+        return name, float(numbers.mean()), float(numbers.std(ddof=1) / np.sqrt(500)), truth
+
+    assert_agree(
+        [row("corrected value", values - biases, 0.5), row("bias", biases, bias), row("error", errors, error)],
+    )
+    assert abs(np.mean(np.abs(values - 0.5) <= errors) - 0.68) <= 0.07
+
+
+def test_jackknife_of_bins_of_a_correlated_series() -> None:
+    series = ar1(0.9, (100_000,), seed=14)
+    found = jackknife(lambda mean: mean, bin_means(series, 100))
+    assert found.error == pytest.approx(float(integrated_time(series).mean_error), rel=4 / np.sqrt(200))
+    np.testing.assert_allclose(bin_means(np.arange(11.0), 3), [3, 6, 9])
+
+
+def test_bootstrap_is_reproducible_and_agrees_with_the_jackknife() -> None:
+    data = generator(15).standard_normal((200, 2, 3)) + 2
+
+    def ratio(mean: Array) -> Array:
+        return np.asarray(mean[0] / mean[1])
+
+    first, again = bootstrap(ratio, data, 1000, seed=5), bootstrap(ratio, data, 1000, seed=5)
+    assert first.values.shape == (1001, 3)
+    np.testing.assert_array_equal(first.values, again.values)
+    assert not np.array_equal(first.values[1:], bootstrap(ratio, data, 1000, seed=6).values[1:])
+    left_out = jackknife(ratio, data)
+    np.testing.assert_array_equal(first.value, left_out.value)
+    np.testing.assert_allclose(first.error, left_out.error, rtol=4 / np.sqrt(2 * 1000) + 2 / 200)
+
+
+# equilibration
+
+
+def test_stationary_runs_pass_and_drifting_runs_fail() -> None:
+    """Rates over 200 runs: three comparisons at 2 standard errors refuse one stationary run in about ten."""
+    length, samples, runs = 1024, 30, 200
+    stationary = ar1(0.5, (length, samples, runs), seed=16)
+    drift = np.exp(-np.arange(length) / (length / 4))[:, None]
+    passed = [equilibration(stationary[:, :, k]).equilibrated for k in range(runs)]
+    assert 0.8 < np.mean(passed) < 0.96
+    assert not any(equilibration(stationary[:, :, k] + drift).equilibrated for k in range(runs))
+
+
+def test_one_sample_passes_or_fails_by_its_tau() -> None:
+    length, runs = 8192, 200
+    stationary = ar1(0.9, (length, runs), seed=17)
+    drift = 2 * np.exp(-np.arange(length) / (length / 4))
+    assert 0.8 < np.mean([equilibration(stationary[:, k]).equilibrated for k in range(runs)]) < 0.96
+    assert not any(equilibration(stationary[:, k] + drift).equilibrated for k in range(runs))
+
+
+def test_the_table_of_bins() -> None:
+    series = np.arange(1000.0)[:, None] + np.array([0.0, 10.0])
+    found = equilibration(series)
+    np.testing.assert_array_equal(found.start[-4:], [62, 125, 250, 500])
+    np.testing.assert_array_equal(found.stop[-4:], [125, 250, 500, 1000])
+    assert found.start[0] == 1
+    np.testing.assert_allclose(found.mean[-1], 749.5 + 5)
+    np.testing.assert_allclose(found.error[-1], 5)
+    assert "measurements [125, 250) and [250, 500)" in found.verdict  # no scatter: inf standard errors
+    assert found.verdict.startswith("not equilibrated")
+
+
+def test_pairing_takes_the_scatter_of_samples_off() -> None:
+    """Samples differ by far more than the drift: only sample-wise differences see it."""
+    series = ar1(0.0, (1024, 20), seed=18) + 100 * np.arange(20)
+    drift = np.exp(-np.arange(1024) / 256)[:, None]
+    assert equilibration(series).equilibrated
+    assert not equilibration(series + drift).equilibrated
+
+
+def test_short_and_constant_runs_are_undecided() -> None:
+    for series in (ar1(0.98, (500,), seed=19), np.ones(1000), np.ones((1000, 1))):
+        found = equilibration(series)
+        assert not found.equilibrated
+        assert found.verdict.startswith("undecided")
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: integrated_time([1.0]), "at least 2"),
+        (lambda: integrated_time([1.0, NAN]), "nan"),
+        (lambda: integrated_time([1j, 0]), "complex"),
+        (lambda: integrated_time([[1.0], [1.0, 2.0]]), "ragged"),
+        (lambda: integrated_time(np.ones((4, 2)), chain_axis=0), "chain_axis 0"),
+        (lambda: integrated_time(np.ones((4, 2)), chain_axis=2), "chain_axis 2"),
+        (lambda: autocorrelation(np.ones((4, 2)), chain_axis=-2), "chain_axis -2"),
+        (lambda: logarithmic_bins([[]]), "shape"),
+        (lambda: bin_means([1, 2, 3], 4), "4 bins"),
+        (lambda: jackknife(np.sum, [[1.0, 2.0]]), "at least 2"),
+        (lambda: jackknife(np.sum, [1.0, 2.0], axis=1), "axis 1"),
+        (lambda: bootstrap(np.sum, [1.0, 2.0], 1, 1), "1 resamples"),
+        (lambda: bootstrap(np.sum, [1.0, 2.0], 9, -1), "seed -1"),
+        (lambda: equilibration(np.ones(7)), "at least 8"),
+        (lambda: equilibration(np.ones((8, 2, 2))), "samples"),
+    ],
+)
+def test_refusals(call, words: str) -> None:
+    with pytest.raises(ss.InputError, match=words):
+        call()
