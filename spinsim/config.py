@@ -68,7 +68,7 @@ class ModelConfig:
         if self.samples > 1 and self.couplings not in RANDOM_KINDS:
             raise InputError(
                 f"{self.samples} samples of a {self.couplings} are all equal: "
-                "use replicas, or pm-j or gaussian couplings"
+                "leave samples out, or choose pm-j or gaussian couplings"
             )
         self.shape()
 
@@ -366,6 +366,8 @@ def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
             plain = str(plain)
         if not isinstance(plain, tuple(allowed)):
             names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+            if value and isinstance(value, list):
+                names[str] += f' such as "{("x" if key == "size" else ",").join(map(str, value))}"'
             raise InputError(f"{key} = {value!r} has the wrong type: give {names[allowed[0]]}")
         result[key] = plain
     return result

@@ -211,6 +211,12 @@ def test_no_rows_no_columns_and_no_depth(xp: Any) -> None:
     assert back(ss.gemm.tall_dot(xp.zeros((0, 3)), xp.zeros((0, 2)))).tolist() == [[0, 0]] * 3
 
 
+def test_factors_of_other_types() -> None:
+    one = np.ones((2, 2))
+    found = ss.gemm.matmul(one, one, alpha=np.float32(2), beta=np.int32(3), out=one + 1)
+    np.testing.assert_array_equal(found, one * 10)
+
+
 def test_auto_has_a_kernel_for_every_type_and_shape() -> None:
     for kind, m, n, parts in product(TYPES, (1, 300, 5000), (1, 300, 5000), (1, 8)):
         assert kind in rungs.RUNGS[rungs.best(kind, m, n, parts)]

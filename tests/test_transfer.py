@@ -267,6 +267,9 @@ def test_what_has_converged_is_kept(find: str) -> None:
         assert (problem is None) == (count == 3)
         if problem:
             assert f"here: {count} of 3 levels converged" in str(problem) or "search for missed ones" in str(problem)
+            assert "search" in str(problem) or found.residual[count] > 1e-10
+        if find == "thick restart":
+            assert (found.residual > 0).all()
         kept.add(count)
     assert kept >= {0, 3}
     assert len(kept) > 2

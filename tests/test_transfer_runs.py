@@ -59,6 +59,8 @@ def test_rows_that_lack_levels_are_tried_again(do, capsys, monkeypatch) -> None:
     assert again.status == 0
     assert again.err.count("levels converged") >= lacking
     assert contents(path) == before
+    assert run(capsys, monkeypatch, "resume", path, "--most-steps", "2").status == 0
+    assert contents(path) == before  # fewer steps lose nothing
     resumed = run(capsys, monkeypatch, "resume", path, "--most-steps", "5000")
     assert "INCOMPLETE" not in resumed.out
     assert ss.load(path).finished
@@ -232,6 +234,22 @@ def test_plot(capsys, monkeypatch, tmp_path) -> None:
     assert outcome.status == 0
     assert "T = 2.288" in outcome.out
     assert (tmp_path / "a.png").stat().st_size > 10_000
+    one_sentence(run(capsys, monkeypatch, "plot", "4.h5", "--what", "foo"), "'foo'", "crossings or lengths")
+
+
+def test_plot_says_what_it_leaves_out(do, capsys, monkeypatch) -> None:
+    path = do("transfer --width 6 --k 0.4,0.5,9 --eigenvalues 1 --device cpu --out a.h5")
+    assert "1 of 3 couplings without a finite xi / L" in run(capsys, monkeypatch, "plot", path).err
+    path = do("transfer --width 6 --k 9 --eigenvalues 1 --device cpu --out b.h5")
+    one_sentence(run(capsys, monkeypatch, "plot", path), "b.h5 has a finite xi / L at no coupling", "smaller couplings")
+    path = do("transfer --width 6 --most-steps 1 --basis 5 --device cpu --out c.h5")
+    one_sentence(run(capsys, monkeypatch, "plot", path), "at no coupling", "spinsim resume")
+
+
+def test_energies_that_were_not_computed_are_not_shown(do, capsys, monkeypatch) -> None:
+    shown = run(capsys, monkeypatch, "show", do("transfer --width 14 --eigenvalues 1 --basis 0 --device cpu")).out
+    assert "Free energy per site  -2.1" in shown
+    assert "nan" not in shown
 
 
 def test_a_configuration_of_a_square_layer(do, tmp_path) -> None:
@@ -257,10 +275,12 @@ BAD = [
     ("transfer --layer cubic", "'cubic'", "choose chain or square"),
     ("transfer --layer square --width 7", "49 sites", "up to 40"),
     ("transfer --layer square --width 6 --device cpu", "36 sites", "of memory but", "choose a smaller width"),
+    ("transfer --width 36 --basis 9 --device cpu", "of memory but", "or fewer stored vectors (basis)"),
     ("transfer --width 0", "'0'"),
     ("transfer --k 200", "k 200 overflows", "up to 50"),
     ("transfer --k 0.4 --k-time 99", "k_time 99 overflows", "up to 50"),
     ("transfer --temperature 1e-9", "overflows"),
+    ("transfer --temperature 1e-320", "k inf"),
     ("transfer --temperature -2", "'-2'", "above 0"),
     ("transfer --k 0.3 --temperature 3", "leave one out"),
     ("transfer --k x", "'x'", "0.2:0.3:11"),
@@ -289,11 +309,41 @@ def test_bad_input(capsys, monkeypatch, tmp_path, line) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"temperature": -1}, "temperature -1.0 does not make"),
+        ({"temperature": 0}, "temperature 0.0 does not make"),
+        ({"temperature": 1e-320}, "k inf does not make"),
+        ({"temperature": "x"}, "temperature 'x' cannot be read"),
+        ({"k": []}, r"k has shape \(0,\)"),
+        ({"k": [[0.1]]}, r"k has shape \(1, 1\)"),
+        ({"k": 0.1, "k_time": []}, r"k_time has shape \(0,\)"),
+        ({"k": [0.1, 200], "k_time": 0.1}, "k 200 overflows: .* up to 150"),
+        ({"k": 0.1, "temperature": 1}, "leave one out"),
+    ],
+)
+def test_bad_couplings_in_python(given, words: str) -> None:
+    with pytest.raises(ss.InputError, match=words):
+        ss.transfer(ss.Ising(ss.chain(4)), device="cpu", **given)
+
+
+def test_lists_in_a_configuration_are_strings() -> None:
+    for table, words in (
+        ({"transfer": {"k": [0.3, 0.4]}}, 'give a string such as "0.3,0.4"'),
+        ({"model": {"size": [4, 4]}}, 'give a string such as "4x4"'),
+    ):
+        with pytest.raises(ss.InputError, match=words):
+            build_config(Transfer, table)
+
+
 def test_a_layer_that_does_not_fit_is_refused_before_it_is_built(monkeypatch) -> None:
     monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 2**27)
     monkeypatch.setattr("spinsim.transfer_matrix.spectrum.available_bytes", lambda: 2**27)
     with pytest.raises(ss.InputError, match=r"24 sites, 2\^23 amplitudes a vector, needs 320.0 MiB of memory but 128"):
         ss.transfer(ss.Ising(ss.chain(24)), device="cpu")
+    with pytest.raises(ss.InputError, match=r"choose a smaller width$"):
+        ss.transfer(ss.Ising(ss.chain(24)), basis=0, device="cpu")
     with pytest.raises(ss.InputError, match=r"replicas 5 mean nothing"):
         build_config(Transfer, {"run": {"replicas": 5}})
 

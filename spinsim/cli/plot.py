@@ -26,7 +26,7 @@ FIGURES = {
     "temper": ("thermodynamics", "overlap", "exchange", "equilibration"),
     "several": ("crossings",),
 }
-EVERY = tuple(dict.fromkeys(name for names in FIGURES.values() for name in names))
+EVERY = *dict.fromkeys(name for names in FIGURES.values() for name in names), LENGTHS
 
 
 def plot(
@@ -58,7 +58,7 @@ def plot(
     from spinsim.analysis.figures import save_figure
     from spinsim.errors import InputError
 
-    if what != "all" and what not in (*EVERY, LENGTHS):
+    if what != "all" and what not in EVERY:
         raise InputError(f"figure {what!r} is unknown: choose all, {', '.join(EVERY[:-1])} or {EVERY[-1]}")
     if out and suffix and out.suffix[1:].lower() != suffix.lower():
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")

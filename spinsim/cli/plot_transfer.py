@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from math import floor, isnan, log10
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from spinsim.result import TransferResult
 
 FIGURE = "lengths"
 
@@ -17,11 +21,35 @@ def is_transfer(file: Path) -> bool:
     return bool(read_attributes(file)["job"] == "transfer")
 
 
+def _say_what_is_left_out(file: Path, result: TransferResult) -> None:
+    """Points without xi / L: of rows that are not there yet, levels that did not converge, lengths beyond rounding.
+
+    Raises:
+        InputError: where that leaves nothing to be drawn.
+    """
+    import numpy as np
+
+    from spinsim.analysis.strips import scaled_lengths
+    from spinsim.errors import InputError
+
+    known = np.isfinite(scaled_lengths(result))
+    count = f"{known.size - known.sum()} of {known.size}"
+    if not known.any():
+        raise InputError(
+            f"{file} has a finite xi / L at no coupling in all samples: complete it with spinsim resume, or give "
+            "smaller couplings"
+        )
+    if not known.all():
+        typer.echo(f"{file}: {count} couplings without a finite xi / L in all samples are left out", err=True)
+    if not result.finished:
+        typer.echo(f"{file}: the run is not finished: these are the rows it has so far", err=True)
+
+
 def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | None) -> None:
     """Draw xi / L of one file or more, and say where neighbouring widths cross.
 
     Raises:
-        InputError: for another figure and for files of other jobs.
+        InputError: for another figure, for files of other jobs and for those without xi / L.
     """
     from spinsim.analysis.figures import save_figure
     from spinsim.analysis.figures.strips import lengths_figure
@@ -32,6 +60,8 @@ def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | 
     if what not in ("all", FIGURE):
         raise InputError(f"figure {what!r} is none of a transfer run: choose all or {FIGURE}")
     results = [load_transfer(file) for file in files]
+    for file, result in zip(files, results, strict=True):
+        _say_what_is_left_out(file, result)
     crossings = length_crossings(results) if len(files) > 1 else []
     path = out or files[0].with_name(f"{files[0].stem}-{FIGURE}.{suffix or 'pdf'}")
     save_figure(lengths_figure(results, crossings), path)

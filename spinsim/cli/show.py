@@ -92,7 +92,8 @@ def _show_transfer(file: Path, result: TransferResult, as_json: bool) -> None:
     model, attributes = result.model, result.attributes
     typer.echo(f"{file}: {attributes['job']} of {model.name}")
     typer.echo(f"Model      a layer of {model.sites} sites, {model.bonds} bonds, {model.samples} samples")
-    typer.echo(f"Run        {len(result.k)} couplings, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
+    couplings = result.planned_rows // model.samples
+    typer.echo(f"Run        {couplings} couplings, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
     rows, planned = int(result.there.sum()), result.planned_rows
     state = "NOT finished" + ("" if rows == planned else ": the same command completes it")
     state = f"finished {attributes['finished']}" if result.finished else state

@@ -128,9 +128,10 @@ def report(result: TransferResult) -> list[str]:
             lines.append(f"{sample:8d} {1 / k:10.6f} {k:10.6f}  {sector:6}{numbers} {reached:10.1e} {length:>10}")
     if len(lines) > MOST_LINES + 1:
         lines = [*lines[: MOST_LINES + 1], f"... and {len(lines) - MOST_LINES - 1} more lines, all in the file"]
-    if result.levels.shape[:2] == (1, 1) and result.sectors[0] != "odd":
-        lines.append(f"Free energy per site  {result.free_energy_per_site[0, 0]:.10f}")
-        lines.append(f"Energy per site       {result.energy_per_site[0, 0]:.10f}")
+    if result.levels.shape[:2] == (1, 1):
+        energies = {"Free energy per site": result.free_energy_per_site, "Energy per site": result.energy_per_site}
+        known = {name: float(table[0, 0]) for name, table in energies.items() if not math.isnan(table[0, 0])}
+        lines += [f"{name:20}  {value:.10f}" for name, value in known.items()]
     return lines
 
 
@@ -156,7 +157,7 @@ def _longest(lengths: Any) -> str:
 
 
 def summary(result: TransferResult) -> dict[str, Any]:
-    """The same numbers for ``--json``, with null for what was not computed."""
+    """The same numbers for ``--json``, with null for what was not computed and for infinite lengths."""
     import numpy as np
 
     names = ("log_eigenvalue", "residual", "correlation_length")

@@ -171,6 +171,7 @@ def scalar(name: str, value: float, kind: str) -> Any:
     """
     if not isinstance(value, (int, float, np.integer, np.floating)):
         raise InputError(f"{name} {value!r} is no real number: give one")
+    value = value.item() if isinstance(value, np.generic) else value  # a float32 would make float32 of the limit
     if kind == "int32" and not (-LARGEST - 1 <= value <= LARGEST and float(value).is_integer()):
         raise InputError(f"{name} {value} is no 32-bit integer, as products of int32 need: give a whole number")
     if kind != "int32" and float(np.finfo(kind).max) < abs(value) < np.inf:

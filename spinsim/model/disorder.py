@@ -98,7 +98,7 @@ def lattice_model(
         return EdwardsAnderson(lattice, samples, seed, couplings, bond_fraction, field)
     if samples != 1:
         raise InputError(
-            f"{samples} samples of a {couplings} are all equal: use --replicas, or pm-j or gaussian couplings"
+            f"{samples} samples of a {couplings} are all equal: leave samples out, or choose pm-j or gaussian couplings"
         )
     sign = 1.0 if couplings == "ferromagnet" else -1.0
     return Ising(lattice, sign, field, name=f"{lattice.label}-{couplings}")

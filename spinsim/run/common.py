@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -98,12 +99,14 @@ def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
 
 def provenance(job: str, config: str, identity: str) -> dict[str, str]:
     """Root attributes that say what ran."""
+    name = Path(sys.argv[0]).name
+    program = ["python", "-m", "spinsim"] if name == "__main__.py" else [name]
     return {
         "job": job,
         "config": config,
         "config_sha256": identity,
         "spinsim_version": spinsim.__version__,
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([*program, *sys.argv[1:]]),
     }
 
 

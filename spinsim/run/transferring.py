@@ -21,7 +21,7 @@ from spinsim.run.saving import Saving
 from spinsim.run.tasks import Found, Row, Saved, Work, saved_state
 from spinsim.store import RunFile
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
-from spinsim.transfer_matrix.points import Points, make_points, read_points
+from spinsim.transfer_matrix.points import Points, inverse, make_points, positive, read_points
 from spinsim.transfer_matrix.spectrum import Settings, fit
 
 OnRows = Callable[[int], None]
@@ -60,7 +60,7 @@ def transfer_to_file(
 
     A file of the same configuration that was cut short is completed from its last row or checkpoint. Levels that do not
     converge become NaN, with a warning, and the run is not finished: the rows that lack some are tried again when all
-    others are there.
+    others are there, and replaced where that loses no level.
 
     Raises:
         InputError: where the file belongs to another run or cannot be written.
@@ -82,7 +82,8 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, on_rows: OnRows,
     with store.open_to_read(plan.path) as written:
         rows, slot = store.complete_rows(written), written.get("checkpoint/0", {})
         fits = shapes is not None and {n: d.shape for n, d in slot.items()} == {n: a.shape for n, a in shapes.items()}
-        lacking = set(np.flatnonzero(np.isnan(written["spectrum/log_eigenvalue"][:rows]).any(axis=(1, 2))).tolist())
+        known = np.isfinite(written["spectrum/log_eigenvalue"][:rows])
+        lacking = set(np.flatnonzero(~known.all(axis=(1, 2))).tolist())
     if work.caution:
         on_warning(work.caution)
     steps = range(rows, work.rows) if rows < work.rows else sorted(lacking)
@@ -96,10 +97,10 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, on_rows: OnRows,
             for problem in problems:
                 on_warning(str(problem))
             (lacking.add if problems else lacking.discard)(row["step"])
-            if row["step"] < rows:
-                file.replace(row, "log_eigenvalue")
-            else:
+            if row["step"] >= rows:
                 file.write(row)
+            elif np.isfinite(row["log_eigenvalue"])[known[row["step"]]].all():
+                file.replace(row, "log_eigenvalue")
             on_rows(1)
             if saving.asked_to_stop:
                 file.flush()
@@ -202,11 +203,11 @@ def _points(
     """Couplings of the arguments of ``transfer``."""
     if k is not None and temperature is not None:
         raise InputError(f"temperature {temperature} and k {k} say the same thing, k = 1 / T: leave one out")
-    if k is None and temperature is None:
-        points = read_points(None, None, None, model.lattice.dimension if model.lattice else 2)
-        return make_points(points.k, k_time)
-    with np.errstate(divide="ignore"):
-        return make_points(1 / np.asarray(temperature, np.float64) if k is None else k, k_time)
+    if temperature is not None:
+        k = inverse(positive("temperature", temperature))
+    elif k is None:
+        k = read_points(None, None, None, model.lattice.dimension if model.lattice else 2).k
+    return make_points(k, k_time)
 
 
 def _provenance(work: Work, sector: str, method: str, basis: int | None) -> dict[str, str]:

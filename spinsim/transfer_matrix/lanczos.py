@@ -74,12 +74,14 @@ class Levels:
         """What is missing and what to do, None where nothing is."""
         if self.cause is Cause.NONE:
             return None
-        found = int(np.isfinite(self.value).sum())
-        reached = f"Lanczos reached a residual of {self.residual[found]:.2g} for the next, not {tolerance:g},"
-        what = f"{found} of {len(self.value)} levels converged, {reached}"
-        if self.cause is Cause.SEARCH:
-            what = "the levels converged, but the search for missed ones did not end"
-        mend = _MORE + ("more stored vectors (basis)" if basis else "a layer whose stored vectors fit")
+        kept, wanted = int(np.isfinite(self.value).sum()), len(self.value)
+        found = wanted if self.cause is Cause.SEARCH else kept + leading(self.residual[kept:], tolerance)
+        what = f"{found} of {wanted} levels converged, "
+        if found > kept:
+            what += "but the search for missed ones did not end"
+        else:
+            what += f"Lanczos reached a residual of {self.residual[kept]:.2g} for the next, not {tolerance:g},"
+        mend = _MORE + ("more stored vectors (basis)" if basis else "stored vectors (basis) where they fit")
         mend = _DROWNED if self.cause is Cause.DROWNED else mend
         return NotConvergedError(f"{where}{what} in {self.steps} steps: {mend}")
 
@@ -148,7 +150,7 @@ class ThickRestart:
         self._apply, self._vectors, self._asked, self._wanted = apply, vectors, wanted, wanted
         self._tolerance, self._most_steps = tolerance, most_steps
         self._limit, self._cause, self.gave_up = most_steps, Cause.NONE, False
-        self._reached = np.full(wanted, np.nan)  # residuals of levels that were given up
+        self._reached = np.full(wanted, np.nan)  # residuals, for levels that are given up
         self._seed, self._plane, self._starts = seed, plane, 0
         self._basis = vectors.empty(self._size + 1)
         self._projected = np.zeros((self._size, self._size))
@@ -211,7 +213,7 @@ class ThickRestart:
             self.done = True
         elif residual.max() <= self._tolerance:
             if not np.allclose(theta[:wanted], self._checked[:wanted], rtol=10 * self._tolerance, atol=0):
-                self._look_for_more(theta, mixing)
+                self._look_for_more(theta, mixing, residual)
                 return
             self.done = bool(abs(coupling[wanted]) <= FRESH * theta[wanted - 1])
         elif np.all(np.abs(coupling[:wanted]) <= np.maximum(self._tolerance * theta[:wanted], ROUNDING * theta[0])):
@@ -224,8 +226,13 @@ class ThickRestart:
                 return
         self._restart(theta, mixing, coupling[: wanted if self.done else self._most_kept])
 
-    def _look_for_more(self, theta: Array, mixing: Array) -> None:
+    def _note(self, residual: Array) -> None:
+        """Remember residuals that were reached: those of levels that are kept apart come out as 0 later."""
+        self._reached[: len(residual)] = np.fmax(self._reached[: len(residual)], residual)
+
+    def _look_for_more(self, theta: Array, mixing: Array, residual: Array) -> None:
         """Keep the wanted levels, which have converged, and begin again beside them."""
+        self._note(residual[: self._wanted])
         self._checked[: self._wanted] = theta[: self._wanted]
         self._restart(theta, mixing, np.zeros(self._wanted))
         self._begin()
@@ -235,11 +242,11 @@ class ThickRestart:
         found = leading(residual, self._tolerance)
         if self._cause is Cause.NONE:
             self._cause = Cause.SEARCH if found == self._asked else cause
-            self._reached[:] = residual
+            self._note(residual)
         self._wanted, self.gave_up = 0 if all_of_them else found, True
         self.done = self._wanted == 0
         if not self.done:
-            self._look_for_more(theta, mixing)
+            self._look_for_more(theta, mixing, residual)
 
     def _restart(self, theta: Array, mixing: Array, coupling: Array) -> None:
         """Keep as many Ritz vectors as there are couplings to the vector that comes next, and that one."""

@@ -43,7 +43,7 @@ def read_points(temperature: str | None, k: str | None, k_time: str | None, dime
     if temperature is not None and k is not None:
         raise InputError(f"temperature {temperature!r} and k {k!r} say the same thing, k = 1 / T: leave one out")
     if temperature is not None:
-        inside = 1 / numbers("temperature", temperature)
+        inside = inverse(numbers("temperature", temperature))
     elif k is not None:
         inside = numbers("k", k)
     else:
@@ -55,22 +55,40 @@ def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None) -> Points:
     """The same from numbers.
 
     Raises:
-        InputError: for what are no numbers, and where there are neither as many of the two nor one of ``k_time``.
+        InputError: for what are no numbers above 0, and where there are neither as many of the two nor one of
+            ``k_time``.
     """
-    try:
-        inside = np.atleast_1d(np.asarray(k, np.float64))
-        between = inside if k_time is None else np.atleast_1d(np.asarray(k_time, np.float64))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"k {k!r} or k_time {k_time!r} cannot be read as numbers: give floats") from error
-    if inside.ndim != 1 or not inside.size or between.ndim != 1 or between.size not in (1, inside.size):
+    inside = positive("k", k)
+    between = inside if k_time is None else positive("k_time", k_time)
+    if between.size not in (1, inside.size):
         raise InputError(
             f"{between.size} numbers k_time do not fit {inside.size} of k or temperature: give one or as many"
         )
-    for name, values in (("k", inside), ("k_time", between)):
-        bad = values[~((values > 0) & (values < inf))]
-        if bad.size:
-            raise InputError(f"{name} {bad[0]} is not a coupling of a transfer matrix: give finite numbers above 0")
     return Points(inside, np.broadcast_to(between, inside.shape).copy())
+
+
+def inverse(temperature: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Couplings k = 1 / T; what overflows becomes infinite, which ``make_points`` refuses."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / temperature)
+
+
+def positive(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Couplings or temperatures, one or many, as an array.
+
+    Raises:
+        InputError: for what are no finite numbers above 0.
+    """
+    try:
+        found = np.atleast_1d(np.asarray(values, np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} {values!r} cannot be read as numbers: give floats") from error
+    if found.ndim != 1 or not found.size:
+        raise InputError(f"{name} has shape {found.shape}: give one number, or a list of them")
+    bad = found[~((found > 0) & (found < inf))]
+    if bad.size:
+        raise InputError(f"{name} {bad[0]} does not make a transfer matrix: give finite numbers above 0")
+    return found
 
 
 def numbers(name: str, text: str) -> npt.NDArray[np.float64]:

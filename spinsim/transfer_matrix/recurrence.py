@@ -199,6 +199,7 @@ class _Search:
             self._wanted = len(self._found)
         elif self._longer:
             self._cause = self._cause or Cause.SEARCH
+            self._reached[: len(self._found)] = [residual for _, residual in sorted(self._found, reverse=True)]
             self._wanted, self._found, self._iteration.held = 0, [], []
         self._limit, self._longer = self._iteration.products + self._most, True
         self.done = not self._wanted or (self._below(ritz) and self._known(ritz))

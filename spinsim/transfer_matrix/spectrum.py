@@ -116,7 +116,7 @@ def fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int = 1
     without = VECTORS + on_cpu - 1
     needed = size * (wanted + beside if wanted else without + 1)
     what = f"a layer of {sites} sites, 2^{states.bit_length() - 1} amplitudes a vector,"
-    mend = "choose a smaller width" + ("" if settings.basis is None else " or fewer stored vectors (basis)")
+    mend = "choose a smaller width" + (" or fewer stored vectors (basis)" if settings.basis else "")
     if settings.device == "cpu":
         require(needed, what, mend)
     else:
