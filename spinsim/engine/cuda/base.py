@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from spinsim.model.ising import Ising
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 START_THREADS: Final = 128
 AT_ONCE: Final = 5  # measurements; more would make launches no cheaper to speak of
-HELD_BYTES: Final = 2**28  # of these measurements' copies of the state, and of their numbers
+MEASURED_BYTES: Final = 2**28  # of these measurements' copies of the state, and of their numbers
 
 
 class CudaEngine(ABC):
@@ -52,6 +53,7 @@ class CudaEngine(ABC):
         with cupy.cuda.Device(device):
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self._totals = TotalsInTurn(self.stream)
+        weakref.finalize(self, self.stream.synchronize).atexit = False  # before its memory is free for others
 
     @contextmanager
     def _here(self) -> Iterator[None]:
@@ -161,7 +163,7 @@ class CudaEngine(ABC):
         ladder, model = self._on_ladder().ladder, self.model
         pairs = len(copy_pairs(ladder.copies)) * ladder.temperatures
         frame = model.samples * (self.replicas + pairs) * (40 + 8 * (model.lattice.dimension if model.lattice else 0))
-        return max(1, min(AT_ONCE, HELD_BYTES // max(frame, int(self._present().nbytes))))
+        return max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(self._present().nbytes))))
 
     def _measuring_of(self, full: bool) -> Measuring:
         tempering = self._on_ladder()

@@ -79,10 +79,10 @@ class Comparison(ABC):
         shapes = [(part.segments, part.compared) for part in self.parts]
         linked = [(part.segments, self._pairs if part.is_linked else 0) for part in self.parts]
         bytes_a_sample = 4 * sum(rows * columns for rows, columns in shapes + linked)
-        self.at_once = min(model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)))
-        require_memory(device, self.at_once * bytes_a_sample, f"comparing copies of {model.name}")
+        self._together = min(model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)))
+        require_memory(device, self._together * bytes_a_sample, f"comparing copies of {model.name}")
         self.sums, self.links = (
-            [cupy.empty((self.at_once, *shape), cupy.uint32) for shape in each] for each in (shapes, linked)
+            [cupy.empty((self._together, *shape), cupy.uint32) for shape in each] for each in (shapes, linked)
         )
         self._finish = Launch(device, "overlaps.cu", "finish_sums", {
             "outcomes": struct(*[0] * OUTCOME * PARTS), "axes": np.uint32(self.axes),
@@ -116,8 +116,8 @@ class Comparison(ABC):
         self._queue_totals(stream, at, pairs, overlaps, links)
         outcomes = [self._outcome(k, overlaps, links, modes) for k in range(len(self.parts))]
         outcomes += [(0,) * OUTCOME] * (PARTS - len(outcomes))
-        for first in range(0, self.model.samples if self.parts and self.compared else 0, self.at_once):
-            samples = min(self.at_once, self.model.samples - first)
+        for first in range(0, self.model.samples if self.parts and self.compared else 0, self._together):
+            samples = min(self._together, self.model.samples - first)
             self._queue_sums(stream, at, pairs, first, samples)
             grid = -(-self.compared // THREADS), len(self.parts), samples
             self._finish(stream, grid, THREADS, outcomes=tuple(chain(*outcomes)), first=first)
@@ -208,7 +208,7 @@ class ReplicaComparison(Comparison):
     def _share_out(self) -> list[int]:
         """Thread blocks of each part: as many as are there at once, if samples are not more."""
         groups = [-(-items.segments // max(1, TILE // items.size)) for items in self._items]
-        wanted = BLOCKS * multiprocessors(self.device) // (self.at_once * max(1, self._chunks) * len(groups))
+        wanted = BLOCKS * multiprocessors(self.device) // (self._together * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
 
     def _queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
