@@ -202,14 +202,16 @@ def test_bootstrap_is_reproducible_and_agrees_with_the_jackknife() -> None:
 # equilibration
 
 
-def test_stationary_runs_pass_and_drifting_runs_fail() -> None:
+@pytest.mark.parametrize("samples", [3, 5, 30])
+def test_stationary_runs_pass_and_drifting_runs_fail(samples: int) -> None:
     """Rates over 200 runs: three comparisons at 2 standard errors refuse one stationary run in about ten."""
-    length, samples, runs = 1024, 30, 200
+    length, runs = 1024, 200
     stationary = ar1(0.5, (length, samples, runs), seed=16)
     drift = np.exp(-np.arange(length) / (length / 4))[:, None]
     passed = [equilibration(stationary[:, :, k]).equilibrated for k in range(runs)]
     assert 0.8 < np.mean(passed) < 0.96
-    assert not any(equilibration(stationary[:, :, k] + drift).equilibrated for k in range(runs))
+    failed = [not equilibration(stationary[:, :, k] + drift).equilibrated for k in range(runs)]
+    assert np.mean(failed) >= {3: 0.4, 5: 0.9, 30: 1}[samples]  # few samples show less
 
 
 def test_one_sample_passes_or_fails_by_its_tau() -> None:

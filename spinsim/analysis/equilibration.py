@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, stdtrit
 
 from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
 from spinsim.analysis.checks import finite_array
@@ -15,7 +16,7 @@ from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]
 
-LIMIT: Final = 2.0  # standard errors of a difference
+LIMIT: Final = 2.0  # standard errors of a difference, where these are known well
 _TESTED: Final = 3  # bins
 
 
@@ -45,11 +46,11 @@ def equilibration(series: npt.ArrayLike) -> Equilibration:
 
     Tested is this: for each two of the last three bins, [n/2, n), [n/4, n/2) and [n/8, n/4), the difference of their
     averages is at most 2 of its standard errors. With samples, the differences are taken sample by sample, and their
-    error is that of the mean over the samples. For one sample, each bin's error is sigma sqrt(2 tau / length) with
-    sigma and tau of the last bin, as the whole of a stationary series has them, and errors add in squares; the verdict
-    is withheld where tau is not trusted. An equilibrated run fails in one case of nine; with 10 samples in one of six,
-    with 5 in one of four. An observable that vanishes by symmetry tests nothing: take the energy, q^2 or the link
-    overlap at the lowest temperature. Fractions of n are rounded down, and row 0 is in no bin.
+    error is that of the mean over the samples; where samples are few, the limit is that of Student's t which is as
+    probable. For one sample, each bin's error is sigma sqrt(2 tau / length) with sigma and tau of the last bin, as the
+    whole of a stationary series has them, and errors add in squares; the verdict is withheld where tau is not trusted.
+    An equilibrated run fails in one case of nine. An observable that vanishes by symmetry tests nothing: take the
+    energy, q^2 or the link overlap at the lowest temperature. Fractions of n are rounded down, and row 0 is in no bin.
 
     Source: binning as in H. G. Katzgraber, M. Koerner, A. P. Young, Phys. Rev. B 73, 224432 (2006).
 
@@ -79,8 +80,9 @@ def equilibration(series: npt.ArrayLike) -> Equilibration:
     ]
     worst = int(np.argmax(scores)) if trusted else 0
     bins = [f"[{start[k]}, {stop[k]})" for k in pairs[worst]]
-    verdict = _verdict(trusted, scores[worst], bins)
-    return Equilibration(start, stop, means.mean(axis=1), error, trusted and scores[worst] <= LIMIT, verdict)
+    limit = float(stdtrit(samples - 1, ndtr(LIMIT))) if samples > 1 else LIMIT
+    verdict = _verdict(trusted, scores[worst], limit, bins)
+    return Equilibration(start, stop, means.mean(axis=1), error, trusted and scores[worst] <= limit, verdict)
 
 
 def _standard_error(values: Array) -> Array:
@@ -105,13 +107,13 @@ def _score(difference: Array, error: float | None) -> float:
     return mean / error if error else np.inf
 
 
-def _verdict(trusted: bool, score: float, bins: list[str]) -> str:
+def _verdict(trusted: bool, score: float, limit: float, bins: list[str]) -> str:
     if not trusted:
         return (
             f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
             "so that its errors are not known; measure longer"
         )
     apart = f"the averages over measurements {bins[0]} and {bins[1]} differ by {score:.2g} standard errors"
-    if score > LIMIT:
-        return f"not equilibrated: {apart}, more than {LIMIT:g}"
-    return f"equilibrated: of the last three bins {apart}, the others by no more; up to {LIMIT:g} pass"
+    if score > limit:
+        return f"not equilibrated: {apart}, more than {limit:.3g}"
+    return f"equilibrated: of the last three bins {apart}, the others by no more; up to {limit:.3g} pass"
