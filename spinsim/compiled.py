@@ -12,11 +12,14 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+SOURCES: Final = ("acceptance.py", "compiled.py", "engine", "model", "packing.py", "rng.py", "transfer_matrix")
+"""Files and folders of kernels and of what they inline, all below ``store`` in the order of imports."""
 
 
 def _source_digest() -> str:
     """Identity of everything that kernels inline: Numba itself looks at the file of the kernel only."""
-    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    root = Path(__file__).parent
+    sources = sorted(path for name in SOURCES for path in (root / name, *(root / name).rglob("*.py")) if path.is_file())
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
 
@@ -24,7 +27,7 @@ SOURCE_DIGEST: Final = _source_digest()
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile an entry point: without the interpreter lock, cached on disk until any source of spinsim changes."""
+    """Compile an entry point: without the interpreter lock, cached on disk until a source of ``SOURCES`` changes."""
     return _entry_point(function, _OPTIONS)
 
 

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import spinsim
+from spinsim.compiled import SOURCES
 
 ROOT = Path(spinsim.__file__).parent
 LAYERS = [
@@ -58,6 +59,14 @@ def test_imports_go_one_way() -> None:
 def test_every_module_has_a_layer() -> None:
     names = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert names - {"__init__", "__pycache__", "py.typed"} == set(RANK)
+
+
+def test_cached_kernels_are_stamped_with_all_they_may_inline() -> None:
+    """Kernels may inline what stands beside them or below them in the order of imports."""
+    homes = {path.relative_to(ROOT).parts[0] for path in ROOT.rglob("*.py") if "compiled" in imported_parts(path)}
+    inlined = {part for home in homes for path in (ROOT / home).rglob("*.py") for part in imported_parts(path)}
+    below = {"cuda", "gemm", "memory", "files", "errors"}  # none of which holds anything that Numba compiles
+    assert {name.removesuffix(".py") for name in SOURCES} == homes | inlined - below | {"compiled"}
 
 
 def test_every_folder_is_packaged() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from spinsim.cuda.device import free_memory
 from spinsim.engine.cpu.threads import Threads
 from spinsim.memory import available_bytes, readable
 from spinsim.model.disorder import EdwardsAnderson
@@ -170,9 +171,7 @@ def _peer_basis(layer: Layer, device: str, basis: int) -> tuple[int, str]:
         if stored < _CUPY_FEWEST:
             which = f"{stored} of these vectors fit and it needs {_CUPY_FEWEST}"
             return 0, f"{without}counts the elements of its basis in 32 bits, so that {which}"
-        import cupy
-
-        room = cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
+        room = free_memory(0)
     needed = 8 * layer.dimension * (stored + _PEER_BESIDE)
     if needed > room:
         return 0, f"{without}needs {readable(needed)} of memory but {readable(room)} are available"

@@ -43,6 +43,14 @@ def multiprocessors(device: int) -> int:
     return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])
 
 
+def free_memory(device: int) -> int:
+    """Bytes that a GPU has free, and CuPy holds free of what has ended."""
+    import cupy
+
+    with cupy.cuda.Device(device):
+        return int(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
+
+
 def require_memory(
     device: int, needed: int, what: str, mend: str = "choose a smaller size, fewer samples or fewer replicas"
 ) -> None:
@@ -51,9 +59,6 @@ def require_memory(
     Raises:
         InputError: naming the need and the room.
     """
-    import cupy
-
-    with cupy.cuda.Device(device):
-        free = cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()  # of what has ended
+    free = free_memory(device)
     if needed > free:
         raise InputError(f"{what} needs {readable(needed)} of GPU memory but {readable(free)} are free: {mend}")

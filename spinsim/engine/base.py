@@ -94,6 +94,7 @@ class Engine(Protocol):
         device_name: Where it runs.
         colours: Half-sweeps in a sweep.
         half_sweep: Half-sweeps done.
+        at_once: Measurements that are best made by one call of ``temper_measured``, of the present ladder.
     """
 
     model: Ising
@@ -102,10 +103,7 @@ class Engine(Protocol):
     device_name: str
     colours: int
     half_sweep: int
-
-    @property
-    def at_once(self) -> int:
-        """Measurements that are best made by one call of ``temper_measured``; a ladder must be set."""
+    at_once: int
 
     @property
     def tasks(self) -> int:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.layout import anneal_layout
 from spinsim.model.ising import Ising
-from spinsim.result.base import Result, import_xarray
+from spinsim.result.base import Result
 
 if TYPE_CHECKING:
     import h5py
@@ -64,17 +64,10 @@ class AnnealResult(Result):
         Raises:
             InputError: where xarray is not installed.
         """
-        dimensions = ("step", "sample", "replica")
-        dataset: xarray.Dataset = import_xarray().Dataset(
-            {
-                "energy": (dimensions, self.energy, {"units": "|J|", "long_name": "total energy"}),
-                "magnetization": (dimensions, self.magnetization, {"units": "1", "long_name": "sum of spins"}),
-                "temperature": ("step", self.temperature, {"units": "|J|/k_B", "long_name": "temperature"}),
-            },
-            coords={name: np.arange(n) for name, n in zip(dimensions, self.energy.shape, strict=True)},
-            attrs=dict(self.attributes),
-        )
-        return dataset
+        steps, samples, replicas = self.energy.shape
+        layout = anneal_layout(samples, replicas)
+        values = ((series, getattr(self, series.name)) for series in layout.series if series.name != "step")
+        return self._labelled(values, ("step",), {"step": np.arange(steps), **layout.scales})
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run to a new HDF5 file and return its path.

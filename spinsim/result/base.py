@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spinsim.errors import InputError
+from spinsim.layout import Series
+
+if TYPE_CHECKING:
+    import xarray
 
 
 class Result:
@@ -29,8 +34,21 @@ class Result:
         """The attributes that a new file of the same run begins with."""
         return {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
 
+    def _labelled(
+        self, values: Iterable[tuple[Series, Any]], rows: tuple[str, ...], coordinates: Mapping[str, Any]
+    ) -> xarray.Dataset:
+        """Series with a row for each of ``rows`` as an xarray dataset."""
+        variables = {
+            series.name: ((*rows, *series.axes), value, {"long_name": series.long_name, "units": series.units})
+            for series, value in values
+        }
+        dataset: xarray.Dataset = _import_xarray().Dataset(
+            variables, coords=dict(coordinates), attrs=dict(self.attributes)
+        )
+        return dataset
 
-def import_xarray() -> ModuleType:
+
+def _import_xarray() -> ModuleType:
     """The xarray module.
 
     Raises:

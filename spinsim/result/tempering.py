@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.layout import PLACEMENT, TEMPERING, Layout, Placement, temper_layout
 from spinsim.model.ising import Ising
-from spinsim.result.base import Result, import_xarray
+from spinsim.result.base import Result
 
 if TYPE_CHECKING:
     import h5py
@@ -86,22 +86,9 @@ class TemperResult(Result):
         Raises:
             InputError: where xarray is not installed.
         """
-        layout = self._layout
-        variables = {
-            series.name: (
-                ("step", *series.axes),
-                getattr(self, series.name),
-                {"long_name": series.long_name, "units": series.units},
-            )
-            for series in layout.series
-            if series.name != "step"
-        }
-        dataset: xarray.Dataset = import_xarray().Dataset(
-            variables,
-            coords={"step": np.arange(len(self.sweep)), "temperature": self.temperature},
-            attrs=dict(self.attributes),
-        )
-        return dataset
+        values = ((series, getattr(self, series.name)) for series in self._layout.series if series.name != "step")
+        coordinates = {"step": np.arange(len(self.sweep)), "temperature": self.temperature}
+        return self._labelled(values, ("step",), coordinates)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run to a new HDF5 file and return its path.

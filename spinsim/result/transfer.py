@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.layout import SPECTRUM, Series, transfer_layout
 from spinsim.model.ising import Ising
-from spinsim.result.base import Result, import_xarray
+from spinsim.result.base import Result
 from spinsim.transfer_matrix.points import read_points
 
 if TYPE_CHECKING:
@@ -98,14 +98,9 @@ class TransferResult(Result):
         Raises:
             InputError: where xarray is not installed.
         """
-        axes = {name: ("sample", "point", *series.axes) for name, series in self._series.items()}
-        variables = {
-            name: (axes[name], getattr(self, _FIELDS.get(name, name)), {"long_name": s.long_name, "units": s.units})
-            for name, s in self._series.items()
-        }
+        values = ((series, getattr(self, _FIELDS.get(name, name))) for name, series in self._series.items())
         coordinates = {"k": ("point", self.k), "k_time": ("point", self.k_time), "sector": list(self.sectors)}
-        dataset: xarray.Dataset = import_xarray().Dataset(variables, coords=coordinates, attrs=dict(self.attributes))
-        return dataset
+        return self._labelled(values, ("sample", "point"), coordinates)
 
     @property
     def _series(self) -> dict[str, Series]:

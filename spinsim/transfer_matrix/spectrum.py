@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import free_memory
 from spinsim.engine.cpu.threads import Threads
 from spinsim.errors import InputError
 from spinsim.memory import available_bytes, require
@@ -130,7 +131,7 @@ def _gpu_room() -> int:
     import cupy
 
     cupy.get_default_memory_pool().free_all_blocks()
-    return int(cupy.cuda.runtime.memGetInfo()[0])
+    return free_memory(0)
 
 
 class Solver:

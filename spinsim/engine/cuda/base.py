@@ -20,7 +20,7 @@ from spinsim.engine.cuda.held import KEEPING, HeldStates
 from spinsim.engine.cuda.measuring import Measurements, Measuring
 from spinsim.engine.cuda.tempering import Tempering
 from spinsim.engine.cuda.totals import Totals, TotalsInTurn
-from spinsim.engine.exchange import NO_LADDER, Exchange, check_ladder, copy_pairs, exchange_of, snapshot_of
+from spinsim.engine.exchange import NO_LADDER, Exchange, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.plans import Observables
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -38,9 +38,11 @@ class CudaEngine(ABC):
         device: Number of the device.
         stream: Where all its work is queued.
         half_sweep: Half-sweeps done.
+        at_once: Measurements that are best made in succession, of the present ladder.
     """
 
     colours: int
+    at_once = 1
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, device: int) -> None:
         import cupy
@@ -101,6 +103,7 @@ class CudaEngine(ABC):
             )  # fmt: skip
             self._measuring: dict[bool, Measuring] = {}
             self._held = HeldStates(self.device, self.stream)
+            self.at_once = self._most_at_once(self._tempering)
             self._prepare_ladder(self._tempering)
             self._lay_tables()
 
@@ -157,11 +160,9 @@ class CudaEngine(ABC):
     def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Set the state."""
 
-    @property
-    def at_once(self) -> int:
+    def _most_at_once(self, tempering: Tempering) -> int:
         """Measurements that are best made in succession: copies of the state and frames take memory."""
-        ladder, model = self._on_ladder().ladder, self.model
-        pairs = len(copy_pairs(ladder.copies)) * ladder.temperatures
+        model, pairs = self.model, len(tempering.copies) * tempering.ladder.temperatures
         frame = model.samples * (self.replicas + pairs) * (40 + 8 * (model.lattice.dimension if model.lattice else 0))
         return max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(self._present().nbytes))))
 

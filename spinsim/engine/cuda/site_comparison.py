@@ -32,11 +32,11 @@ class SiteComparison(Comparison):
         state, pairs, first = np.uint64(0), self.tempering.pairs(0), np.uint32(0)
         if not self.full:
             self._launch("differing_lattices", {
-                "state": state, "words": np.uint32(self._words), "pairs": pairs, "differing": np.uint64(0),
+                "state": state, "words": np.uint32(self._words), "pairs": pairs, "same": np.uint64(0),
             })  # fmt: skip
             return
         self._launch(instance("differing_bonds", len(self._sides)), {
-            "state": state, "slab": slab, "pairs": pairs, "differing": np.uint64(0),
+            "state": state, "slab": slab, "pairs": pairs, "same": np.uint64(0),
         })  # fmt: skip
         lattices = {"state": state, "slab": slab, "first": first, "pairs": pairs}
         z = self.sums[2] if len(self._sides) > 2 else np.uint64(0)
@@ -65,7 +65,7 @@ class SiteComparison(Comparison):
     def _queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int) -> None:
         if self._pairs:
             grid = self._pairs, self._shares(self._pairs, self.model.samples), self.model.samples
-            self._add(stream, grid, THREADS, state=state, pairs=pairs, differing=links if self.full else overlaps)
+            self._add(stream, grid, THREADS, state=state, pairs=pairs, same=links if self.full else overlaps)
 
     def _queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
         for sums in self.sums:
