@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from llvmlite import ir
 from numba import njit, types
+from numba.core import event
 from numba.extending import intrinsic
 
 _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
@@ -24,6 +27,42 @@ def _source_digest() -> str:
 
 
 SOURCE_DIGEST: Final = _source_digest()
+
+
+class _CompilingTime(event.Listener):
+    """Counts the time during which at least one thread compiles or waits for another that does."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._compiling, self._since, self._total = 0, 0.0, 0.0
+
+    def on_start(self, event: event.Event) -> None:
+        """A thread begins."""
+        with self._lock:
+            if not self._compiling:
+                self._since = time.perf_counter()
+            self._compiling += 1
+
+    def on_end(self, event: event.Event) -> None:
+        """A thread is done."""
+        with self._lock:
+            self._compiling -= 1
+            if not self._compiling:
+                self._total += time.perf_counter() - self._since
+
+    def seconds(self) -> float:
+        """The time so far."""
+        with self._lock:
+            return self._total + (time.perf_counter() - self._since if self._compiling else 0.0)
+
+
+_COMPILING: Final = _CompilingTime()
+event.register("numba:compiler_lock", _COMPILING)
+
+
+def compiling_seconds() -> float:
+    """How long this process has compiled kernels, or read compiled ones from disk, so far."""
+    return _COMPILING.seconds()
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -16,13 +16,15 @@ class UpdateProgress:
     """Counts spin updates and shows them on a terminal's standard error; silent elsewhere.
 
     Attributes:
-        rate: Updates per nanosecond since the engine was ready; of the run itself, not of a pre-run.
-        seconds: Time since then.
+        rate: Updates per nanosecond of the run itself since its engine was ready: a pre-run, what a resumed run had done
+            before and the time in which kernels are compiled do not count.
+        seconds: Time since then, without that of compiling.
     """
 
     def __init__(self, silent: bool) -> None:
         self._done = 0
         self._began: float | None = None
+        self._clock: Callable[[], float] = time.perf_counter
         self._bar: Progress | None = None
         if not silent and sys.stderr.isatty():
             self._bar = Progress(
@@ -36,16 +38,19 @@ class UpdateProgress:
             )
             self._task = self._bar.add_task("", total=None, rate="")
 
-    def begin(self, what: str, updates: int) -> None:
-        """Start the bar and the clock anew for what comes now and its number of updates."""
+    def begin(self, what: str, updates: int, done: int = 0) -> None:
+        """Start the bar and the clock anew for what comes now: its updates, and how many of them were done before."""
+        from spinsim.compiled import compiling_seconds
+
         self._done, self._began = 0, None
+        self._clock = lambda: time.perf_counter() - compiling_seconds()
         if self._bar is not None:
-            self._bar.reset(self._task, total=updates, description=what)
+            self._bar.reset(self._task, total=updates, completed=done, description=what)
 
     @property
     def seconds(self) -> float:
         """Time since the engine was ready."""
-        return 0.0 if self._began is None else time.perf_counter() - self._began
+        return 0.0 if self._began is None else self._clock() - self._began
 
     @property
     def rate(self) -> float:
@@ -55,7 +60,7 @@ class UpdateProgress:
     def advance(self, updates: int) -> None:
         """Count finished updates; the first call, of none, starts the clock."""
         if self._began is None:
-            self._began = time.perf_counter()
+            self._began = self._clock()
         self._done += updates
         if self._bar is not None:
             self._bar.update(self._task, advance=updates, rate=f"{self.rate:.3g}")

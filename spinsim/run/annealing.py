@@ -27,6 +27,7 @@ from spinsim.run.common import (
     identify,
     python_provenance,
     to_file,
+    updates_done,
 )
 from spinsim.run.saving import Saving
 from spinsim.sampling import Best, annealing, temperature_schedule
@@ -83,7 +84,6 @@ def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> N
     def state() -> dict[str, npt.NDArray[Any]]:
         return engine.snapshot() | {"best_energy": best.energy, "best_spins": best.spins}
 
-    watch.on_stage("", plan.updates)
     frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due)
     if not begun:
         layout = anneal_layout(plan.model.samples, run.replicas)
@@ -97,6 +97,7 @@ def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> N
         if saved is not None:
             engine.restore(saved)
             best.energy, best.spins = saved["best_energy"], saved["best_spins"]
+        watch.on_stage("", plan.updates, updates_done(engine))
         for frame in frames:
             if frame is None:
                 file.save(state())

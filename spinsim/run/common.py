@@ -30,7 +30,7 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
 OnUpdates = Callable[[int], None]
 OnWarning = Callable[[str], None]
-OnStage = Callable[[str, int], None]
+OnStage = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,13 @@ class Watch:
     """Who hears how a run goes.
 
     Attributes:
-        on_stage: Called with the name of what begins, empty for the run itself, and its number of spin updates.
+        on_stage: Called with the name of what begins, empty for the run itself, its number of spin updates and, of a
+            resumed run, how many of them were done before.
         on_updates: Called now and then with the number of spin updates since the last call.
         on_warning: Called with a sentence.
     """
 
-    on_stage: OnStage = lambda what, updates: None
+    on_stage: OnStage = lambda what, updates, done=0: None
     on_updates: OnUpdates = lambda updates: None
     on_warning: OnWarning = lambda sentence: None
 
@@ -122,6 +123,11 @@ def engine_attributes(engine: Engine) -> dict[str, str]:
     """Root attributes that say how it ran; the packing follows from the configuration."""
     kind = "cpu" if engine.device_name == "cpu" else "cuda"
     return {"engine": f"{kind}, {engine.packing}", "devices": engine.device_name}
+
+
+def updates_done(engine: Engine) -> int:
+    """Attempted spin updates that an engine has done, those before its run was interrupted among them."""
+    return engine.half_sweep // engine.colours * engine.model.sites * engine.model.samples * engine.replicas
 
 
 def is_finished(plan: Plan[Any]) -> bool:

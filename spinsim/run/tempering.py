@@ -32,6 +32,7 @@ from spinsim.run.common import (
     identify,
     python_provenance,
     to_file,
+    updates_done,
 )
 from spinsim.run.saving import Saving
 from spinsim.sampling import Best, Placed, Range, TemperFrame, Times, place, tempering
@@ -103,7 +104,6 @@ def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> N
     ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, dynamics, saving, watch)
     replicas = run.replicas * len(ladder)
     engine = create_engine(plan.model, replicas, dynamics, plan.device, run.threads)
-    watch.on_stage("", plan.updates(len(ladder)))
     best = Best(engine)
 
     def state() -> dict[str, npt.NDArray[Any]]:
@@ -123,6 +123,7 @@ def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> N
         if saved is not None:
             engine.restore(saved)
             best.energy, best.spins = saved["best_energy"], saved["best_spins"]
+        watch.on_stage("", plan.updates(len(ladder)), updates_done(engine))
         for frame in frames:
             if frame is None:
                 _save(file, engine, best, state())

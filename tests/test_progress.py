@@ -1,0 +1,61 @@
+"""What progress bars and printed rates count: the run itself, not compiling, and not what was done before a resume."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import njit
+
+from spinsim.cli.progress import UpdateProgress
+from spinsim.compiled import compiling_seconds
+from spinsim.config import Anneal, AnnealConfig, RunConfig, Temper, TemperConfig
+from spinsim.run import Watch, anneal_to_file, plan_anneal, plan_temper, temper_to_file
+
+RUNS = [
+    (anneal_to_file, plan_anneal, Anneal(anneal=AnnealConfig(steps=3, sweeps=5), run=RunConfig(checkpoint_every=0))),
+    (
+        temper_to_file,
+        plan_temper,
+        Temper(
+            temper=TemperConfig(temperatures="1,2,3", thermalize=10, sweeps=40),
+            run=RunConfig(replicas=2, checkpoint_every=0),
+        ),
+    ),
+]
+
+
+def test_compiling_does_not_count() -> None:
+    with UpdateProgress(silent=True) as progress:
+        progress.begin("", 100)
+        progress.advance(0)
+        before = compiling_seconds()
+        began = time.perf_counter()
+        njit(lambda values: values.sum())(np.ones(3))
+        whole, compiled = time.perf_counter() - began, compiling_seconds() - before
+        progress.advance(100)
+        assert compiled > 0.02
+        assert progress.seconds <= whole - compiled + 0.01
+
+
+@pytest.mark.parametrize(("to_file", "plan_of", "config"), RUNS, ids=["anneal", "temper"])
+def test_a_resumed_run_counts_from_where_it_stood(to_file, plan_of, config, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan, stages, counted = plan_of(config), [], []
+
+    def stop_on_the_way(updates: int) -> None:
+        counted.append(updates)
+        if len(counted) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        to_file(plan, Watch(on_updates=stop_on_the_way))
+    rest = []
+    watch = Watch(lambda what, updates, done: stages.append((what, updates, done)), rest.append)
+    assert to_file(plan, watch)
+    ((what, updates, done),) = stages
+    assert what == ""
+    assert 0 < done < updates
+    assert done + sum(rest) == updates
