@@ -57,7 +57,7 @@ class _CompilingTime(event.Listener):
 
 
 _COMPILING: Final = _CompilingTime()
-event.register("numba:compiler_lock", _COMPILING)
+event.register("numba:compiler_lock", _COMPILING)  # type: ignore[no-untyped-call]
 
 
 def compiling_seconds() -> float:

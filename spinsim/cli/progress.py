@@ -16,8 +16,8 @@ class UpdateProgress:
     """Counts spin updates and shows them on a terminal's standard error; silent elsewhere.
 
     Attributes:
-        rate: Updates per nanosecond of the run itself since its engine was ready: a pre-run, what a resumed run had done
-            before and the time in which kernels are compiled do not count.
+        rate: Updates per nanosecond of the run itself since its engine was ready. A pre-run, what a resumed run had
+            done before and the time in which kernels are compiled do not count.
         seconds: Time since then, without that of compiling.
     """
 
