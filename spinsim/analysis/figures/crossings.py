@@ -10,9 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spinsim.analysis.figures.panels import draw_estimate
+from spinsim.analysis.figures.panels import TEMPERATURE, draw_estimate
 from spinsim.analysis.figures.paper import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILION, WIDTH, draw_legend
-from spinsim.analysis.figures.tempering import TEMPERATURE
 from spinsim.analysis.sizes import Comparison, SizeCrossing
 
 LABELS: Final = {

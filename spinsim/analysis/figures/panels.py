@@ -16,9 +16,11 @@ from spinsim.analysis.figures.paper import GREY
 from spinsim.analysis.summary import Estimate
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
+from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 
+TEMPERATURE: Final = r"temperature $T$ ($|J|/k_\mathrm{B}$)"
 UNKNOWN_ERROR: Final = "error unknown: series too short"
 
 
@@ -44,6 +46,14 @@ def size_text(model: Ising) -> str:
     """Such as "8 x 8 x 8", or "N = 100" where there is no lattice of two dimensions or more."""
     lattice = model.lattice
     return f"${sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {model.sites}$"
+
+
+def run_text(result: TemperResult) -> str:
+    """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
+    _, samples, copies, _ = result.energy.shape
+    each = f"{copies} cop" + ("ies" if copies > 1 else "y")
+    run = f"{samples} samples of {each}" if samples > 1 else each
+    return f"{size_text(result.model)}, {run}"
 
 
 def sides(lattice: Lattice) -> str:
