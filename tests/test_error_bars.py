@@ -6,31 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from exact import assert_agree
-from scipy.signal import lfilter
+from processes import ar1, exact_tau, generator
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import autocorrelation, integrated_time
 from spinsim.analysis.binning import logarithmic_bins
-from spinsim.analysis.equilibration import equilibration
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 
 Array = npt.NDArray[np.float64]
 NAN = float("nan")
-
-
-def generator(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(seed))
-
-
-def ar1(rho: float, shape: tuple[int, ...], seed: int) -> Array:
-    """Stationary Gaussian series along axis 0 of mean 0, variance 1 and autocorrelation rho^t."""
-    noise = generator(seed).standard_normal(shape)
-    noise[1:] *= np.sqrt(1 - rho**2)
-    return np.asarray(lfilter([1.0], [1.0, -rho], noise, axis=0))
-
-
-def exact_tau(rho: float) -> float:
-    return (1 + rho) / (2 * (1 - rho))
 
 
 # autocorrelation
@@ -199,56 +183,6 @@ def test_bootstrap_is_reproducible_and_agrees_with_the_jackknife() -> None:
     np.testing.assert_allclose(first.error, left_out.error, rtol=4 / np.sqrt(2 * 1000) + 2 / 200)
 
 
-# equilibration
-
-
-@pytest.mark.parametrize("samples", [3, 5, 30])
-def test_stationary_runs_pass_and_drifting_runs_fail(samples: int) -> None:
-    """Rates over 200 runs: three comparisons at 2 standard errors refuse one stationary run in about ten."""
-    length, runs = 1024, 200
-    stationary = ar1(0.5, (length, samples, runs), seed=16)
-    drift = np.exp(-np.arange(length) / (length / 4))[:, None]
-    passed = [equilibration(stationary[:, :, k]).equilibrated for k in range(runs)]
-    assert 0.8 < np.mean(passed) < 0.96
-    failed = [not equilibration(stationary[:, :, k] + drift).equilibrated for k in range(runs)]
-    assert np.mean(failed) >= {3: 0.4, 5: 0.9, 30: 1}[samples]  # few samples show less
-
-
-def test_one_sample_passes_or_fails_by_its_tau() -> None:
-    length, runs = 8192, 200
-    stationary = ar1(0.9, (length, runs), seed=17)
-    drift = 2 * np.exp(-np.arange(length) / (length / 4))
-    assert 0.8 < np.mean([equilibration(stationary[:, k]).equilibrated for k in range(runs)]) < 0.96
-    assert not any(equilibration(stationary[:, k] + drift).equilibrated for k in range(runs))
-
-
-def test_the_table_of_bins() -> None:
-    series = np.arange(1000.0)[:, None] + np.array([0.0, 10.0])
-    found = equilibration(series)
-    np.testing.assert_array_equal(found.start[-4:], [62, 125, 250, 500])
-    np.testing.assert_array_equal(found.stop[-4:], [125, 250, 500, 1000])
-    assert found.start[0] == 1
-    np.testing.assert_allclose(found.mean[-1], 749.5 + 5)
-    np.testing.assert_allclose(found.error[-1], 5)
-    assert "measurements [125, 250) and [250, 500)" in found.verdict  # no scatter: inf standard errors
-    assert found.verdict.startswith("not equilibrated")
-
-
-def test_pairing_takes_the_scatter_of_samples_off() -> None:
-    """Samples differ by far more than the drift: only sample-wise differences see it."""
-    series = ar1(0.0, (1024, 20), seed=18) + 100 * np.arange(20)
-    drift = np.exp(-np.arange(1024) / 256)[:, None]
-    assert equilibration(series).equilibrated
-    assert not equilibration(series + drift).equilibrated
-
-
-def test_short_and_constant_runs_are_undecided() -> None:
-    for series in (ar1(0.98, (500,), seed=19), np.ones(1000), np.ones((1000, 1))):
-        found = equilibration(series)
-        assert not found.equilibrated
-        assert found.verdict.startswith("undecided")
-
-
 # refusals
 
 
@@ -268,8 +202,6 @@ def test_short_and_constant_runs_are_undecided() -> None:
         (lambda: jackknife(np.sum, [1.0, 2.0], axis=1), "axis 1"),
         (lambda: bootstrap(np.sum, [1.0, 2.0], 1, 1), "1 resamples"),
         (lambda: bootstrap(np.sum, [1.0, 2.0], 9, -1), "seed -1"),
-        (lambda: equilibration(np.ones(7)), "at least 8"),
-        (lambda: equilibration(np.ones((8, 2, 2))), "samples"),
     ],
 )
 def test_refusals(call, words: str) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, stdtrit
+from scipy.special import stdtrit
 
 from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
 from spinsim.analysis.checks import finite_array
@@ -16,8 +16,9 @@ from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]
 
-LIMIT: Final = 2.0  # standard errors of a difference, where these are known well
-_TESTED: Final = 3  # bins
+FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
+TESTED: Final = 3  # bins
+_FEWEST_SAMPLES: Final = 3  # whose scatter is a usable error; fewer are tested one by one
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Equilibration:
         mean: Average over the bin, and over the samples.
         error: Its standard error.
         equilibrated: Whether the last three bins agree; False also where that cannot be told.
-        verdict: The same in words, with what decided it.
+        verdict: The same in words, with what decided it; begins with "equilibrated", "not equilibrated", "undecided".
     """
 
     start: npt.NDArray[np.int64]
@@ -40,23 +41,41 @@ class Equilibration:
     equilibrated: bool
     verdict: str
 
+    @property
+    def drifts(self) -> bool:
+        """Whether the last three bins disagree."""
+        return self.verdict.startswith("not")
 
-def equilibration(series: npt.ArrayLike) -> Equilibration:
+
+class _Test(NamedTuple):
+    """The largest difference of two bins in its standard errors, the limit that it must not pass, and the bins."""
+
+    score: float
+    limit: float
+    pair: tuple[int, int]
+
+
+def equilibration(series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS) -> Equilibration:
     """Compare the averages of an observable over logarithmic bins of a run.
 
     Tested is this: for each two of the last three bins, [n/2, n), [n/4, n/2) and [n/8, n/4), the difference of their
-    averages is at most 2 of its standard errors. With samples, the differences are taken sample by sample, and their
-    error is that of the mean over the samples; where samples are few, the limit is that of Student's t which is as
-    probable. For one sample, each bin's error is sigma sqrt(2 tau / length) with sigma and tau of the last bin, as the
-    whole of a stationary series has them, and errors add in squares; the verdict is withheld where tau is not trusted.
-    An equilibrated run fails in one case of nine. An observable that vanishes by symmetry tests nothing: take the
-    energy, q^2 or the link overlap at the lowest temperature. Fractions of n are rounded down, and row 0 is in no bin.
+    averages is at most so many of its standard errors that all three pass in a share 1 - ``false_alarms`` of
+    equilibrated series, or in more. The limit is that of Student's t for a third of ``false_alarms``, with as many
+    degrees of freedom as the error has. With three samples or more, differences are taken sample by sample, and their
+    error is that of the mean over the samples, of samples - 1 degrees of freedom. Fewer are tested one by one, and
+    share ``false_alarms``: each bin's error is sigma sqrt(2 tau / length) with sigma and tau of the last bin, as the
+    whole of a stationary series has them, and errors add in squares; the n / 2 measurements and the window W of tau
+    make n / 2 / (2 W + 1) degrees of freedom. The verdict is withheld where such a tau is not trusted. An observable
+    that vanishes by symmetry tests nothing: take the energy, q^2 or the link overlap at the lowest temperature.
+    Fractions of n are rounded down, and row 0 is in no bin.
 
-    Source: binning as in H. G. Katzgraber, M. Koerner, A. P. Young, Phys. Rev. B 73, 224432 (2006).
+    Sources: binning as in H. G. Katzgraber, M. Koerner, A. P. Young, Phys. Rev. B 73, 224432 (2006); the variance of
+    sigma^2 tau, 2 (2 W + 1) / n of its square, is eq. 42 of U. Wolff, Comput. Phys. Commun. 156, 143 (2004).
 
     Args:
         series: Measurements from the very start of the run, of shape (n,) for one sample or (n, samples), replicas
             averaged.
+        false_alarms: Probability that an equilibrated series is called not equilibrated, at most.
 
     Raises:
         InputError: for fewer than 8 measurements, more than two axes and values that are not finite.
@@ -65,24 +84,71 @@ def equilibration(series: npt.ArrayLike) -> Equilibration:
     if values.ndim > 2:
         raise InputError(f"series has shape {values.shape}: give (measurements,) or (measurements, samples)")
     values = values.reshape(len(values), -1)
-    edges = np.array([len(values) >> k for k in range(len(values).bit_length())][::-1])
-    start, stop = edges[:-1], edges[1:]
+    start, stop = bin_edges(len(values))
     means = np.array([values[a:b].mean(axis=0) for a, b in zip(start, stop, strict=True)])
-    samples = values.shape[1]
-    if samples > 1:
-        error = _standard_error(means)
-        trusted = True
+    last, samples = values[start[-1] :], values.shape[1]
+    error = _standard_error(means) if samples > 1 else _stationary_errors(last[:, 0], stop - start)
+    level = false_alarms / TESTED
+    if samples < _FEWEST_SAMPLES:
+        tests = [_test_one(last[:, k], means[:, k], stop - start, level / samples) for k in range(samples)]
     else:
-        error, trusted = _stationary_errors(values[start[-1] :, 0], stop - start)
-    pairs = list(combinations(range(len(means) - _TESTED, len(means)), 2))
-    scores = [
-        _score(means[b] - means[a], None if samples > 1 else float(np.hypot(error[a], error[b]))) for a, b in pairs
-    ]
-    worst = int(np.argmax(scores)) if trusted else 0
-    bins = [f"[{start[k]}, {stop[k]})" for k in pairs[worst]]
-    limit = float(stdtrit(samples - 1, ndtr(LIMIT))) if samples > 1 else LIMIT
-    verdict = _verdict(trusted, scores[worst], limit, bins)
-    return Equilibration(start, stop, means.mean(axis=1), error, trusted and scores[worst] <= limit, verdict)
+        tests = [_test_samples(means, level)]
+    undecided = any(np.isnan(test.score) for test in tests)
+    worst = max(tests, key=lambda test: test.score / test.limit)  # of no use where one is NaN
+    passed = not undecided and worst.score <= worst.limit
+    bins = [f"[{start[k]}, {stop[k]})" for k in worst.pair]
+    verdict = _UNDECIDED if undecided else _verdict(worst, bins)
+    return Equilibration(start, stop, means.mean(axis=1), error, passed, verdict)
+
+
+def bin_edges(length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """First rows of the logarithmic bins of a series, earliest bin first, and the rows after their last ones."""
+    edges = np.array([length >> k for k in range(length.bit_length())][::-1])
+    return edges[:-1], edges[1:]
+
+
+def _test_samples(means: Array, level: float) -> _Test:
+    """Test averages (bins, samples) with the errors that the scatter of the samples shows."""
+    samples = means.shape[1]
+    scores = {}
+    for a, b in _pairs(len(means)):
+        difference = means[b] - means[a]
+        scores[a, b] = _ratio(abs(float(difference.mean())), float(_standard_error(difference)))
+    return _largest(scores, _limit(samples - 1, level))
+
+
+def _test_one(last: Array, means: Array, length: npt.NDArray[np.int64], level: float) -> _Test:
+    """Test the averages (bins,) of one sample with the sigma and tau of its last bin; NaN where tau is not trusted."""
+    time = integrated_time(last)
+    limit = _limit(len(last) / (2 * float(time.window) + 1), level)
+    variance = float(time.mean_error) ** 2 * len(last)  # of the average of one measurement, as long as bins exceed tau
+    scores = {}
+    for a, b in _pairs(len(means)):
+        error = np.sqrt(variance * (1 / length[a] + 1 / length[b])) if time.trusted else np.nan
+        scores[a, b] = _ratio(abs(float(means[b] - means[a])), float(error))
+    return _largest(scores, limit)
+
+
+def _pairs(bins: int) -> list[tuple[int, int]]:
+    """Each two of the last three bins."""
+    return list(combinations(range(bins - TESTED, bins), 2))
+
+
+def _limit(freedom: float, level: float) -> float:
+    """What |t| passes with probability ``level``."""
+    return float(stdtrit(freedom, 1 - level / 2))
+
+
+def _ratio(difference: float, error: float) -> float:
+    """A difference in standard errors."""
+    if np.isnan(error) or error:
+        return difference / error
+    return np.inf if difference else 0.0
+
+
+def _largest(scores: dict[tuple[int, int], float], limit: float) -> _Test:
+    pair = max(scores, key=lambda pair: scores[pair])
+    return _Test(scores[pair], limit, pair)
 
 
 def _standard_error(values: Array) -> Array:
@@ -90,30 +156,21 @@ def _standard_error(values: Array) -> Array:
     return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1]))
 
 
-def _stationary_errors(last: Array, length: npt.NDArray[np.int64]) -> tuple[Array, bool]:
-    """Errors of the means of bins of a stationary series of which ``last`` is a part; whether its tau is trusted."""
+def _stationary_errors(last: Array, length: npt.NDArray[np.int64]) -> Array:
+    """Errors of the means of bins of a stationary series of which ``last`` is a part."""
     time = integrated_time(last)
     sigma = time.mean_error * np.sqrt(len(last) / (2 * time.tau))
-    return np.asarray(sigma * np.minimum(np.sqrt(2 * time.tau / length), 1)), bool(time.trusted)
+    return np.asarray(sigma * np.minimum(np.sqrt(2 * time.tau / length), 1))
 
 
-def _score(difference: Array, error: float | None) -> float:
-    """Mean difference over its error, in absolute value; without an error, that of the samples."""
-    mean = abs(float(difference.mean()))
-    if error is None:
-        error = float(_standard_error(difference))
-    if mean == 0:
-        return 0.0
-    return mean / error if error else np.inf
+_UNDECIDED: Final = (
+    f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
+    "so that its errors are not known; measure longer"
+)
 
 
-def _verdict(trusted: bool, score: float, limit: float, bins: list[str]) -> str:
-    if not trusted:
-        return (
-            f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
-            "so that its errors are not known; measure longer"
-        )
-    apart = f"the averages over measurements {bins[0]} and {bins[1]} differ by {score:.2g} standard errors"
-    if score > limit:
-        return f"not equilibrated: {apart}, more than {limit:.3g}"
-    return f"equilibrated: of the last three bins {apart}, the others by no more; up to {limit:.3g} pass"
+def _verdict(test: _Test, bins: list[str]) -> str:
+    apart = f"the averages over measurements {bins[0]} and {bins[1]} differ by {test.score:.2g} standard errors"
+    if test.score > test.limit:
+        return f"not equilibrated: {apart}, more than {test.limit:.3g}"
+    return f"equilibrated: of the last three bins {apart}, the others by no more; up to {test.limit:.3g} pass"
