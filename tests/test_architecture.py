@@ -29,6 +29,7 @@ LAYERS = [
     ["engine"],
     ["model", "cuda"],
     ["rng", "packing", "acceptance"],
+    ["outputs"],
     ["compiled", "memory", "files"],
     ["errors"],
 ]

@@ -235,8 +235,10 @@ def names(folder: Path) -> set[str]:
 
 def test_plot_draws_all_beside_the_file(file, capsys):
     written = [file.with_name(f"run-{what}.pdf") for what in ("thermodynamics", "configuration")]
-    written[0].write_text("an old figure")
-    assert run(file) == 0
+    written[0].write_text("%PDF-1.4 of an old figure")
+    assert run(file) == 2
+    assert "run-thermodynamics.pdf exists already" in capsys.readouterr().err
+    assert run(file, "--overwrite") == 0
     assert capsys.readouterr().out.splitlines() == [str(path) for path in written]
     assert all(path.read_bytes().startswith(b"%PDF") for path in written)
 
@@ -270,8 +272,8 @@ def test_plot_of_a_killed_run(ferromagnet, tmp_path, capsys):
         (["--what", "thermodynamics", "--out", "a.svg"], "its suffix must be .pdf or .png"),
         (["--what", "thermodynamics", "--out", "a"], "its suffix must be .pdf or .png"),
         (["--what", "thermodynamics", "--out", "a.png", "--format", "pdf"], "disagree"),
-        (["--what", "thermodynamics", "--out", "run.h5"], "is the result file itself"),
-        (["--what", "thermodynamics", "--out", "run.h5/a.png"], "cannot be written: "),
+        (["--what", "thermodynamics", "--out", "run.h5"], "its suffix must be"),
+        (["--what", "thermodynamics", "--out", "run.h5/a.png"], "cannot be written"),
         (["--format", "svg"], "its suffix must be .pdf or .png"),
         (["--sample", "1"], "sample 1 is not in the result: give a number from 0 to 0"),
     ],

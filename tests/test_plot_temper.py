@@ -235,7 +235,7 @@ def test_plot_of_two_sizes(folder, capsys, monkeypatch):
         ("4.h5 4.h5", "two runs have size L = 4"),
         ("4.h5 glass.h5", "not one model in two sizes"),
         ("4.h5 8.h5 --observable energy", "observable 'energy' is unknown: choose overlap or magnetization"),
-        ("4.h5 8.h5 --out 8.h5", "is the result file itself"),
+        ("4.h5 8.h5 --out 8.h5", "its suffix must be"),
         ("4.h5 8.h5 --sample 1", "--sample is for the configuration of an anneal run"),
         ("4.h5 --near 2", "--near is for the crossings of several temper runs"),
         ("4.h5 --out a.png", "names one figure: add --what thermodynamics or --what overlap or"),

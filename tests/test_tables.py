@@ -62,7 +62,7 @@ def test_analyze_writes_csv(result, tmp_path, capsys, monkeypatch):
         assert row == ["" if value != value else str(value) for value in expected]
 
 
-@pytest.mark.parametrize(("csv", "words"), [("run.h5", "is the result file itself"), ("no/a.csv", "cannot be written")])
+@pytest.mark.parametrize(("csv", "words"), [("run.h5", "is no CSV file"), ("run.h5/a.csv", "cannot be written")])
 def test_analyze_refuses_a_csv_file_before_it_writes(result, tmp_path, capsys, monkeypatch, csv, words):
     monkeypatch.chdir(tmp_path)
     before = result.save(tmp_path / "run.h5").read_bytes()

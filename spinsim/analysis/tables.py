@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.errors import InputError
+from spinsim.outputs import write_outputs
 from spinsim.result import AnnealResult, TemperResult, load
 
 if TYPE_CHECKING:
@@ -61,20 +63,23 @@ def summary_columns(summary: Summary) -> Columns:
     return columns
 
 
-def write_csv(columns: Columns, path: Path) -> None:
+def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
     """Write columns as a CSV file: a line of names, numbers that read back the same, nothing for NaN.
 
+    Args:
+        columns: Of equal lengths.
+        path: The new file.
+        overwrite: Whether another CSV file there is replaced; nothing else ever is.
+
     Raises:
-        InputError: where the file cannot be written.
+        InputError: where another file is there, and where it cannot be written.
     """
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows([["" if value != value else value for value in row] for row in rows])
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+        writer.writerow(["" if value != value else value for value in row])
+    write_outputs({path: ("csv", text.getvalue().encode())}, overwrite)
 
 
 def _annealing_columns(result: AnnealResult) -> Columns:

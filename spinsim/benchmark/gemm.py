@@ -199,7 +199,7 @@ def tall_products(repeats: int) -> Iterator[Rate]:
         yield _rate(name, case, call, None if call is copy else copy, repeats, ("float64", work, moved))
 
 
-def draw(rates: list[Rate], file: Path) -> None:
+def draw(rates: list[Rate], file: Path, overwrite: bool = False) -> None:
     """Bar chart of the ladder: a group of bars a rung, a colour for each type and size."""
     import numpy as np
 
@@ -211,4 +211,4 @@ def draw(rates: list[Rate], file: Path) -> None:
     for rate in rates:
         values[cases.index(rate.case), names.index(rate.name)] = rate.teraflops
     series = dict(zip((case.replace("^3", "$^3$") for case in cases), values, strict=True))
-    save_figure(bar_figure(names, series, "$10^{12}$ operations / s"), file)
+    save_figure(bar_figure(names, series, "$10^{12}$ operations / s"), file, overwrite)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from spinsim.cli import flags
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
@@ -29,6 +30,7 @@ def analyze(
     file: Annotated[Path, typer.Argument(help="A file that spinsim temper wrote.")],
     as_json: Annotated[bool, typer.Option("--json", help="All numbers as one JSON object.")] = False,
     csv: Annotated[Path | None, typer.Option(help="Write them to this file too, a line for each temperature.")] = None,
+    overwrite: flags.Overwrite = False,
 ) -> None:
     """Find averages with errors at each temperature and write them into the file's /summary."""
     import numpy as np
@@ -36,11 +38,12 @@ def analyze(
     from spinsim.analysis.summary import summarize
     from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.errors import InputError
+    from spinsim.outputs import check_output
     from spinsim.result import load_temper
     from spinsim.store import open_to_append, read_attributes
 
-    if csv and os.path.realpath(csv) == os.path.realpath(file):
-        raise InputError(f"--csv {csv} is the result file itself: choose another name")
+    if csv:
+        check_output(csv, "csv", overwrite=True)  # no other file, such as a result
     if read_attributes(file).get("job") == "transfer":
         raise InputError(
             f"{file} holds a transfer run, whose levels are no averages: 'spinsim show {file}' prints them and "
@@ -49,7 +52,7 @@ def analyze(
     result = load_temper(file)
     found = summarize(result)
     if csv:
-        write_csv(summary_columns(found), csv)
+        write_csv(summary_columns(found), csv, overwrite)
     with open_to_append(file) as opened:
         values = {}
         for name, estimate in found.estimates.items():

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from spinsim.cli import flags
 from spinsim.cli.bench_transfer import transfer
 from spinsim.cli.machine import check_repeats, machine
 from spinsim.cli.values import Whole
@@ -87,6 +88,7 @@ def _head(device: str, threads: int | None, repeats: int, rng_rounds: int) -> No
 def gemm(
     repeats: Annotated[int, Whole(help="Calls of each kernel.")] = 5,
     plot: Annotated[Path | None, typer.Option(help="Write a bar chart of the ladder, .pdf or .png.")] = None,
+    overwrite: flags.Overwrite = False,
 ) -> None:
     """Rates of the matrix products on the first GPU, beside cuBLAS.
 
@@ -96,10 +98,13 @@ def gemm(
 
     from spinsim.benchmark.gemm import SIZES, Rate, draw, ladder, tall_products, wide_products
     from spinsim.cuda.device import why_not
+    from spinsim.outputs import check_output
 
     check_repeats(repeats)
     if plot is not None and plot.suffix.lower() not in (".pdf", ".png"):
         raise InputError(f"{plot} is not a figure that spinsim can write: its suffix must be .pdf or .png")
+    if plot is not None:
+        check_output(plot, plot.suffix[1:].lower(), overwrite)
     if (reason := why_not()) is not None:
         raise InputError(f"bench gemm needs a GPU: {reason}")
 
@@ -121,5 +126,5 @@ def gemm(
     for rate in chain(wide_products(repeats), tall_products(repeats)):
         show(rate)
     if plot is not None:
-        draw(rates, plot)
+        draw(rates, plot, overwrite)
         typer.echo(plot)

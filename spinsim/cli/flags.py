@@ -31,6 +31,7 @@ Threads = Annotated[int | None, Whole(help="CPU threads; no number changes the o
 Out = Annotated[str | None, Flag(help="Result file.  [runs/<job>-<model>-<hash>.h5]")]
 CheckpointEvery = Annotated[float | None, Real(help="Seconds between checkpoints.  [60]")]
 ConfigFile = Annotated[Path | None, Flag(help="TOML file with tables [model], [run] and the job's; flags win.")]
+Overwrite = Annotated[bool, Flag("--overwrite", help="Replace outputs of the same kind that are there already.")]
 Quiet = Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")]
 AsJson = Annotated[bool, Flag("--json", help="The summary as one JSON object.")]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spinsim.cli import flags
 from spinsim.cli.plot_transfer import FIGURE as LENGTHS
 from spinsim.cli.plot_transfer import is_transfer, plot_transfer
 from spinsim.cli.values import Real, Whole
@@ -53,21 +53,23 @@ def plot(
         Path | None, typer.Option(help="Figure file.  [beside the first FILE, <its stem>-<what>.pdf]")
     ] = None,
     suffix: Annotated[str | None, typer.Option("--format", help="pdf or png.  [the suffix of --out, else pdf]")] = None,
+    overwrite: flags.Overwrite = False,
 ) -> None:
     """Draw the measurements of a run, its lowest state, or the crossings of runs of several sizes, for a paper."""
-    from spinsim.analysis.figures import save_figure
+    from spinsim.analysis.figures import FORMATS, save_figures
     from spinsim.errors import InputError
+    from spinsim.outputs import check_output
 
     if what != "all" and what not in EVERY:
         raise InputError(f"figure {what!r} is unknown: choose all, {', '.join(EVERY[:-1])} or {EVERY[-1]}")
     if out and suffix and out.suffix[1:].lower() != suffix.lower():
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")
-    if out and any(os.path.realpath(out) == os.path.realpath(file) for file in files):
-        raise InputError(f"--out {out} is the result file itself: choose another name")
+    if out and out.suffix[1:].lower() in FORMATS:
+        check_output(out, out.suffix[1:].lower(), overwrite=True)  # no other file, such as a result
     if is_transfer(files[0]):
         _check_options("transfer", {"--sample": (sample, "anneal"), "--observable": (observable, "several"),
                                     "--near": (near, "several")})  # fmt: skip
-        plot_transfer(files, what, out, suffix)
+        plot_transfer(files, what, out, suffix, overwrite)
         return
     results, kind = _read(files, what)
     if out and what == "all" and len(FIGURES[kind]) > 1:
@@ -81,9 +83,9 @@ def plot(
     else:
         figures = _of_annealing(results[0], what, sample or 0)
     drawn = {name: draw() for name, draw in figures.items() if what in ("all", name)}
-    for name, figure in drawn.items():
-        path = out or files[0].with_name(f"{files[0].stem}-{name}.{suffix or 'pdf'}")
-        save_figure(figure, path)
+    paths = {name: out or files[0].with_name(f"{files[0].stem}-{name}.{suffix or 'pdf'}") for name in drawn}
+    save_figures({paths[name]: figure for name, figure in drawn.items()}, overwrite)
+    for path in paths.values():
         typer.echo(path)
 
 

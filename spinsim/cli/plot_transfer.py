@@ -45,7 +45,7 @@ def _say_what_is_left_out(file: Path, result: TransferResult) -> None:
         typer.echo(f"{file}: the run is not finished: these are the rows it has so far", err=True)
 
 
-def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | None) -> None:
+def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | None, overwrite: bool) -> None:
     """Draw xi / L of one file or more, and say where neighbouring widths cross.
 
     Raises:
@@ -64,7 +64,7 @@ def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | 
         _say_what_is_left_out(file, result)
     crossings = length_crossings(results) if len(files) > 1 else []
     path = out or files[0].with_name(f"{files[0].stem}-{FIGURE}.{suffix or 'pdf'}")
-    save_figure(lengths_figure(results, crossings), path)
+    save_figure(lengths_figure(results, crossings), path, overwrite)
     if crossings:
         typer.echo("  widths   crossing of xi / L")
     for c in crossings:

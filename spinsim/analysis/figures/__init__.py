@@ -8,7 +8,7 @@ from spinsim.analysis.figures.crossings import crossings_figure
 from spinsim.analysis.figures.equilibration import equilibration_figure
 from spinsim.analysis.figures.exchanges import exchange_figure
 from spinsim.analysis.figures.overlaps import overlap_figure
-from spinsim.analysis.figures.paper import FORMATS, save_figure
+from spinsim.analysis.figures.paper import FORMATS, save_figure, save_figures
 
 __all__ = [
     "FORMATS",
@@ -21,5 +21,6 @@ __all__ = [
     "has_configuration",
     "overlap_figure",
     "save_figure",
+    "save_figures",
     "thermodynamics_figure",
 ]

@@ -7,6 +7,7 @@ Design (2008), https://jfly.uni-koeln.de/color. Sizes in inches.
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from matplotlib.container import Container
 from matplotlib.figure import Figure
 
 from spinsim.errors import InputError
+from spinsim.outputs import write_outputs
 
 FORMATS: Final = ("pdf", "png")
 
@@ -55,12 +57,27 @@ _STYLE: Final[dict[str, Any]] = {
 PAPER: Final[list[str | dict[str, Any]]] = ["default", _STYLE]  # a user's matplotlibrc changes nothing
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path, overwrite: bool = False) -> None:
     """Write a figure as PDF with embedded TrueType fonts or as PNG of 300 dpi, whichever the suffix says.
 
+    Args:
+        figure: The figure.
+        path: The new file; the same figure may be there already.
+        overwrite: Whether another figure of that format is replaced; nothing else ever is.
+
     Raises:
-        InputError: for another suffix and where the file cannot be written.
+        InputError: for another suffix, where another file is there, and where it cannot be written.
     """
+    save_figures({path: figure}, overwrite)
+
+
+def save_figures(figures: Mapping[Path, Figure], overwrite: bool = False) -> None:
+    """The same of several figures: none is written where one of them may not be."""
+    write_outputs({path: _picture(figure, path) for path, figure in figures.items()}, overwrite)
+
+
+def _picture(figure: Figure, path: Path) -> tuple[str, bytes]:
+    """The format that a suffix says, and the content of the file."""
     kind = path.suffix[1:].lower()
     if kind not in FORMATS:
         raise InputError(f"{path} is not a figure that spinsim can write: its suffix must be .{' or .'.join(FORMATS)}")
@@ -68,11 +85,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     with matplotlib.style.context(PAPER):
         # a date or a version in the metadata would make equal figures differ
         figure.savefig(picture, format=kind, metadata={"CreationDate" if kind == "pdf" else "Software": None})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(picture.getvalue())
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    return kind, picture.getvalue()
 
 
 def draw_legend(figure: Figure, *axes: Axes) -> None:
