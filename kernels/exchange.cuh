@@ -50,7 +50,7 @@ __device__ __forceinline__ void exchange_pair(const Exchange& e, const Energy& e
 __device__ __forceinline__ void follow_ends(const Exchange& e, u32 copy) {
     int* const at = e.holder + copy * e.temperatures;
     const int cold = at[0], hot = at[e.temperatures - 1];
-    if (e.last_end[cold] == FROM_HOT) e.last_end[cold] = FROM_COLD;
+    if (cold != hot && e.last_end[cold] == FROM_HOT) e.last_end[cold] = FROM_COLD;  // one temperature has no ends
     if (e.last_end[hot] == FROM_COLD) atomicAdd(e.trips + hot, 1ull);
     e.last_end[hot] = FROM_HOT;
 }

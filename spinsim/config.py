@@ -184,7 +184,7 @@ class TemperConfig:
             raise
         except ValueError as error:
             raise InputError(f"temperatures {text!r} cannot be read: {form}") from error
-        if ladder.size < 2 or not (np.diff(ladder) > 0).all():
+        if not (np.diff(ladder) > 0).all():
             raise InputError(f"temperatures {text!r} do not rise from the lowest to the highest: {form}")
         return ladder
 
@@ -294,7 +294,11 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 JOBS: Final[tuple[type[Config], ...]] = (Anneal, Temper, Transfer)
 
 
-_NUMBERS_AS_TEXT: Final[dict[str, Any]] = {"size": int, **dict.fromkeys(("temperature", "k", "k_time"), int | float)}
+_NUMBERS_AS_TEXT: Final[dict[str, tuple[Any, str]]] = {
+    "size": (int, "x"),
+    **dict.fromkeys(("temperatures", "temperature", "k", "k_time"), (int | float, ",")),
+}
+"""Settings that are text in which one number, or a list of them with this between, may stand."""
 
 
 def tables_of(job: type[Config]) -> dict[str, type]:
@@ -303,12 +307,12 @@ def tables_of(job: type[Config]) -> dict[str, type]:
 
 
 def read_toml(path: str | Path, job: type[Config]) -> dict[str, dict[str, Any]]:
-    """The tables of a job's configuration file, their names and keys checked.
+    """The tables of a job's configuration file, their names and keys checked; those of other jobs are left out.
 
     Raises:
         InputError: for a missing or malformed file and for unknown tables and keys, with the nearest valid name.
     """
-    valid_tables = tables_of(job)
+    valid_tables = {name: kind for other in JOBS for name, kind in tables_of(other).items()}
     try:
         with Path(path).open("rb") as file:
             tables = tomllib.load(file)
@@ -325,7 +329,7 @@ def read_toml(path: str | Path, job: type[Config]) -> dict[str, dict[str, Any]]:
         for key in table:
             if key not in valid:
                 raise InputError(f"configuration {path}: unknown key {key!r} in [{name}], {_nearest(key, valid)}")
-    return tables
+    return {name: table for name, table in tables.items() if name in tables_of(job)}
 
 
 def build_config(job: type[AnyConfig], *layers: dict[str, dict[str, Any]]) -> AnyConfig:
@@ -353,7 +357,10 @@ def build_config(job: type[AnyConfig], *layers: dict[str, dict[str, Any]]) -> An
 
 
 def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
-    """The table's values checked against the dataclass's types; whole numbers serve as floats and as sizes."""
+    """The table's values checked against the dataclass's types.
+
+    Whole numbers serve as floats, numbers and lists of them where a text of numbers is wanted.
+    """
     hints = get_type_hints(kind)
     result = {}
     for key, value in table.items():
@@ -362,15 +369,23 @@ def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
         plain = value if not isinstance(value, bool) or bool in allowed else None
         if float in allowed and isinstance(plain, int):
             plain = float(plain) if abs(plain) < 2**1023 else inf
-        elif key in _NUMBERS_AS_TEXT and isinstance(plain, _NUMBERS_AS_TEXT[key]):
-            plain = str(plain)
+        elif key in _NUMBERS_AS_TEXT:
+            plain = _numbers_as_text(plain, *_NUMBERS_AS_TEXT[key])
         if not isinstance(plain, tuple(allowed)):
             names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
-            if value and isinstance(value, list):
-                names[str] += f' such as "{("x" if key == "size" else ",").join(map(str, value))}"'
+            if key in _NUMBERS_AS_TEXT:
+                names[str] += ", a number or a list of numbers"
             raise InputError(f"{key} = {value!r} has the wrong type: give {names[allowed[0]]}")
         result[key] = plain
     return result
+
+
+def _numbers_as_text(value: Any, kind: Any, between: str) -> Any:
+    """A number of a kind, or a list of such numbers, as text; anything else as it is."""
+    numbers = value if isinstance(value, list) else [value]
+    if numbers and all(isinstance(number, kind) and not isinstance(number, bool) for number in numbers):
+        return between.join(map(str, numbers))
+    return value
 
 
 def _nearest(word: str, valid: list[str]) -> str:

@@ -67,6 +67,7 @@ def test_unpacked() -> None:
 def test_tempering(name: str) -> None:
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
+    temper_both("cuda", make(), beta[:1], copies, [(2, 1)])
 
 
 @pytest.mark.parametrize(("sites", "sector"), [(13, "even"), (15, "odd"), (12, "all"), (14, "all")])

@@ -513,6 +513,14 @@ def test_tempering_equals_the_oracle(device: str, name: str) -> None:
     assert 0 < state.accepts.sum() < state.attempts.sum()
 
 
+@pytest.mark.parametrize("name", ["cubic-samples", "gaussian", "site-packed"])
+def test_one_temperature_is_a_ladder_without_exchanges(device: str, name: str) -> None:
+    make, beta, copies = TEMPERED[name]
+    state = temper_both(device, make(), beta[:1], copies, [(1, 1), (3, 2)])
+    assert state.attempts.shape == (len(state.trips), 0)
+    assert not state.trips.any()
+
+
 @pytest.mark.parametrize("rng_rounds", [7, 10])
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
 def test_tempering_counts_round_trips(device: str, couplings: str, rng_rounds: int) -> None:

@@ -330,8 +330,8 @@ def test_bad_couplings_in_python(given, words: str) -> None:
 
 def test_lists_in_a_configuration_are_strings() -> None:
     for table, words in (
-        ({"transfer": {"k": [0.3, 0.4]}}, 'give a string such as "0.3,0.4"'),
-        ({"model": {"size": [4, 4]}}, 'give a string such as "4x4"'),
+        ({"transfer": {"k": [0.3, "x"]}}, "give a string, a number or a list of numbers"),
+        ({"model": {"size": [4, 4.5]}}, "give a string, a number or a list of numbers"),
     ):
         with pytest.raises(ss.InputError, match=words):
             build_config(Transfer, table)

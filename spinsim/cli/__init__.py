@@ -24,7 +24,6 @@ UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     help="Exact, reproducible Monte Carlo of Ising models and spin glasses.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

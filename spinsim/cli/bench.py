@@ -21,7 +21,7 @@ def options() -> None:
     """Rates on this machine."""
 
 
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, or cuda, also called gpu.")]
 Threads = Annotated[int | None, Whole(help="CPU threads.  [all]")]
 Repeats = Annotated[int, Whole(help="Runs of each case.")]
 Rounds = Annotated[int, Whole(help="Philox rounds, 10 or 7.")]

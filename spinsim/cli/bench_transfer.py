@@ -12,7 +12,7 @@ from spinsim.errors import InputError
 
 
 def transfer(
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu, or cuda, also called gpu.")] = "auto",
     threads: Annotated[int | None, Whole(help="CPU threads.  [all]")] = None,
     width: Annotated[
         str | None, typer.Option(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")

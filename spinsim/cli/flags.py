@@ -26,7 +26,7 @@ Start = Annotated[str | None, Flag(help="Initial spins: random or up.  [random]"
 ZeroAcceptance = Annotated[float | None, Real(help="Acceptance of flips that cost nothing.  [1 - 2^-6]")]
 Seed = Annotated[int | None, Whole(help="Seed of the dynamics, 64 bits.  [1]")]
 RngRounds = Annotated[int | None, Whole(help="Philox rounds, 10 or 7.  [10]")]
-Device = Annotated[str | None, Flag(help="auto (a GPU where there is one), cpu or cuda.  [auto]")]
+Device = Annotated[str | None, Flag(help="auto (a GPU where there is one), cpu, or cuda, also called gpu.  [auto]")]
 Threads = Annotated[int | None, Whole(help="CPU threads; no number changes the outcome.  [all]")]
 Out = Annotated[str | None, Flag(help="Result file.  [runs/<job>-<model>-<hash>.h5]")]
 CheckpointEvery = Annotated[float | None, Real(help="Seconds between checkpoints.  [60]")]

@@ -93,16 +93,16 @@ def describe(plan: TemperPlan) -> str:
     """What is about to run, in one line."""
     t, r, model, wanted = plan.config.temper, plan.config.run, plan.model, plan.config.temper.to_place()
     if wanted is None:
-        low, *_, high = ladder = t.ladder()
-        many = str(len(ladder))
+        ladder = t.ladder()
+        low, high, many = ladder[0], ladder[-1], str(len(ladder))
     else:
         low, high, many = wanted.low, wanted.high, f"{wanted.count or ''} placed".strip()
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} copies x "
-        f"{many} temperatures from {low:.4g} to {high:.4g}, {t.thermalize} + {t.sweeps} sweeps, "
-        f"on the {where}"
+        + (f"T = {low:.4g}, " if many == "1" else f"{many} temperatures from {low:.4g} to {high:.4g}, ")
+        + f"{t.thermalize} + {t.sweeps} sweeps, on the {where}"
     )
 
 

@@ -23,7 +23,7 @@ __all__ = [
     "resolve_device",
 ]
 
-DEVICES: Final = ("auto", "cpu", "cuda")
+DEVICES: Final = ("auto", "cpu", "cuda", "gpu")
 
 
 def needed_bytes(
@@ -52,7 +52,7 @@ def check_memory(
 
 
 def resolve_device(device: str) -> str:
-    """``cpu`` or ``cuda``; ``auto`` is ``cuda`` where a GPU can be used.
+    """``cpu`` or ``cuda``; ``gpu`` is ``cuda``, and so is ``auto`` where a GPU can be used.
 
     Raises:
         InputError: for an unknown device, and for ``cuda`` where there is none, saying what is missing.
@@ -66,7 +66,7 @@ def resolve_device(device: str) -> str:
     missing = why_not()
     if missing is None:
         return "cuda"
-    if device == "cuda":
+    if device != "auto":
         raise InputError(missing)
     return "cpu"
 

@@ -63,11 +63,11 @@ class Ladder:
     """Inverse temperatures of every copy.
 
     Attributes:
-        beta: From the coldest, descending, (temperatures,).
+        beta: From the coldest, descending, (temperatures,); one alone is never exchanged.
         copies: Independent copies of the ladder in each sample.
 
     Raises:
-        InputError: for fewer than two temperatures, an order that does not descend, no copies or too many replicas.
+        InputError: for no temperatures, an order that does not descend, no copies or too many replicas.
     """
 
     beta: npt.NDArray[np.float64]
@@ -76,8 +76,8 @@ class Ladder:
     def __post_init__(self) -> None:
         beta = check_beta(self.beta, np.size(self.beta))
         object.__setattr__(self, "beta", beta)
-        if not 2 <= beta.size <= MOST_TEMPERATURES:
-            raise InputError(f"{beta.size} temperatures make no ladder: give 2 to {MOST_TEMPERATURES}")
+        if not 1 <= beta.size <= MOST_TEMPERATURES:
+            raise InputError(f"{beta.size} temperatures make no ladder: give 1 to {MOST_TEMPERATURES}")
         if not (np.diff(beta) < 0).all():
             raise InputError("temperatures of a ladder must all differ and come from the lowest to the highest")
         if self.copies < 1:
