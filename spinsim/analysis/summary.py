@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime, integrated_time
 from spinsim.analysis.binder import binder_cumulant, correlation_length
-from spinsim.analysis.equilibration import Equilibration, equilibration
+from spinsim.analysis.equilibration import Equilibration
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
+from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError
 from spinsim.layout import observables
 from spinsim.model.ising import Ising
@@ -63,12 +64,16 @@ class Summary:
     Attributes:
         temperature: From the lowest to the highest, (temperatures,).
         estimates: By name, those of ``layout.SUMMARY`` that were measured: no overlaps where there is one copy.
-        equilibration: Of the energy and, with two copies or more, of q^2, at the lowest temperature.
+        equilibration: At the lowest temperature, of the energy and, with two copies or more, of q^2 and q_link.
+        problems: What speaks against equilibrium, a clause each.
+        verdict: Whether the run was in equilibrium, in words.
     """
 
     temperature: Array
     estimates: dict[str, Estimate]
     equilibration: dict[str, Equilibration]
+    problems: tuple[str, ...]
+    verdict: str
 
 
 def summarize(result: TemperResult) -> Summary:
@@ -98,8 +103,8 @@ def summarize(result: TemperResult) -> Summary:
         name: _estimate(found.value[k], found.error[k] * wider[TAU_OF[name]], times[TAU_OF[name]], sweeps)
         for k, name in enumerate(functions.names)
     }
-    coldest = {name: series[name][..., 0].mean(axis=2) for name in ("energy", "q^2") if name in series}
-    return Summary(result.temperature, estimates, {name: equilibration(rows) for name, rows in coldest.items()})
+    judged = judge(result, {name: series[name][..., 0] for name in ("energy", "q^2", "q_link") if name in series})
+    return Summary(result.temperature, estimates, judged.equilibration, judged.problems, judged.words)
 
 
 def _estimate(value: Array, error: Array, time: IntegratedTime, sweeps: int) -> Estimate:

@@ -91,6 +91,7 @@ def report(found: Summary) -> list[str]:
     lines += [
         f"Equilibrium by {name} at the lowest temperature: {e.verdict}" for name, e in found.equilibration.items()
     ]
+    lines.append(f"Verdict: {found.verdict}")
     return lines
 
 
@@ -104,5 +105,6 @@ def as_tables(found: Summary) -> dict[str, object]:
             for error, trusted in zip(e.error, e.trusted, strict=True)
         ]
         tables[f"{name}_tau"] = e.tau.tolist()
+    tables |= {"verdict": found.verdict, "problems": list(found.problems)}
     tables["equilibrated"] = {name: e.equilibrated for name, e in found.equilibration.items()}
     return tables

@@ -10,13 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spinsim.analysis.equilibration import Equilibration
+from spinsim.analysis.equilibration import TESTED, Equilibration
 from spinsim.analysis.figures.panels import run_text
 from spinsim.analysis.figures.paper import BLUE, PAPER, WIDTH
 from spinsim.analysis.summary import Summary
 from spinsim.result import TemperResult
 
-_TESTED: Final = 3  # bins that the verdict on equilibrium compares
 _COLUMNS: Final = 62  # characters of a verdict's line
 
 
@@ -26,7 +25,7 @@ def equilibration_figure(result: TemperResult, summary: Summary) -> Figure:
     Each bin stands at its end; the three that the verdict compares are filled.
     """
     unit = result.model.coupling_unit
-    names = {"energy": "energy $E/(N|J|)$", "q^2": r"$[\langle q^2\rangle]$"}
+    names = {"energy": "energy $E/(N|J|)$", "q^2": r"$[\langle q^2\rangle]$", "q_link": r"$[\langle q_\ell\rangle]$"}
     with matplotlib.style.context(PAPER):
         figure = Figure(figsize=(WIDTH, 0.3 + 1.9 * len(summary.equilibration)), layout="constrained")
         panels = figure.subplots(len(summary.equilibration), squeeze=False, sharex=True)[:, 0]
@@ -46,7 +45,7 @@ def _draw_bins(ax: Axes, found: Equilibration, unit: float) -> None:
     """Averages over bins against their ends; those that decide filled."""
     value, error = found.mean / unit, found.error / unit
     bars = None if np.isnan(error).any() else error
-    tested = np.arange(len(value)) >= len(value) - _TESTED
+    tested = np.arange(len(value)) >= len(value) - TESTED
     for chosen, face in ((~tested, "white"), (tested, BLUE)):
         style: dict[str, Any] = {"ms": 3, "mew": 0.6, "elinewidth": 0.6, "capthick": 0.6, "color": BLUE, "mfc": face}
         ax.errorbar(found.stop[chosen], value[chosen], None if bars is None else bars[chosen], fmt="o", **style)

@@ -1,0 +1,133 @@
+"""One verdict on a tempering run: what speaks against equilibrium, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import fdtrc
+
+from spinsim.analysis.autocorrelation import integrated_time
+from spinsim.analysis.checks import finite_array
+from spinsim.analysis.equilibration import FALSE_ALARMS, Equilibration, equilibration
+from spinsim.errors import InputError
+from spinsim.result import TemperResult
+
+Array = npt.NDArray[np.float64]
+
+_DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a tempering run was in equilibrium.
+
+    Attributes:
+        equilibration: Of each observable at the lowest temperature, by name.
+        problems: What speaks against equilibrium, a clause each.
+    """
+
+    equilibration: dict[str, Equilibration]
+    problems: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The verdict as a sentence; it begins with "in equilibrium", "not in equilibrium" or "undecided"."""
+        if self.problems:
+            return f"not in equilibrium: {'; '.join(self.problems)}"
+        undecided = {name: e.verdict for name, e in self.equilibration.items() if not e.equilibrated}
+        if undecided:
+            reason = next(iter(undecided.values())).removeprefix("undecided: ")
+            return f"undecided: of {_listed(list(undecided))} at the lowest temperature, {reason}"
+        return f"in equilibrium, as far as {_listed(list(self.equilibration))} at the lowest temperature show"
+
+
+def judge(result: TemperResult, coldest: dict[str, Array]) -> Verdict:
+    """Judge a run by observables at its lowest temperature, its copies, its exchanges and its round trips.
+
+    A run in equilibrium is called not in equilibrium with a probability of at most 0.05, which the tests of the
+    observables and that of the copies share; exchanges and round trips are counted, not tested. Observables that are
+    constant or too short to be tested make the verdict "undecided".
+
+    Args:
+        result: The run.
+        coldest: Observables at the lowest temperature by name, (steps, samples, copies or pairs of copies); "energy" is
+            what copies are compared in.
+    """
+    copies = coldest["energy"].shape[2]
+    share = FALSE_ALARMS / (len(coldest) + (copies > 1))
+    found = {name: equilibration(series.mean(axis=2), share) for name, series in coldest.items()}
+    problems = [
+        f"{name} at the lowest temperature drifts, {e.verdict.removeprefix('not equilibrated: ')}"
+        for name, e in found.items()
+        if e.drifts
+    ]
+    if copies > 1:
+        apart = copies_disagree(coldest["energy"], share)
+        if apart.any():
+            whose = f" of {_share(apart)}" if len(apart) > 1 else ""
+            problems.append(f"the copies{whose} disagree in energy at the lowest temperature")
+    return Verdict(found, (*problems, *exchange_problems(result)))
+
+
+def exchange_problems(result: TemperResult) -> list[str]:
+    """Neighbours that do not exchange and round trips that never happened; nothing where none could be counted yet."""
+    if not result.attempts.any():
+        return []
+    problems = []
+    dead = np.flatnonzero(result.swap_rate < _DEAD)
+    if dead.size:
+        low, high = result.temperature[dead[0]], result.temperature[dead[0] + 1]
+        more = f" and {dead.size - 1} more" if dead.size > 1 else ""
+        problems.append(f"the exchange rate of T = {low:.4g} with {high:.4g}{more} is 0.000")
+    without = ~result.round_trips.any(axis=1)
+    if without.any():
+        where = "" if without.all() else f" in {_share(without)}"
+        problems.append(f"no replica{where} went from the hottest temperature to the coldest and back")
+    return problems
+
+
+def copies_disagree(series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS) -> npt.NDArray[np.bool_]:
+    """In which samples the averages of independent copies differ by more than their fluctuations explain.
+
+    An analysis of variance: with C = 2 sigma^2 tau of the copies, each about its own average, the scatter of their
+    averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom. Copies too short
+    for their own tau are not said to disagree; that they are too short shows elsewhere.
+
+    Args:
+        series: Measurements (n, samples, copies).
+        false_alarms: Probability that copies in equilibrium disagree in any of the samples, at most.
+
+    Raises:
+        InputError: for another number of axes, fewer than two copies and values that are not finite.
+    """
+    values = finite_array(series, "series")
+    if values.ndim != 3 or values.shape[2] < 2:
+        raise InputError(f"series has shape {values.shape}: give (measurements, samples, copies), two copies or more")
+    length, samples, copies = values.shape
+    means = values.mean(axis=0)
+    centred = values - means
+    constant = values.max(axis=0) == values.min(axis=0)
+    centred[:, constant] = 0  # rounding of means is no fluctuation
+    time = integrated_time(centred, chain_axis=2)
+    window = 2 * time.window + 1
+    # each copy has lost its own average, integrated_time allows for one of all
+    lost = (1 + window / length) / (1 + window / (length * copies))
+    spread = means.var(axis=1, ddof=1)
+    variance = time.mean_error**2 * copies * lost  # of the average of a copy
+    with np.errstate(invalid="ignore"):
+        probability = fdtrc(copies - 1, length * copies / window, spread / variance)
+    frozen = constant.all(axis=1)
+    differ = means.max(axis=1) > means.min(axis=1)
+    return np.where(frozen, differ, time.trusted & (probability < false_alarms / samples))
+
+
+def _share(chosen: npt.NDArray[np.bool_]) -> str:
+    return f"{int(chosen.sum())} of {chosen.size} samples"
+
+
+def _listed(names: list[str]) -> str:
+    """Such as "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,100 @@
+"""The verdict on a tempering run: drifts, copies that disagree, exchanges and round trips that never happened."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from harness import run
+from made_up import frozen, tempered
+from processes import ar1, rho_of
+
+import spinsim as ss
+from spinsim.analysis.equilibration import FALSE_ALARMS
+from spinsim.analysis.summary import summarize
+from spinsim.analysis.verdict import copies_disagree
+from spinsim.result import TemperResult
+
+
+@pytest.fixture
+def result() -> TemperResult:
+    return tempered(ss.EdwardsAnderson(ss.cubic(4), samples=6, seed=1))
+
+
+def test_a_good_run(result):
+    found = summarize(result)
+    assert found.problems == ()
+    assert found.verdict == "in equilibrium, as far as energy and q^2 at the lowest temperature show"
+
+
+def test_a_drift(result):
+    result.energy[..., 0] += 20 * np.exp(-np.arange(1024) / 256)[:, None, None]
+    found = summarize(result)
+    (problem,) = found.problems
+    assert problem.startswith("energy at the lowest temperature drifts, the averages over measurements [")
+    assert found.verdict == f"not in equilibrium: {problem}"
+
+
+def test_copies_that_disagree(result):
+    result.energy[:, 2, 1, 0] += 8
+    assert summarize(result).problems == ("the copies of 1 of 6 samples disagree in energy at the lowest temperature",)
+
+
+def test_neighbours_that_do_not_exchange(result):
+    result.accepts[:, 3] = 1
+    assert summarize(result).problems == ("the exchange rate of T = 1.971 with 2.029 is 0.000",)
+    result.accepts[:, 5] = 0
+    assert summarize(result).problems == ("the exchange rate of T = 1.971 with 2.029 and 1 more is 0.000",)
+
+
+def test_round_trips_that_never_happened(result):
+    result.round_trips[4] = 0
+    never = "went from the hottest temperature to the coldest and back"
+    assert summarize(result).problems == (f"no replica in 1 of 6 samples {never}",)
+    result.round_trips[:] = 0
+    assert summarize(result).problems == (f"no replica {never}",)
+    unknown = replace(result, attempts=0 * result.attempts, accepts=0 * result.accepts)  # before a first checkpoint
+    assert summarize(unknown).problems == ()
+
+
+def test_what_does_not_move_is_undecided():
+    result = frozen(tempered(ss.Ising(ss.square(4))))
+    assert summarize(result).problems == ("the copies disagree in energy at the lowest temperature",)
+    result.energy[..., 0] = -32
+    verdict = summarize(result).verdict
+    assert verdict.startswith("undecided: of energy and q^2 at the lowest temperature, the last half of the run is con")
+
+
+@pytest.mark.parametrize("copies", [2, 4])
+@pytest.mark.parametrize("tau", [1, 7, 15])
+def test_copies_in_equilibrium_rarely_disagree(tau, copies):
+    """Over samples that are looked at one by one; and those of ten together share the false alarms."""
+    runs = 300
+    series = ar1(rho_of(tau), (1000, runs, copies), seed=tau + copies)
+    alone = np.mean([copies_disagree(series[:, k : k + 1])[0] for k in range(runs)])
+    assert alone <= FALSE_ALARMS + 4 * np.sqrt(FALSE_ALARMS * (1 - FALSE_ALARMS) / runs)
+    together = np.mean([copies_disagree(series[:, k : k + 10]).any() for k in range(0, runs, 10)])
+    assert together <= FALSE_ALARMS + 4 * np.sqrt(FALSE_ALARMS * (1 - FALSE_ALARMS) * 10 / runs)
+    apart = series + 2 * (np.arange(copies) == 0)
+    assert np.mean(copies_disagree(apart)) > {1: 0.99, 7: 0.9, 15: 0.3}[tau]
+
+
+def test_copies_that_do_not_move():
+    series = ar1(0.5, (1000, 4, 2), seed=1)
+    series[:, 0] = 0.1
+    series[:, 1] = 0.1, 0.3
+    series[:, 2, 1] = 9
+    np.testing.assert_array_equal(copies_disagree(series), [False, True, True, False])
+    with pytest.raises(ss.InputError, match="two copies or more"):
+        copies_disagree(series[..., :1])
+
+
+def test_analyze_says_the_verdict(result, tmp_path, capsys, monkeypatch):
+    result.round_trips[:] = 0
+    file = result.save(tmp_path / "run.h5")
+    expected = summarize(result)
+    assert f"Verdict: {expected.verdict}\n" in run(capsys, monkeypatch, "analyze", file).out
+    found = json.loads(run(capsys, monkeypatch, "analyze", file, "--json").out)
+    assert (found["verdict"], found["problems"]) == (expected.verdict, list(expected.problems))
