@@ -17,7 +17,7 @@ LAYERS = [
     ["cli", "__main__"],
     ["benchmark"],
     ["run"],
-    ["config"],
+    ["config", "progress"],
     ["analysis"],
     ["overview"],
     ["result"],

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from spinsim.cli.progress import UpdateProgress
 from spinsim.compiled import compiling_seconds
 from spinsim.config import Anneal, AnnealConfig, RunConfig, Temper, TemperConfig
+from spinsim.progress import UpdateProgress
 from spinsim.run import Watch, anneal_to_file, plan_anneal, plan_temper, temper_to_file
 
 RUNS = [

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from spinsim.cli.progress import UpdateProgress
     from spinsim.model.ising import Ising
+    from spinsim.progress import UpdateProgress
 
 
 def run_shown(plan: Any, to_file: Callable[..., bool], description: str, silent: bool) -> tuple[bool, UpdateProgress]:
     """Run a plan of any job into its file; whether it ran, and its rate."""
-    from spinsim.cli.progress import UpdateProgress
+    from spinsim.progress import UpdateProgress
     from spinsim.run import Watch
 
     if not silent:

@@ -74,7 +74,7 @@ def transfer(
 
 def carry_out(plan: TransferPlan, quiet: bool, as_json: bool) -> None:
     """Run a plan and say how it went."""
-    from spinsim.cli.progress import counted
+    from spinsim.progress import counted
     from spinsim.result import load_transfer
     from spinsim.run import transfer_to_file
 

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 
 class UpdateProgress:
-    """Counts spin updates and shows them on a terminal's standard error; silent elsewhere.
+    """Counts spin updates and shows them on a terminal's standard error or in a notebook; silent elsewhere.
 
     Attributes:
         rate: Updates per nanosecond of the run itself since its engine was ready. A pre-run, what a resumed run had
@@ -21,12 +21,12 @@ class UpdateProgress:
         seconds: Time since then, without that of compiling.
     """
 
-    def __init__(self, silent: bool) -> None:
+    def __init__(self, silent: bool = False) -> None:
         self._done = 0
         self._began: float | None = None
         self._clock: Callable[[], float] = time.perf_counter
         self._bar: Progress | None = None
-        if not silent and sys.stderr.isatty():
+        if not silent and _is_seen():
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -81,10 +81,15 @@ class UpdateProgress:
         self.stop()
 
 
+def _is_seen() -> bool:
+    """Whether somebody can look at a bar that moves."""
+    return sys.stderr.isatty() or Console().is_jupyter
+
+
 @contextmanager
 def counted(total: int, silent: bool) -> Iterator[Callable[[int], None]]:
     """A bar of tasks done; gives the function that counts them."""
-    if silent or not sys.stderr.isatty():
+    if silent or not _is_seen():
         yield lambda count: None
         return
     bar = Progress(
