@@ -138,7 +138,8 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResu
     group, model = file[SPECTRUM], store.read_model(file)
     points = int((group["sample"][:rows] == 0).sum())
     table = {}
-    for name, dataset in group.items():
+    for name in list(group):
+        dataset = group[name]
         if dataset.is_scale or not dataset.chunks or name in ("sample", "k", "k_time"):
             continue
         empty = np.nan if dataset.dtype.kind == "f" else 0

@@ -81,7 +81,8 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, on_rows: OnRows,
         store.create(plan.path, plan.model, work.layout, work.rows, plan.attributes | where, checkpoint=shapes)
     with store.open_to_read(plan.path) as written:
         rows, slot = store.complete_rows(written), written.get("checkpoint/0", {})
-        fits = shapes is not None and {n: d.shape for n, d in slot.items()} == {n: a.shape for n, a in shapes.items()}
+        held = {name: slot[name].shape for name in list(slot)}
+        fits = shapes is not None and held == {name: array.shape for name, array in shapes.items()}
         known = np.isfinite(written["spectrum/log_eigenvalue"][:rows])
         lacking = set(np.flatnonzero(~known.all(axis=(1, 2))).tolist())
     if work.caution:

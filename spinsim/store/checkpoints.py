@@ -52,7 +52,7 @@ def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any
     for slot in np.argsort(-serials):
         if serials[slot] == 0:
             continue
-        arrays = {name: dataset[...] for name, dataset in group[str(slot)].items()}
+        arrays = {name: group[f"{slot}/{name}"][...] for name in list(group[str(slot)])}
         if _checksum(arrays) == group["checksum"][slot]:
             return arrays, damaged
         damaged = "the last checkpoint is damaged: the run goes on from the one before it"
