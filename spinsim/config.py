@@ -171,7 +171,7 @@ class TemperConfig:
         return placement.read_range(text) if text.startswith(placement.PREFIX) else None
 
     def ladder(self) -> npt.NDArray[np.float64]:
-        """The temperatures given, from the lowest to the highest, in units of |J|."""
+        """The temperatures given, from the lowest to the highest, in the unit of the couplings."""
         text = self.temperatures or ""
         form = "give from:to:count such as 0.7:2.0:32, auto:0.7:2.0, or numbers with commas between them"
         try:

@@ -15,12 +15,15 @@ from spinsim.model.ising import Ising
 MEASUREMENTS, TEMPERING, SUMMARY_GROUP, PLACEMENT = "measurements", "tempering", "summary", "placement"
 SPECTRUM = "spectrum"
 
+ENERGY, TEMPERATURE = "coupling unit", "coupling unit / k_B"
+"""Units: those of the couplings as they were given, see docs/conventions.md."""
+
 SUMMARY = (
-    ("energy_per_site", "energy per site", "|J|"),
+    ("energy_per_site", "energy per site", ENERGY),
     ("specific_heat", "specific heat per site", "k_B"),
     ("abs_magnetization", "|magnetisation| per site", "1"),
     ("magnetization_squared", "squared magnetisation per site", "1"),
-    ("susceptibility", "susceptibility N <m^2> / T", "1/|J|"),
+    ("susceptibility", "susceptibility N <m^2> / T", "1 / coupling unit"),
     ("binder_cumulant", "Binder cumulant of the magnetisation", "1"),
     ("correlation_length_over_L", "second-moment correlation length / L", "1"),
     ("overlap_squared", "squared overlap", "1"),
@@ -121,8 +124,8 @@ def anneal_layout(samples: int, replicas: int) -> Layout:
         {},
         (
             Series("step", (), np.int64, "temperature step"),
-            Series("temperature", (), np.float64, "temperature", "|J|/k_B"),
-            Series("energy", axes, np.float64, "total energy", "|J|"),
+            Series("temperature", (), np.float64, "temperature", TEMPERATURE),
+            Series("energy", axes, np.float64, "total energy", ENERGY),
             Series("magnetization", axes, np.int64, "sum of spins"),
         ),
     )
@@ -162,7 +165,7 @@ def temper_layout(
     measured = [
         Series("step", (), np.int64, "measurement"),
         Series("sweep", (), np.int64, "sweeps done since thermalisation"),
-        Series("energy", state, np.float64, "total energy", "|J|"),
+        Series("energy", state, np.float64, "total energy", ENERGY),
         Series("magnetization", state, count, "sum of spins"),
     ]
     if axes:
@@ -189,7 +192,7 @@ def temper_layout(
         scales |= {"iteration": np.arange(iterations), "rung": np.arange(rungs), "rung_pair": np.arange(rungs - 1)}
     return Layout(
         scales,
-        {"temperature": "|J|/k_B"},
+        {"temperature": TEMPERATURE},
         (
             *measured,
             Series("step", (), np.int64, "measurement", group=TEMPERING),
@@ -211,7 +214,7 @@ def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]]
     rates = "mean probability there of an exchange with the next temperature"
     return (
         (
-            Series("temperature", ("iteration", "rung"), np.float64, ladders, "|J|/k_B", PLACEMENT),
+            Series("temperature", ("iteration", "rung"), np.float64, ladders, TEMPERATURE, PLACEMENT),
             placement.temperature,
         ),
         (Series("swap_rate", ("iteration", "rung_pair"), np.float64, rates, "1", PLACEMENT), placement.swap_rate),
@@ -238,14 +241,14 @@ def transfer_layout(sites: int, bonds: int, sectors: tuple[str, ...], levels: in
     rows = [
         ("step", (), np.int64, "sample * temperatures + temperature", "1"),
         ("sample", (), np.int64, "disorder sample", "1"),
-        ("k", (), np.float64, "coupling inside the layer, 1 / T", "k_B/|J|"),
+        ("k", (), np.float64, "1 / T, which multiplies the couplings of the layer", "k_B / coupling unit"),
         ("k_time", (), np.float64, "coupling between layers", "1"),
         ("log_eigenvalue", state, np.float64, "ln of the eigenvalue of the transfer matrix", "1"),
         ("residual", state, np.float64, "|T x - lambda x| / lambda", "1"),
         ("correlation_length", state, np.float64, "1 / ln(lambda_0 / lambda), in layers", "1"),
         ("gap", (), np.float64, "ln of the ratio of the two largest eigenvalues", "1"),
-        ("free_energy_per_site", (), np.float64, "-ln(lambda_0) / (N k)", "|J|"),
-        ("energy_per_site", (), np.float64, "energy per site, of bonds in the layer and to the next", "|J|"),
+        ("free_energy_per_site", (), np.float64, "-ln(lambda_0) / (N k)", ENERGY),
+        ("energy_per_site", (), np.float64, "energy per site, of bonds in the layer and to the next", ENERGY),
         ("products", ("sector",), np.int64, "products with the transfer matrix", "1"),
         ("sigma", ("level", "site"), np.float64, "<0| s_i |level>; level of the odd sector where there are two", "1"),
     ]

@@ -30,7 +30,7 @@ class TemperOverview(Result):
     Attributes:
         model: What was simulated.
         steps: Measurements that the file holds.
-        temperature: From the lowest to the highest, in units of |J|, shape (temperatures,).
+        temperature: From the lowest to the highest, in the unit of the couplings, shape (temperatures,).
         energy: Mean energy per site at each temperature, NaN where there are no measurements.
         magnetization_squared: Mean m^2, likewise.
         overlap_squared: Mean q^2, likewise; None where there is one copy.

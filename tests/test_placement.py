@@ -95,7 +95,7 @@ def test_the_file_holds_the_pre_run(do, capsys, monkeypatch) -> None:
     with h5py.File(path) as file:
         ladders, rates = file["placement/temperature"], file["placement/swap_rate"]
         assert ladders.dims[0][0].name == "/placement/iteration"
-        assert ladders.attrs["units"] == "|J|/k_B"
+        assert ladders.attrs["units"] == "coupling unit / k_B"
         assert len(ladders) == len(ITERATIONS) + 1
         for ladder, rate in zip(ladders[...], rates[...], strict=True):
             assert np.isfinite(ladder).sum() == np.isfinite(rate).sum() + 1

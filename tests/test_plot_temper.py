@@ -49,14 +49,6 @@ def test_averages_of_a_ferromagnet_and_of_a_glass():
     assert third["spin_glass_susceptibility"] == ["$4 \\times 4 \\times 4$, 6 samples of 2 copies"]
 
 
-def test_axes_are_in_units_of_the_coupling():
-    run = ferromagnet(8)
-    strong = replace(run, model=ss.Ising(ss.square(8), 2.5), energy=2.5 * run.energy, temperature=2.5 * LADDER)
-    one, other = (figures.averages_figure(result, summarize(result)) for result in (run, strong))
-    for panel in range(3):
-        np.testing.assert_allclose(drawn(one, panel), drawn(other, panel), rtol=1e-12)
-
-
 def test_points_without_a_trusted_error_are_open_and_named():
     result = frozen(ferromagnet(8))
     figure = figures.averages_figure(result, summarize(result))

@@ -1,6 +1,6 @@
-"""The infinite square-lattice ferromagnet in zero field, solved: J = k_B = 1, temperatures in units of J/k_B.
+"""The infinite square-lattice ferromagnet in zero field, solved; k_B = 1, and J = 1 where no coupling is given.
 
-With K = 1/T, t = tanh 2K and k' = 2 t^2 - 1, the elliptic modulus k = 2 sinh 2K / cosh^2 2K has 1 - k^2 = k'^2. Written
+With K = J/T, t = tanh 2K and k' = 2 t^2 - 1, the elliptic modulus k = 2 sinh 2K / cosh^2 2K has 1 - k^2 = k'^2. Written
 in t nothing overflows at low T, and ``ellipkm1`` takes k'^2 itself, so nothing cancels near T_c, where k' = 0.
 """
 
@@ -18,36 +18,39 @@ from spinsim.acceptance import check_temperatures
 Array = npt.NDArray[np.float64]
 
 CRITICAL_TEMPERATURE: Final = 2 / log(1 + sqrt(2))
+"""For J = 1."""
 _TINY: Final = float(np.finfo(np.float64).tiny)
 
 
-def energy(temperature: npt.ArrayLike) -> Array:
-    """Energy per site in J; -sqrt(2) at T_c.
+def energy(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
+    """Energy per site; -sqrt(2) J at T_c.
 
     Source: L. Onsager, Phys. Rev. 65, 117 (1944), eq. (116).
 
     Args:
-        temperature: List of temperatures in J/k_B.
+        temperature: List of temperatures, in the unit of ``coupling``.
+        coupling: J, above 0.
 
     Raises:
         InputError: for a temperature that is not positive and finite.
     """
-    t, modulus, first = _elliptic(check_temperatures(temperature))
-    return np.asarray(-(1 + 2 / np.pi * modulus * first) / t)
+    t, modulus, first = _elliptic(check_temperatures(temperature) / coupling)
+    return np.asarray(-coupling * (1 + 2 / np.pi * modulus * first) / t)
 
 
-def specific_heat(temperature: npt.ArrayLike) -> Array:
-    """Specific heat per site in k_B; infinite at ``CRITICAL_TEMPERATURE``.
+def specific_heat(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
+    """Specific heat per site; infinite at ``coupling * CRITICAL_TEMPERATURE``.
 
     Source: L. Onsager, Phys. Rev. 65, 117 (1944), eq. (117).
 
     Args:
-        temperature: List of temperatures in J/k_B.
+        temperature: List of temperatures, in the unit of ``coupling``.
+        coupling: J, above 0.
 
     Raises:
         InputError: for a temperature that is not positive and finite.
     """
-    values = check_temperatures(temperature)
+    values = check_temperatures(temperature) / coupling
     t, modulus, first = _elliptic(values)
     second = ellipe(1 - modulus**2)
     bracket = 2 * (first - second) - (1 - modulus) * (np.pi / 2 + modulus * first)
@@ -55,18 +58,19 @@ def specific_heat(temperature: npt.ArrayLike) -> Array:
     return np.where(values == CRITICAL_TEMPERATURE, np.inf, heat)
 
 
-def magnetization(temperature: npt.ArrayLike) -> Array:
+def magnetization(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
     """Spontaneous magnetisation per site, (1 - sinh(2K)^-4)^(1/8); 0 from T_c on.
 
     Source: C. N. Yang, Phys. Rev. 85, 808 (1952), eq. (96).
 
     Args:
-        temperature: List of temperatures in J/k_B.
+        temperature: List of temperatures, in the unit of ``coupling``.
+        coupling: J, above 0.
 
     Raises:
         InputError: for a temperature that is not positive and finite.
     """
-    t, _, _ = _elliptic(check_temperatures(temperature))
+    t, _, _ = _elliptic(check_temperatures(temperature) / coupling)
     sinh_minus_two = 1 / t**2 - 1
     return np.asarray(np.maximum(1 - sinh_minus_two**2, 0) ** 0.125)
 

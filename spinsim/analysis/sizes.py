@@ -34,7 +34,7 @@ class SizeCurve:
 
     Attributes:
         label: Such as "L = 8".
-        temperature: In units of |J|, rising, (temperatures,).
+        temperature: In the unit of the couplings, rising, (temperatures,).
         estimate: The curve and its errors.
         resampled: Row 0 from all data, then one row a bootstrap resample, (1 + resamples, temperatures).
     """
@@ -86,7 +86,8 @@ def compare_sizes(
         results: Of one lattice in different sizes, two or more.
         observable: ``overlap`` or ``magnetization``, whose Binder cumulants and correlation lengths are compared. By
             default the magnetisation of ferromagnets, the overlap of all else.
-        near: The crossing nearest to this temperature, in units of |J|, is taken where curves cross more than once.
+        near: The crossing nearest to this temperature, in the unit of the couplings, is taken where curves
+            cross more than once.
 
     Returns:
         One for each estimate that all results have.
@@ -105,7 +106,7 @@ def compare_sizes(
             curves = [
                 SizeCurve(
                     _label(result.model),
-                    result.temperature / result.model.coupling_unit,
+                    result.temperature,
                     summary.estimates[name],
                     rows[name],
                 )

@@ -21,8 +21,8 @@ class Thermodynamics:
     """Curves of shape (steps,), per site; errors are NaN where a single replica of a single sample allows none.
 
     Attributes:
-        temperature: In units of |J|/k_B.
-        energy: Mean energy per site in |J|.
+        temperature: In the unit of the couplings, k_B = 1.
+        energy: Mean energy per site, likewise.
         energy_error: Its standard error.
         specific_heat: (<E^2> - <E>^2) / (N T^2) in k_B.
         specific_heat_error: Its standard error (jackknife).

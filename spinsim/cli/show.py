@@ -45,7 +45,7 @@ def show(
     model, attributes = result.model, result.attributes
     typer.echo(f"{file}: {attributes['job']} of {model.name}")
     size = f"{model.sites} sites, {model.bonds} bonds, {model.samples} samples"
-    typer.echo(f"Model      {size}, quantum {model.quantum:g} |J|")
+    typer.echo(f"Model      {size}, quantum {model.quantum:g}")
     typer.echo(f"Run        {replicas} replicas, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
     state = f"finished {attributes['finished']}" if result.finished else "NOT finished: the same command completes it"
     typer.echo(f"Progress   {rows} of {planned} steps, begun {attributes['created']}, {state}")

@@ -41,7 +41,7 @@ def transfer(
         str | None, flags.Flag(help=f"Temperatures: {_POINTS}  [transition of the ferromagnet]")
     ] = None,
     k: Annotated[str | None, flags.Flag(help=f"Or couplings 1 / T: {_POINTS}")] = None,
-    k_time: Annotated[str | None, flags.Flag(help="Couplings between layers, one or as many.  [1 / T]")] = None,
+    k_time: Annotated[str | None, flags.Flag(help="Couplings between layers, one or as many.  [|J| / T]")] = None,
     eigenvalues: Annotated[int | None, Whole(help="Levels of each sector.  [2]")] = None,
     sector: Annotated[str | None, flags.Flag(help="even, odd or both; in a field leave it out.  [both]")] = None,
     tolerance: Annotated[float | None, Real(help="Relative residual of a level.  [1e-10]")] = None,

@@ -67,7 +67,7 @@ class Measurement(NamedTuple):
     """What is measured of every copy at every temperature of a ladder.
 
     Attributes:
-        energy: Totals in units of |J|, ``float64`` (samples, copies, temperatures).
+        energy: Totals in the unit of the couplings, ``float64`` (samples, copies, temperatures).
         magnetization: Sums of spins, ``int64``, likewise.
         holder: Replica at each temperature, ``int32``, likewise.
         exchange: State of the exchange.

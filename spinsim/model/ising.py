@@ -120,7 +120,7 @@ class Ising:
 
     @property
     def coupling_unit(self) -> float:
-        """|J| where all bonds share one, else 1: what energies and temperatures are divided by in figures."""
+        """|J| where all bonds share one, else 1: the scale of exact curves and of couplings between layers."""
         return self.magnitude * self.quantum if self.magnitude else 1.0
 
     @cached_property

@@ -26,7 +26,7 @@ class AnnealResult(Result):
 
     Attributes:
         model: What was simulated.
-        temperature: In units of |J|, shape (steps,).
+        temperature: In the unit of the couplings, shape (steps,).
         energy: Totals after each step, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
         best_energy: Lowest energy met, (samples, replicas).

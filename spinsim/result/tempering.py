@@ -26,7 +26,7 @@ class TemperResult(Result):
 
     Attributes:
         model: What was simulated.
-        temperature: From the lowest to the highest, in units of |J|, shape (temperatures,).
+        temperature: From the lowest to the highest, in the unit of the couplings, shape (temperatures,).
         sweep: Sweeps done before each measurement since thermalisation, (steps,).
         energy: Totals, ``float64`` (steps, samples, copies, temperatures).
         magnetization: Sums of spins, integers, likewise.

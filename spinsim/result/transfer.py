@@ -32,16 +32,16 @@ class TransferResult(Result):
 
     Attributes:
         model: One layer.
-        k: Coupling inside the layer, 1 / T, shape (points,).
-        k_time: Coupling between layers, likewise.
+        k: 1 / T, which multiplies the couplings of the layer, shape (points,).
+        k_time: Coupling between layers, a number without unit, likewise.
         sectors: ``even`` and ``odd`` under the flip of all spins, or one of them; ``all`` in a field.
         levels: ln of the eigenvalues, (samples, points, sectors, levels).
         residual: |T x - lambda x| / lambda, likewise; of levels that did not converge what was reached, NaN where no
             vector was found.
         correlation_length: 1 / ln(lambda_0 / lambda) in layers, likewise.
         gap: ln of the ratio of the two largest eigenvalues of all sectors, (samples, points).
-        free_energy_per_site: -ln(lambda_0) / (N k) in units of |J|, likewise.
-        energy_per_site: In units of |J|, likewise.
+        free_energy_per_site: -ln(lambda_0) / (N k) in the unit of the couplings, likewise.
+        energy_per_site: In the unit of the couplings, likewise.
         products: Products with the transfer matrix, (samples, points, sectors).
         sigma: <0| s_i |level>, (samples, points, levels, sites).
         sigma_sigma: <0| s_i s_j |level>, (samples, points, levels, bonds).
@@ -81,15 +81,15 @@ class TransferResult(Result):
     @property
     def planned_rows(self) -> int:
         """Samples times points that the run is to have."""
-        asked, dimension = self.config.get("transfer"), self.model.lattice.dimension if self.model.lattice else 2
+        asked = self.config.get("transfer")
         if asked is None:
             return self.model.samples * len(self.config.get("k", self.k))
-        points = read_points(asked["temperature"], asked["k"], asked["k_time"], dimension)
+        points = read_points(asked["temperature"], asked["k"], asked["k_time"], self.model)
         return self.model.samples * len(points.k)
 
     @property
     def temperature(self) -> npt.NDArray[np.float64]:
-        """1 / k in units of |J|, shape (points,)."""
+        """1 / k in the unit of the couplings, shape (points,)."""
         return 1 / self.k
 
     def dataset(self) -> xarray.Dataset:

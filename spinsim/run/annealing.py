@@ -129,7 +129,7 @@ def anneal(
 
     Args:
         model: What to anneal.
-        temperatures: In order of use, in units of |J|, shape (steps,).
+        temperatures: In order of use, in the unit of the couplings, shape (steps,).
         sweeps: Sweeps at each temperature; a sweep attempts every spin once.
         replicas: Independent configurations of each sample.
         seed: 64-bit seed. Replica r of sample k depends on (seed, k, r) alone.

@@ -199,8 +199,8 @@ def temper(
 
     Args:
         model: What to simulate.
-        temperatures: From the lowest to the highest, in units of |J|, shape (temperatures,); or text as the command
-            line takes it, such as ``auto:0.7:2.0`` (``sampling/placement.py``).
+        temperatures: From the lowest to the highest, in the unit of the couplings, shape (temperatures,); or text as
+            the command line takes it, such as ``auto:0.7:2.0`` (``sampling/placement.py``).
         sweeps: Sweeps of the measured part; a sweep attempts every spin once.
         thermalize: Sweeps before it.
         replicas: Copies of the ladder in each sample, two or more for overlaps.

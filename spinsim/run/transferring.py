@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 from warnings import warn
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +22,7 @@ from spinsim.run.saving import Saving
 from spinsim.run.tasks import Found, Row, Saved, Work, saved_state
 from spinsim.store import RunFile
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
-from spinsim.transfer_matrix.points import Points, inverse, make_points, positive, read_points
+from spinsim.transfer_matrix.points import Points, critical, inverse, make_points, positive
 from spinsim.transfer_matrix.spectrum import Settings, fit
 
 OnRows = Callable[[int], None]
@@ -33,8 +34,9 @@ class TransferPlan(Plan[Transfer]):
     def work(self) -> Work:
         """Its tasks."""
         config, t = self.config, self.config.transfer
-        points = t.points(self.model.lattice.dimension if self.model.lattice else 2)
-        return Work(self.model, points, t.sector, t.settings(config.run.seed, self.device), config.run.threads)
+        return Work(
+            self.model, t.points(self.model), t.sector, t.settings(config.run.seed, self.device), config.run.threads
+        )
 
 
 def plan_transfer(config: Transfer) -> TransferPlan:
@@ -85,6 +87,7 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, on_rows: OnRows,
         fits = shapes is not None and held == {name: array.shape for name, array in shapes.items()}
         known = np.isfinite(written["spectrum/log_eigenvalue"][:rows])
         lacking = set(np.flatnonzero(~known.all(axis=(1, 2))).tolist())
+        _check_points(plan, work.points, written["spectrum"], rows)
     if work.caution:
         on_warning(work.caution)
     steps = range(rows, work.rows) if rows < work.rows else sorted(lacking)
@@ -108,6 +111,23 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, on_rows: OnRows,
                 saving.saved()
         if not lacking:
             file.finish()
+
+
+def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: int) -> None:
+    """Refuse to go on with rows at other couplings: early development versions took k_time = k whatever |J| was.
+
+    Raises:
+        InputError: where the rows that the file has are at other couplings than those to come.
+    """
+    places = np.arange(rows) % len(points.k)
+    for name, planned in zip(Points._fields, points, strict=True):
+        other = stored[name][:rows] != planned[places]
+        if other.any():
+            first = np.argmax(other)
+            raise InputError(
+                f"{plan.path} was begun with {name} = {stored[name][first]:.6g}, where its settings mean "
+                f"{planned[places[first]]:.6g} now: run it anew with another --out"
+            )
 
 
 def _whole(work: Work, steps: Iterable[int], saving: Saving) -> Iterator[Found]:
@@ -162,9 +182,10 @@ def transfer(
 
     Args:
         model: One layer, of up to some 30 sites: a chain for strips, a square for bars, or any graph.
-        k: Coupling 1 / T, one or many.
-        temperature: Instead of k, in units of |J|. Without both, the transition of the ferromagnet.
-        k_time: Coupling between layers where it is not k, one or as many.
+        k: 1 / T, one or many.
+        temperature: Instead of k, in the unit of the couplings. Without both, the transition of the ferromagnet.
+        k_time: Coupling between layers, a number without unit, one or as many; by default k times the |J| that all
+            bonds of the layer share, 1 where they do not.
         eigenvalues: Levels of each sector.
         sector: ``even`` or ``odd`` under the flip of all spins, or ``both``; in a field there is one sector, ``all``.
         tolerance: Residual |T x - lambda x| / lambda at which a level has converged.
@@ -207,8 +228,8 @@ def _points(
     if temperature is not None:
         k = inverse(positive("temperature", temperature))
     elif k is None:
-        k = read_points(None, None, None, model.lattice.dimension if model.lattice else 2).k
-    return make_points(k, k_time)
+        k = critical(model)
+    return make_points(k, k_time, model)
 
 
 def _provenance(work: Work, sector: str, method: str, basis: int | None) -> dict[str, str]:

@@ -29,7 +29,7 @@ class AnnealFrame:
 
     Attributes:
         step: Index of the temperature, from 0.
-        temperature: In units of |J|.
+        temperature: In the unit of the couplings.
         measured: Energies and magnetisations at the end of the step.
     """
 
@@ -74,7 +74,7 @@ def annealing(
 
     Args:
         engine: Replicas in their initial state, or restored to where such a run stood; changed in place.
-        temperatures: In order of use, in units of |J|.
+        temperatures: In order of use, in the unit of the couplings.
         sweeps: Sweeps at each temperature.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.

@@ -119,7 +119,7 @@ def tempering(
     Args:
         engine: Replicas in their initial state, copies times temperatures of them; changed in place. To go on with
             a run, restore it after this call and before the first frame.
-        temperatures: In units of |J|, from the lowest to the highest.
+        temperatures: In the unit of the couplings, from the lowest to the highest.
         times: How long and how often.
         copies: Independent ladders of each sample.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.files import Disk, new_file
-from spinsim.layout import Layout, Series
+from spinsim.layout import ENERGY, Layout, Series
 from spinsim.model.ising import Ising
 from spinsim.store.checkpoints import make_checkpoints
 from spinsim.store.models import write_model
@@ -23,7 +23,7 @@ from spinsim.store.reading import SCHEMA
 
 CONVENTIONS: Final = {
     "hamiltonian": "H = - sum over bonds J s_i s_j - sum over sites h s_i, s = +1 or -1, each bond once",
-    "units": "k_B = 1; energies are totals in units of |J|, temperatures likewise",
+    "units": "k_B = 1; energies (totals), fields and temperatures are in the unit in which the couplings are given",
     "site_order": "i = x + Lx * (y + Ly * z)",
     "bond_order": "bond d * i + a goes from site i along axis a; open boundaries leave bonds out",
     "maxcut": "J = -w; cut = (sum of weights - energy) / 2",
@@ -119,7 +119,7 @@ def _make_best(group: h5py.Group, samples: int, replicas: int, sites: int) -> No
     energy = group.create_dataset("energy", (samples, replicas), np.float64, fillvalue=np.nan, dcpl=set_aside())
     # contiguous: compressed chunks would move when they are written again
     spins = group.create_dataset("spins", (samples, sites), np.int8, fillvalue=0, dcpl=set_aside())
-    label(energy, ("sample", "replica"), "lowest energy met", "|J|")
+    label(energy, ("sample", "replica"), "lowest energy met", ENERGY)
     label(spins, ("sample", "site"), "state of lowest energy met", "1")
 
 

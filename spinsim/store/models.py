@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.layout import ENERGY
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
@@ -48,7 +49,7 @@ def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[st
     else:
         dataset = group.create_dataset(name, shape, np.float64, **compressed(rows.shape[-1]))
         dataset[...] = np.broadcast_to(rows, shape)
-    label(dataset, scales, long_name, "|J|")
+    label(dataset, scales, long_name, ENERGY)
 
 
 def read_model(file: h5py.File) -> Ising:

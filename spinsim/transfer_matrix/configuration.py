@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spinsim.model.ising import Ising
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
 from spinsim.transfer_matrix.layer import check_sector
 from spinsim.transfer_matrix.points import Points, read_points
@@ -15,9 +16,9 @@ class TransferConfig:
     """Couplings and levels of a transfer matrix; by default at the transition of the ferromagnet.
 
     Attributes:
-        temperature: ``from:to:count``, evenly spaced, or a list with commas, in units of |J|; or give ``k``, 1 / T.
+        temperature: ``from:to:count``, evenly spaced, or a list with commas; or give ``k``, 1 / T.
         k: Likewise.
-        k_time: Coupling to the next layer, where it is not k: one number, or as many.
+        k_time: Coupling to the next layer, where it is not k times |J|: one number, or as many.
         sector: ``even``, ``odd`` or ``both``.
         method: How T is applied: ``butterfly``, ``kronecker`` or ``auto``.
         basis: Stored vectors, 0 for none; by default as many as serve and fit.
@@ -38,11 +39,11 @@ class TransferConfig:
     def __post_init__(self) -> None:
         check_sector(self.sector)
         self.settings(0, "cpu")
-        self.points(2)
+        self.points(None)
 
-    def points(self, dimension: int) -> Points:
-        """Couplings of every point, for a model of so many dimensions."""
-        return read_points(self.temperature, self.k, self.k_time, dimension)
+    def points(self, model: Ising | None) -> Points:
+        """Couplings of every point, for layers of a model; None where only the texts are to be checked."""
+        return read_points(self.temperature, self.k, self.k_time, model)
 
     def settings(self, seed: int, device: str) -> Settings:
         """How levels are found."""

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.model.ising import Ising
 
 CRITICAL: Final = {1: log(1 + sqrt(2)) / 2, 2: 0.22165463}
-"""Critical couplings of the ferromagnet that layers of one and two dimensions make; the latter is from A. Ferrenberg,
+"""Critical k of the ferromagnet, J = 1, that layers of one and two dimensions make; the latter is from A. Ferrenberg,
 J. Xu, D. Landau, Phys. Rev. E 97, 043301 (2018)."""
 MOST_POINTS: Final = 10**6
 
@@ -20,22 +21,22 @@ class Points(NamedTuple):
     """Couplings of every point.
 
     Attributes:
-        k: Inside the layer, 1 / T, shape (points,).
-        k_time: Between layers, likewise.
+        k: 1 / T, which multiplies the couplings of the layer, shape (points,).
+        k_time: Coupling between layers, a number without unit, likewise.
     """
 
     k: npt.NDArray[np.float64]
     k_time: npt.NDArray[np.float64]
 
 
-def read_points(temperature: str | None, k: str | None, k_time: str | None, dimension: int) -> Points:
+def read_points(temperature: str | None, k: str | None, k_time: str | None, model: Ising | None = None) -> Points:
     """Points from texts: numbers with commas between them, or ``from:to:count``, evenly spaced.
 
     Args:
-        temperature: In units of |J|; None with ``k``, or with neither.
+        temperature: In the unit of the couplings; None with ``k``, or with neither.
         k: 1 / T.
-        k_time: None where it is k.
-        dimension: Of the layer, which says the default.
+        k_time: None where it is k times |J|.
+        model: The layer, which says the defaults; None where only the texts are to be checked.
 
     Raises:
         InputError: for texts that are no numbers above 0, and for temperature and k together.
@@ -47,19 +48,26 @@ def read_points(temperature: str | None, k: str | None, k_time: str | None, dime
     elif k is not None:
         inside = numbers("k", k)
     else:
-        inside = np.array([CRITICAL.get(dimension, CRITICAL[2])])
-    return make_points(inside, None if k_time is None else numbers("k_time", k_time))
+        inside = critical(model)
+    return make_points(inside, None if k_time is None else numbers("k_time", k_time), model)
 
 
-def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None) -> Points:
-    """The same from numbers.
+def critical(model: Ising | None) -> npt.NDArray[np.float64]:
+    """The k at which the ferromagnet on the layer's lattice with the layer's |J| has its transition, (1,)."""
+    dimension = model.lattice.dimension if model and model.lattice else 2
+    return np.array([CRITICAL.get(dimension, CRITICAL[2]) / (model.coupling_unit if model else 1.0)])
+
+
+def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None, model: Ising | None = None) -> Points:
+    """The same from numbers; ``k_time`` is by default k times the |J| that all bonds share, 1 where they do not.
 
     Raises:
         InputError: for what are no numbers above 0, and where there are neither as many of the two nor one of
             ``k_time``.
     """
     inside = positive("k", k)
-    between = inside if k_time is None else positive("k_time", k_time)
+    scale = model.coupling_unit if model else 1.0
+    between = scale * inside if k_time is None else positive("k_time", k_time)
     if between.size not in (1, inside.size):
         raise InputError(
             f"{between.size} numbers k_time do not fit {inside.size} of k or temperature: give one or as many"

@@ -252,7 +252,7 @@ class Solver:
         return row
 
     def _energy(self, row: dict[str, Any], ground: Any) -> float:
-        """Per site in units of |J|: in the layer, its fields, and to the next layer, whose coupling is k_time / k."""
+        """Per site: in the layer, its fields, and to the next layer, whose coupling is k_time / k."""
         model, sample = self._model, self._sample
         bonds = model.integer_couplings(sample) @ row["sigma_sigma"][0]
         fields = model.integer_fields(sample) @ row["sigma"][0] if self._sectors == ("all",) else 0.0

@@ -11,7 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spinsim.analysis import onsager
-from spinsim.analysis.figures.panels import draw_exact, is_constant, is_onsager, show_zero, size_text, tick_integers
+from spinsim.analysis.figures.panels import (
+    ENERGY,
+    TEMPERATURE,
+    draw_exact,
+    is_constant,
+    is_onsager,
+    show_zero,
+    size_text,
+    tick_integers,
+)
 from spinsim.analysis.figures.paper import BLUE, PAPER, VERMILION, WIDTH, draw_legend
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.errors import InputError
@@ -25,8 +34,8 @@ _FEWEST_FOR_SLOPE: Final = 10  # temperatures
 def thermodynamics_figure(result: AnnealResult) -> Figure:
     """Energy and specific heat per site and mean |m| against temperature, with standard errors.
 
-    Axes are in units of |J| where all bonds share one, else in the model's own. Runs at one temperature are drawn
-    against the step number. A square ferromagnet in zero field comes with the exact curves of the infinite lattice.
+    Runs at one temperature are drawn against the step number. A square ferromagnet in zero field comes with the exact
+    curves of the infinite lattice.
     The specific heat is the spread of the replicas' energies: where they fall out of equilibrium it says nothing and
     can dwarf all else, so points far above dE/dT are marked above the panel, "off scale".
 
@@ -36,19 +45,19 @@ def thermodynamics_figure(result: AnnealResult) -> Figure:
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")
     table, unit = thermodynamics(result), result.model.coupling_unit
-    temperature, energy = table.temperature / unit, table.energy / unit
+    temperature, energy = table.temperature, table.energy
     x = np.arange(len(temperature), dtype=np.float64) if is_constant(temperature) else temperature
     with matplotlib.style.context(PAPER):
         figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
         top, middle, bottom = figure.subplots(3, sharex=True)
         _label_axes(top, middle, bottom, temperature)
-        _draw_series(top, x, energy, table.energy_error / unit, _size_label(result))
+        _draw_series(top, x, energy, table.energy_error, _size_label(result))
         _draw_heat(middle, x, table.specific_heat, table.specific_heat_error, _heat_ceiling(temperature, energy))
         _draw_series(bottom, x, table.magnetization, table.magnetization_error)
         if is_onsager(result.model):
-            draw_exact(top, temperature, onsager.energy)
-            draw_exact(middle, temperature, onsager.specific_heat)
-            draw_exact(bottom, temperature, onsager.magnetization)
+            draw_exact(top, temperature, onsager.energy, unit)
+            draw_exact(middle, temperature, onsager.specific_heat, unit)
+            draw_exact(bottom, temperature, onsager.magnetization, unit)
         show_zero(bottom)
         figure.align_ylabels()
         draw_legend(figure, top, middle)
@@ -64,14 +73,14 @@ def _size_label(result: AnnealResult) -> str:
 
 
 def _label_axes(top: Axes, middle: Axes, bottom: Axes, temperature: Array) -> None:
-    top.set_ylabel("energy $E/(N|J|)$")
+    top.set_ylabel(ENERGY)
     middle.set_ylabel(r"specific heat $C/(Nk_\mathrm{B})$")
     bottom.set_ylabel(r"magnetisation $\langle|m|\rangle$")
-    bottom.set_xlabel(r"temperature $T$ ($|J|/k_\mathrm{B}$)")
+    bottom.set_xlabel(TEMPERATURE)
     if is_constant(temperature):
         margin = max(0.5, len(temperature) / 30)
         bottom.set_xlim(-margin, len(temperature) - 1 + margin)
-        bottom.set_xlabel(rf"step number, all at $T = {temperature[0]:.6g}\,|J|/k_\mathrm{{B}}$")
+        bottom.set_xlabel(f"step number, all at $T = {temperature[0]:.6g}$")
         tick_integers(bottom.xaxis)
 
 

@@ -6,7 +6,15 @@ import matplotlib.style
 from matplotlib.figure import Figure
 
 from spinsim.analysis import onsager
-from spinsim.analysis.figures.panels import TEMPERATURE, draw_estimate, draw_exact, is_onsager, run_text, show_zero
+from spinsim.analysis.figures.panels import (
+    ENERGY,
+    TEMPERATURE,
+    draw_estimate,
+    draw_exact,
+    is_onsager,
+    run_text,
+    show_zero,
+)
 from spinsim.analysis.figures.paper import BLUE, PAPER, WIDTH, draw_legend
 from spinsim.analysis.sizes import is_ferromagnet
 from spinsim.analysis.summary import Summary
@@ -20,26 +28,26 @@ def averages_figure(result: TemperResult, summary: Summary) -> Figure:
     Points whose error cannot be trusted are open and have no bar. A square ferromagnet in zero field comes with the
     exact curves of the infinite lattice.
     """
-    unit, estimates = result.model.coupling_unit, summary.estimates
-    x = summary.temperature / unit
+    x, estimates = summary.temperature, summary.estimates
     magnetic = is_ferromagnet(result.model) or "spin_glass_susceptibility" not in estimates
     third = "abs_magnetization" if magnetic else "spin_glass_susceptibility"
     with matplotlib.style.context(PAPER):
         figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
         top, middle, bottom = figure.subplots(3, sharex=True)
-        draw_estimate(top, x, estimates["energy_per_site"], BLUE, run_text(result), unit)
+        draw_estimate(top, x, estimates["energy_per_site"], BLUE, run_text(result))
         draw_estimate(middle, x, estimates["specific_heat"], BLUE, run_text(result))
         draw_estimate(bottom, x, estimates[third], BLUE, run_text(result))
-        top.set_ylabel("energy $E/(N|J|)$")
+        top.set_ylabel(ENERGY)
         middle.set_ylabel(r"specific heat $C/(Nk_\mathrm{B})$")
         bottom.set_ylabel(
             r"magnetisation $\langle|m|\rangle$" if magnetic else r"$\chi_\mathrm{SG} = N[\langle q^2\rangle]$"
         )
         bottom.set_xlabel(TEMPERATURE)
         if is_onsager(result.model):
-            draw_exact(top, x, onsager.energy)
-            draw_exact(middle, x, onsager.specific_heat)
-            draw_exact(bottom, x, onsager.magnetization)
+            unit = result.model.coupling_unit
+            draw_exact(top, x, onsager.energy, unit)
+            draw_exact(middle, x, onsager.specific_heat, unit)
+            draw_exact(bottom, x, onsager.magnetization, unit)
         show_zero(middle)
         show_zero(bottom)
         figure.align_ylabels()

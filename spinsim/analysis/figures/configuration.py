@@ -37,10 +37,10 @@ def configuration_figure(result: AnnealResult, sample: int = 0) -> Figure:
         raise InputError(f"sample {sample} is not in the result: give a number from 0 to {model.samples - 1}")
     if not has_configuration(result):
         raise InputError(f"the run of {model.name} has no lowest state yet: complete it first")
-    energy = float(result.best_energy[sample].min()) / model.coupling_unit
+    energy = float(result.best_energy[sample].min())
     place = [rf"layer $z = 0$ of ${sides(lattice)}$"] if lattice.dimension == 3 else []
     place += [f"sample {sample}"] if model.samples > 1 else []
-    title = rf"lowest state met, $E = {energy:.10g}\,|J|$"
+    title = rf"lowest state met, $E = {energy:.10g}$"
     with matplotlib.style.context(PAPER):
         figure = _draw_spins(lattice, result.best_spins[sample])
         figure.axes[0].set_title(f"{', '.join(place)}\n{title}" if place else title)

@@ -30,7 +30,7 @@ def exchange_figure(result: TemperResult) -> Figure:
         raise InputError(
             f"the run of {result.model.name} has saved no exchange yet: a first checkpoint must come before"
         )
-    ladder = result.temperature / result.model.coupling_unit
+    ladder = result.temperature
     rates = result.accepts / np.maximum(result.attempts, 1)
     trips = result.round_trips.astype(np.float64)
     with matplotlib.style.context(PAPER):

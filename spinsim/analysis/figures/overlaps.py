@@ -31,7 +31,7 @@ def overlap_figure(result: TemperResult) -> Figure:
         figure = Figure(figsize=(WIDTH, 2.8), layout="constrained")
         ax = figure.subplots()
         for colour, k in zip(colours, chosen, strict=True):
-            label = f"$T = {result.temperature[k] / result.model.coupling_unit:.4g}$"
+            label = f"$T = {result.temperature[k]:.4g}$"
             ax.plot(found.q, found.density[k], color=colour, linewidth=0.8, label=label)
             if np.isfinite(found.error[k]).all():
                 low, high = found.density[k] - found.error[k], found.density[k] + found.error[k]

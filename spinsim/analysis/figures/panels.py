@@ -20,7 +20,8 @@ from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 
-TEMPERATURE: Final = r"temperature $T$ ($|J|/k_\mathrm{B}$)"
+TEMPERATURE: Final = "temperature $T$"
+ENERGY: Final = "energy per site $E/N$"
 UNKNOWN_ERROR: Final = "error unknown: series too short"
 
 
@@ -67,26 +68,24 @@ def show_zero(ax: Axes) -> None:
     ax.set_ylim(-0.05 * high, 1.02 * high)
 
 
-def draw_exact(ax: Axes, temperature: Array, exact: Callable[[Array], Array]) -> None:
+def draw_exact(ax: Axes, temperature: Array, exact: Callable[[Array, float], Array], coupling: float) -> None:
     """The infinite lattice over the range of the data, in a panel that has any; at one temperature a level line."""
     if not ax.containers:
         return
     style: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "zorder": 1, "label": r"exact, $L = \infty$"}
     # m falls like (T_c - T)^(1/8): its foot needs points much closer to T_c than an even grid has
-    near = np.geomspace(1e-9, 0.1, 100)
-    critical = onsager.CRITICAL_TEMPERATURE
+    near = coupling * np.geomspace(1e-9, 0.1, 100)
+    critical = coupling * onsager.CRITICAL_TEMPERATURE
     low, high = temperature.min(), temperature.max()
     grid = np.unique(np.concatenate([np.linspace(low, high, 500), critical - near, critical + near]))
     grid = grid[(grid >= low) & (grid <= high)]
     x = ax.get_xlim() if is_constant(temperature) else grid
-    ax.plot(x, np.broadcast_to(exact(grid), len(x)), **style)
+    ax.plot(x, np.broadcast_to(exact(grid, coupling), len(x)), **style)
 
 
-def draw_estimate(
-    ax: Axes, x: Array, estimate: Estimate, colour: str, label: str, unit: float = 1.0, joined: bool = False
-) -> None:
+def draw_estimate(ax: Axes, x: Array, estimate: Estimate, colour: str, label: str, joined: bool = False) -> None:
     """Points with error bars, and open ones without where the error cannot be trusted."""
-    value, error = estimate.value / unit, estimate.error / unit
+    value, error = estimate.value, estimate.error
     style: dict[str, Any] = {"fmt": "o", "ms": 2.2, "mec": "none", "elinewidth": 0.6, "capthick": 0.6, "color": colour}
     if joined:
         ax.plot(x, value, color=colour, linewidth=0.6, zorder=1)

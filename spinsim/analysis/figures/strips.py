@@ -9,6 +9,7 @@ import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
+from spinsim.analysis.figures.panels import TEMPERATURE
 from spinsim.analysis.figures.paper import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILION, WIDTH
 from spinsim.analysis.strips import LengthCrossing, scaled_lengths
 from spinsim.result import TransferResult
@@ -42,7 +43,7 @@ def lengths_figure(results: Sequence[TransferResult], crossings: Sequence[Length
         if known:
             ax.plot(known, np.zeros(len(known)), "|", ms=8, color=GREY, label="crossings", clip_on=False,
                     transform=ax.get_xaxis_transform())  # fmt: skip
-        ax.set_xlabel(r"coupling $k = |J|/k_\mathrm{B}T$" if by_k else r"temperature $T$ ($|J|/k_\mathrm{B}$)")
+        ax.set_xlabel(r"coupling $k = 1/T$" if by_k else TEMPERATURE)
         ax.set_ylabel(r"$\xi/L$")
         figure.legend(loc="outside upper center", ncols=4, handlelength=1.6)
     return figure
