@@ -119,13 +119,15 @@ def test_memory_for_a_long_file_is_that_of_a_piece(tmp_path, monkeypatch):
     assert peak < 2**19
 
 
-def test_show_and_the_report_do_not_read_whole_series(result, tmp_path, capsys, monkeypatch):
+def test_show_does_not_read_the_whole_of_long_series(result, tmp_path, capsys, monkeypatch):
     file = result.save(tmp_path / "run.h5")
-    monkeypatch.setattr("spinsim.result.load", None)
+    monkeypatch.setattr("spinsim.result.load_temper", None)
+    monkeypatch.setattr("spinsim.cli.averages.MOST_BYTES", 10**5)
     shown = run(capsys, monkeypatch, "show", file).out
     assert "1024 of 1024 steps" in shown
     assert "16 replicas" in shown
     assert f"{LADDER[0]:8.5g} {result.energy[..., 0].mean() / 64:10.6f}" in shown
+    assert "spinsim analyze finds them" in shown
 
 
 def test_overview_of_one_copy_and_of_an_empty_file(tmp_path, capsys, monkeypatch):

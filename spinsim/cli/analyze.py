@@ -13,86 +13,117 @@ from spinsim.cli import flags
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
-
-SHOWN = {
-    "energy_per_site": "E/N",
-    "specific_heat": "C/N",
-    "abs_magnetization": "<|m|>",
-    "binder_cumulant": "U_m",
-    "overlap_squared": "<q^2>",
-    "overlap_binder_cumulant": "U_q",
-    "correlation_length_over_L": "xi_m/L",
-    "overlap_correlation_length_over_L": "xi_q/L",
-}
+    from spinsim.analysis.tables import Columns
+    from spinsim.result import TemperResult
 
 
 def analyze(
-    file: Annotated[Path, typer.Argument(help="A file that spinsim temper wrote.")],
-    as_json: Annotated[bool, typer.Option("--json", help="All numbers as one JSON object.")] = False,
-    csv: Annotated[Path | None, typer.Option(help="Write them to this file too, a line for each temperature.")] = None,
+    files: Annotated[list[Path], typer.Argument(help="Files that spinsim temper wrote.", metavar="FILE...")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="All numbers as one JSON object, a list of them for several files.")
+    ] = False,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write them to this file too, a line for each temperature; of several files with their names."
+        ),
+    ] = None,
     overwrite: flags.Overwrite = False,
+    every: Annotated[bool, typer.Option("--all", help="Print every column.")] = False,
+    columns: Annotated[
+        str | None, typer.Option(help="Print these, such as energy_per_site,link_overlap.  [what the model asks for]")
+    ] = None,
 ) -> None:
-    """Find averages with errors at each temperature and write them into the file's /summary."""
-    import numpy as np
-
+    """Find averages with errors at each temperature and write them into the files' /summary."""
     from spinsim.analysis.summary import summarize
     from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.errors import InputError
     from spinsim.outputs import check_output
     from spinsim.result import load_temper
-    from spinsim.store import open_to_append, read_attributes
 
+    if every and columns:
+        raise InputError(f"--all prints --columns {columns} too: leave one of them out")
+    for file in files:
+        _check(file)
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
+    summaries, reports = [], []
+    for file in files:
+        result = load_temper(file)
+        found = summarize(result)
+        summaries.append(found)
+        reports.append([heading(file, result), *report(result, found, columns, every)])
+    if csv:
+        rows = [summary_columns(found) for found in summaries]
+        write_csv(rows[0] if len(files) == 1 else one_below_the_other(files, rows), csv, overwrite)
+    for file, found in zip(files, summaries, strict=True):
+        _write_summary(file, found)
+    if as_json:
+        tables = [{"file": str(file)} | as_tables(found) for file, found in zip(files, summaries, strict=True)]
+        typer.echo(json.dumps(tables[0] if len(files) == 1 else tables))
+        return
+    typer.echo("\n\n".join("\n".join(lines) for lines in reports))
+
+
+def _check(file: Path) -> None:
+    """Refuse, before anything is written, what cannot be analysed."""
+    from spinsim.errors import InputError
+    from spinsim.store import read_attributes
+
     if read_attributes(file).get("job") == "transfer":
         raise InputError(
             f"{file} holds a transfer run, whose levels are no averages: 'spinsim show {file}' prints them and "
             f"'spinsim plot {file}' draws the correlation length over the width"
         )
-    result = load_temper(file)
-    found = summarize(result)
-    if csv:
-        write_csv(summary_columns(found), csv, overwrite)
+
+
+def heading(file: Path, result: TemperResult) -> str:
+    """What was analysed, in a line."""
+    rows = f"{result.model.name}, {result.model.samples} samples, {len(result.sweep)} measurements"
+    return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
+
+
+def report(result: TemperResult, found: Summary, columns: str | None = None, every: bool = False) -> list[str]:
+    """The averages asked for, a line each temperature, and what they are worth.
+
+    Raises:
+        InputError: for columns that the run does not have.
+    """
+    from spinsim.cli.averages import all_columns, chosen_columns, main_columns, table, wrapped
+
+    if columns is not None:
+        names = chosen_columns(columns, found.estimates)
+    else:
+        names = all_columns(found.estimates) if every else main_columns(result.model, found.estimates)
+    return table(found, names) + wrapped(found.verdict, "Verdict  ")
+
+
+def _write_summary(file: Path, found: Summary) -> None:
+    """Keep the averages in the file, without errors that cannot be trusted."""
+    import numpy as np
+
+    from spinsim.store import open_to_append
+
+    values = {}
+    for name, estimate in found.estimates.items():
+        error = np.where(estimate.trusted, estimate.error, np.nan)
+        for suffix, numbers in (("", estimate.value), ("_error", error), ("_tau", estimate.tau)):
+            values[f"summary/{name}{suffix}"] = numbers
     with open_to_append(file) as opened:
-        values = {}
-        for name, estimate in found.estimates.items():
-            error = np.where(estimate.trusted, estimate.error, np.nan)
-            for suffix, numbers in (("", estimate.value), ("_error", error), ("_tau", estimate.tau)):
-                values[f"summary/{name}{suffix}"] = numbers
         opened.write_again(values)
-    if as_json:
-        typer.echo(json.dumps(as_tables(found)))
-        return
-    typer.echo(f"{file}: {result.model.name}, {result.model.samples} samples, {len(result.sweep)} measurements")
-    for line in report(found):
-        typer.echo(line)
-    if not result.finished:
-        typer.echo("The run is not finished: these are the rows it has so far.")
 
 
-def report(found: Summary) -> list[str]:
-    """The main averages, a line each temperature, and what they are worth."""
-    shown = [name for name in SHOWN if name in found.estimates]
-    lines = ["       T" + "".join(f"{SHOWN[name]:>12}{'error':>10}" for name in shown) + "  tau/sweeps"]
-    doubtful = False
-    for k, temperature in enumerate(found.temperature):
-        rows = [found.estimates[name] for name in shown]
-        trusted = all(row.trusted[k] for row in rows)
-        doubtful |= not trusted
-        numbers = "".join(
-            f"{row.value[k]:12.6f}" + (f"{row.error[k]:10.6f}" if row.trusted[k] else f"{'?':>10}") for row in rows
-        )
-        lines.append(f"{temperature:8.5g}{numbers}{max(row.tau[k] for row in rows):12.3g}")
-    if doubtful:
-        lines.append(
-            "? : the series spans fewer than 20 autocorrelation times, does not move, or has no value without some "
-            "samples: no error can be given."
-        )
-    lines += [
-        f"Equilibrium by {name} at the lowest temperature: {e.verdict}" for name, e in found.equilibration.items()
-    ]
-    lines.append(f"Verdict: {found.verdict}")
-    return lines
+def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
+    """One table of several files, the first column their names; numbers that a file does not have are NaN."""
+    import numpy as np
+
+    names = dict.fromkeys(name for columns in tables for name in columns)
+    lengths = [len(columns["temperature"]) for columns in tables]
+    whole: Columns = {"file": np.repeat([str(file) for file in files], lengths)}
+    for name in names:
+        parts = [columns.get(name, np.full(n, np.nan)) for columns, n in zip(tables, lengths, strict=True)]
+        whole[name] = np.concatenate(parts)
+    return whole
 
 
 def as_tables(found: Summary) -> dict[str, object]:

@@ -14,45 +14,57 @@ if TYPE_CHECKING:
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="A file that spinsim wrote.")],
-    as_json: Annotated[bool, typer.Option("--json", help="The same as one JSON object.")] = False,
+    files: Annotated[list[Path], typer.Argument(help="Files that spinsim wrote.", metavar="FILE...")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The same as one JSON object, a list of them for several files.")
+    ] = False,
 ) -> None:
-    """Say what is in a file, how far it got and its main numbers."""
+    """Say what is in files, how far their runs got and their main numbers."""
+    shown = [_of_file(file) for file in files]
+    if as_json:
+        typer.echo(json.dumps(shown[0][0] if len(files) == 1 else [numbers for numbers, _ in shown]))
+        return
+    for number, (_, lines) in enumerate(shown):
+        for line in [""] * bool(number) + lines:
+            typer.echo(line)
+
+
+def _of_file(file: Path) -> tuple[dict[str, Any], list[str]]:
+    """What is to be said of a file, for ``--json`` and as lines."""
     from spinsim.overview import overview
     from spinsim.result import load_anneal, load_transfer
     from spinsim.store import read_attributes
 
     job = read_attributes(file).get("job")
     if job == "transfer":
-        _show_transfer(file, load_transfer(file), as_json)
-        return
+        return _of_transfer(file, load_transfer(file))
     result: AnnealResult | TemperOverview
     if job == "temper":
         result = overview(file)
         rows, replicas, run = result.steps, result.round_trips.shape[1], result.config.get("temper", {})
         planned = run["sweeps"] // run["measure_every"] if run else rows
-        numbers, lines = _of_tempering(result)
+        numbers, lines = _of_tempering(file, result)
     else:
         result = load_anneal(file)
         rows, replicas = len(result.energy), result.energy.shape[2]
         planned = result.config.get("anneal", {}).get("steps", rows)
         numbers, lines = _of_annealing(result)
-    if as_json:
-        typer.echo(
-            json.dumps(result.attributes | {"file": str(file), "steps": rows, "planned_steps": planned} | numbers)
-        )
-        return
     model, attributes = result.model, result.attributes
-    typer.echo(f"{file}: {attributes['job']} of {model.name}")
-    size = f"{model.sites} sites, {model.bonds} bonds, {model.samples} samples"
-    typer.echo(f"Model      {size}, quantum {model.quantum:g}")
-    typer.echo(f"Run        {replicas} replicas, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
     state = f"finished {attributes['finished']}" if result.finished else "NOT finished: the same command completes it"
-    typer.echo(f"Progress   {rows} of {planned} steps, begun {attributes['created']}, {state}")
-    typer.echo(f"Command    {attributes['command']}")
-    typer.echo(f"Identity   {attributes['config_sha256']}")
-    for line in lines:
-        typer.echo(line)
+    head = [
+        f"{file}: {attributes['job']} of {model.name}",
+        f"Model      {model.sites} sites, {model.bonds} bonds, {model.samples} samples, quantum {model.quantum:g}",
+        f"Run        {replicas} replicas, {attributes['engine']}, spinsim {attributes['spinsim_version']}",
+        f"Progress   {rows} of {planned} steps, begun {attributes['created']}",
+        f"           {state}",
+        *_origin(attributes),
+    ]
+    return result.attributes | {"file": str(file), "steps": rows, "planned_steps": planned} | numbers, head + lines
+
+
+def _origin(attributes: dict[str, str]) -> list[str]:
+    """What was typed, and the identity of the run."""
+    return [f"Command    {attributes['command']}", f"Identity   {attributes['config_sha256']}"]
 
 
 def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
@@ -73,32 +85,32 @@ def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     return {"lowest_energy": float(lowest.min())}, lines
 
 
-def _of_tempering(result: TemperOverview) -> tuple[dict[str, Any], list[str]]:
+def _of_tempering(file: Path, result: TemperOverview) -> tuple[dict[str, Any], list[str]]:
     """The same of a tempering run."""
+    from spinsim.cli.averages import averages_of
     from spinsim.cli.temper import numbers, report
 
     if not result.steps:
         return {"round_trips": 0}, []
-    return numbers(result), report(result)
+    averages = averages_of(file, result)
+    return numbers(result, averages), report(result, averages)
 
 
-def _show_transfer(file: Path, result: TransferResult, as_json: bool) -> None:
+def _of_transfer(file: Path, result: TransferResult) -> tuple[dict[str, Any], list[str]]:
     """The whole of a transfer-matrix run."""
     from spinsim.cli.transfer import lacking, report, summary
 
-    if as_json:
-        typer.echo(json.dumps(result.attributes | {"file": str(file)} | summary(result)))
-        return
     model, attributes = result.model, result.attributes
-    typer.echo(f"{file}: {attributes['job']} of {model.name}")
-    typer.echo(f"Model      a layer of {model.sites} sites, {model.bonds} bonds, {model.samples} samples")
     couplings = result.planned_rows // model.samples
-    typer.echo(f"Run        {couplings} couplings, {attributes['engine']}, spinsim {attributes['spinsim_version']}")
     rows, planned = int(result.there.sum()), result.planned_rows
     state = "NOT finished" + ("" if rows == planned else ": the same command completes it")
     state = f"finished {attributes['finished']}" if result.finished else state
-    typer.echo(f"Progress   {rows} of {planned} rows, begun {attributes['created']}, {state}")
-    typer.echo(f"Command    {attributes['command']}")
-    typer.echo(f"Identity   {attributes['config_sha256']}")
-    for line in report(result) + lacking(result, file):
-        typer.echo(line)
+    head = [
+        f"{file}: {attributes['job']} of {model.name}",
+        f"Model      a layer of {model.sites} sites, {model.bonds} bonds, {model.samples} samples",
+        f"Run        {couplings} couplings, {attributes['engine']}, spinsim {attributes['spinsim_version']}",
+        f"Progress   {rows} of {planned} rows, begun {attributes['created']}",
+        f"           {state}",
+        *_origin(attributes),
+    ]
+    return result.attributes | {"file": str(file)} | summary(result), head + report(result) + lacking(result, file)

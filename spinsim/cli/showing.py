@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from spinsim.cli.averages import wrapped
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -22,7 +24,8 @@ def run_shown(plan: Any, to_file: Callable[..., bool], description: str, silent:
     from spinsim.run import Watch
 
     if not silent:
-        typer.echo(description)
+        for line in wrapped(description):
+            typer.echo(line)
     with UpdateProgress(silent=silent) as progress:
         watch = Watch(progress.begin, progress.advance, partial(typer.echo, err=True))
         try:

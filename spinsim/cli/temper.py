@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -13,9 +14,11 @@ from spinsim.cli.showing import closing_lines, lowest_lines, run_shown
 from spinsim.cli.values import Whole
 
 if TYPE_CHECKING:
+    from spinsim.analysis.summary import Summary
     from spinsim.overview import TemperOverview
     from spinsim.run import TemperPlan
 
+_MOST_COLUMNS: Final = 4  # that fit beside the exchanges
 KEYS = (
     "start",
     "temperatures",
@@ -77,16 +80,29 @@ def temper(
 
 def carry_out(plan: TemperPlan, quiet: bool, as_json: bool) -> None:
     """Run a plan and say how it went."""
+    from spinsim.cli.averages import averages_of
     from spinsim.overview import overview
     from spinsim.run import temper_to_file
 
     ran, progress = run_shown(plan, temper_to_file, describe(plan), quiet or as_json)
     found = overview(plan.path)
+    averages = averages_of(plan.path, found)
     if as_json:
-        typer.echo(json.dumps(summary(plan, found) | {"updates_per_ns": progress.rate if ran else None}))
+        typer.echo(json.dumps(summary(plan, found, averages) | {"updates_per_ns": progress.rate if ran else None}))
     elif not quiet:
-        for line in closing_lines(plan, ran, progress, report(found)):
+        for line in closing_lines(plan, ran, progress, report(found, averages)):
             typer.echo(line)
+        for line in what_next(plan, averages):
+            typer.echo(line)
+
+
+def what_next(plan: TemperPlan, averages: Summary | None) -> list[str]:
+    """Commands that go on from here: all averages, figures, and a longer run where this one was too short."""
+    path, sweeps = shlex.quote(str(plan.path)), 2 * plan.config.temper.sweeps
+    lines = [f"         spinsim analyze {path} --all", f"         spinsim plot {path}"]
+    if averages is not None and averages.problems:
+        lines.append(f"         spinsim resume {path} --sweeps {sweeps}")
+    return lines
 
 
 def describe(plan: TemperPlan) -> str:
@@ -106,30 +122,47 @@ def describe(plan: TemperPlan) -> str:
     )
 
 
-def report(found: TemperOverview) -> list[str]:
-    """Means at each temperature, a line each; without errors, which need an analysis."""
+def report(found: TemperOverview, averages: Summary | None) -> list[str]:
+    """Exchanges, means at each temperature, with errors where these are known, and whether it was equilibrium."""
     import numpy as np
 
-    overlap = found.overlap_squared
+    from spinsim.cli.averages import main_columns, table, wrapped
+
     known = bool(np.isfinite(found.swap_rate).all())
-    lines = [f"Round trips  {int(found.round_trips.sum())} of {found.round_trips.size} replicas"]
+    trips = found.round_trips
+    lines = [f"Round trips  {trips.mean():.3g} a replica, {int((trips == 0).sum())} of {trips.size} replicas made none"]
     if not known:
         lines = ["Exchanges and round trips are known from the first checkpoint on"]
     if found.placement is not None:
         last = found.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
         lines.append(f"Temperatures {len(found.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
-    lines.append(
-        "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + "  exchanged with the next"
-    )
-    for k, temperature in enumerate(found.temperature):
-        row = f"{temperature:8.5g} {found.energy[k]:10.6f} {found.magnetization_squared[k]:9.6f}"
-        row += "" if overlap is None else f" {overlap[k]:9.6f}"
-        lines.append(row + (f" {found.swap_rate[k]:8.3f}" if known and k + 1 < len(found.temperature) else ""))
+    rates = [f"{rate:.3f}" for rate in found.swap_rate] + [""] if known else None
+    if averages is None:
+        lines += _means(found, rates)
+    else:
+        names = main_columns(found.model, averages.estimates)[:_MOST_COLUMNS]
+        lines += table(averages, names, {"swaps": rates} if rates else None)
+        if rates:
+            lines += wrapped("share of the exchanges tried with the next temperature that were accepted.", "swaps: ")
+        lines += wrapped(averages.verdict, "Verdict  ")
     return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
 
 
-def summary(plan: TemperPlan, found: TemperOverview) -> dict[str, Any]:
+def _means(found: TemperOverview, rates: list[str] | None) -> list[str]:
+    """Means without errors, a line each temperature."""
+    overlap = found.overlap_squared
+    lines = [
+        "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + ("   swaps" if rates else "")
+    ]
+    for k, temperature in enumerate(found.temperature):
+        row = f"{temperature:8.5g} {found.energy[k]:10.6f} {found.magnetization_squared[k]:9.6f}"
+        row += "" if overlap is None else f" {overlap[k]:9.6f}"
+        lines.append(row + (f"{rates[k]:>8}" if rates else ""))
+    return [*lines, "Means have no errors here: spinsim analyze finds them."]
+
+
+def summary(plan: TemperPlan, found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
     """The same numbers for ``--json``."""
     return {
         "job": "temper",
@@ -137,11 +170,13 @@ def summary(plan: TemperPlan, found: TemperOverview) -> dict[str, Any]:
         "config_sha256": plan.attributes["config_sha256"],
         "model": plan.model.name,
         "sites": plan.model.sites,
-    } | numbers(found)
+    } | numbers(found, averages)
 
 
-def numbers(found: TemperOverview) -> dict[str, Any]:
+def numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
     """What ``report`` says, for ``--json``."""
+    from spinsim.cli.analyze import as_tables
+
     lowest = None if found.best_energy is None else float(found.best_energy.min())
     is_cut = lowest is not None and found.model.maxcut_weight is not None
     return {
@@ -154,4 +189,5 @@ def numbers(found: TemperOverview) -> dict[str, Any]:
         "round_trips": int(found.round_trips.sum()),
         "lowest_energy": lowest,
         "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
+        "averages": None if averages is None else as_tables(averages),
     }

@@ -1,0 +1,171 @@
+"""Averages of a tempering run as tables that fit a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from math import floor, isfinite, log10
+from typing import TYPE_CHECKING, Final
+
+from spinsim.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spinsim.analysis.summary import Estimate, Summary
+    from spinsim.model.ising import Ising
+    from spinsim.overview import TemperOverview
+
+WIDTH: Final = 80
+LABELS: Final = {
+    "energy_per_site": "E/N",
+    "specific_heat": "C/N",
+    "abs_magnetization": "<|m|>",
+    "magnetization_squared": "<m^2>",
+    "susceptibility": "chi",
+    "binder_cumulant": "U_m",
+    "correlation_length_over_L": "xi_m/L",
+    "overlap_squared": "<q^2>",
+    "spin_glass_susceptibility": "chi_SG",
+    "overlap_binder_cumulant": "U_q",
+    "overlap_correlation_length_over_L": "xi_q/L",
+    "link_overlap": "q_link",
+}
+"""Heads of columns, in the order in which all are printed; an estimate that is not here goes under its name."""
+OF_MAGNETS: Final = (
+    "energy_per_site",
+    "specific_heat",
+    "abs_magnetization",
+    "binder_cumulant",
+    "correlation_length_over_L",
+)
+OF_GLASSES: Final = (
+    "energy_per_site",
+    "overlap_squared",
+    "overlap_binder_cumulant",
+    "overlap_correlation_length_over_L",
+    "specific_heat",
+)
+MOST_BYTES: Final = 2**28
+"""Size of the series of a run up to which its averages get errors as soon as it is done or shown."""
+_BYTES_A_REPLICA: Final = 64  # of a measurement, correlations included
+NO_ERROR: Final = "?"
+_MOST_DECIMALS: Final = 8
+
+
+def averages_of(path: Path, found: TemperOverview) -> Summary | None:
+    """The averages of a run with errors; None where its series are too short for them, or too long to be read here."""
+    from spinsim.analysis.summary import FEWEST_STEPS, summarize
+    from spinsim.result import load_temper
+
+    size = _BYTES_A_REPLICA * found.steps * found.round_trips.size
+    return summarize(load_temper(path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
+
+
+def with_error(value: float, error: float, trusted: bool = True) -> str:
+    """A number with the standard error of its last two digits in brackets, such as -1.7466(12); - for no number.
+
+    An error that is not known, or cannot be trusted, is a question mark.
+    """
+    if not isfinite(value):
+        return "-"
+    if not trusted or not isfinite(error):
+        return f"{value:.5g}({NO_ERROR})"
+    if error == 0:
+        return f"{value:.6g}(0)"
+    decimals = min(1 - floor(log10(error)), _MOST_DECIMALS)
+    if round(error, decimals) * 10**decimals >= 100:  # 0.0996 is 0.10
+        decimals -= 1
+    if decimals <= 0:
+        return f"{value:.0f}({error:.0f})"
+    digits = f"{error:.{decimals}f}" if error >= 1 else str(max(1, round(error * 10**decimals)))
+    return f"{value:.{decimals}f}({digits})"
+
+
+def wrapped(sentence: str, head: str = "") -> list[str]:
+    """A sentence after its head, in lines that fit."""
+    return textwrap.wrap(head + sentence, WIDTH, subsequent_indent=" " * len(head), break_on_hyphens=False)
+
+
+def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
+    """The estimates that say most of a model, the most important first: of the magnetisation, or of the overlap."""
+    from spinsim.analysis.sizes import is_ferromagnet
+
+    glassy = "overlap_squared" in estimates and not is_ferromagnet(model)
+    return [name for name in (OF_GLASSES if glassy else OF_MAGNETS) if name in estimates]
+
+
+def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
+    """Names with commas between them.
+
+    Raises:
+        InputError: for a name that is none of the estimates.
+    """
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in estimates:
+            close = get_close_matches(name, estimates, 1, 0.5)
+            hint = f"did you mean {close[0]!r}?" if close else f"choose among {', '.join(estimates)}"
+            raise InputError(f"column {name!r} is none of this run's: {hint}")
+    return names
+
+
+def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
+    """Every estimate, in the order of ``LABELS``."""
+    return [*(name for name in LABELS if name in estimates), *(name for name in estimates if name not in LABELS)]
+
+
+def table(found: Summary, names: Sequence[str], beside: Mapping[str, Sequence[str]] | None = None) -> list[str]:
+    """A line for each temperature, cut into several tables where columns do not fit side by side.
+
+    Args:
+        found: The averages.
+        names: Of the estimates wanted, in order.
+        beside: More columns for the first table, by their heads.
+    """
+    columns = [(LABELS.get(name, name), _cells(found.estimates[name]), found.estimates[name]) for name in names]
+    first = _Column("T", [f"{temperature:.5g}" for temperature in found.temperature])
+    tables: list[list[_Column]] = [[first, *(_Column(head, cells) for head, cells in (beside or {}).items())]]
+    taus: list[list[Estimate]] = [[]]
+    for head, cells, estimate in columns:
+        column = _Column(head, cells)
+        if sum(c.width for c in tables[-1]) + column.width + len(_TAU) + 2 > WIDTH and taus[-1]:
+            tables.append([first])
+            taus.append([])
+        tables[-1].insert(len(taus[-1]) + 1, column)
+        taus[-1].append(estimate)
+    lines = []
+    for number, (some, estimates) in enumerate(zip(tables, taus, strict=True)):
+        longest = [max((e.tau[k] for e in estimates), default=0.0) for k in range(len(found.temperature))]
+        some.append(_Column(_TAU, [f"{tau:.3g}" for tau in longest]))
+        lines += [""] * bool(number) + _side_by_side(some)
+    if any(f"({NO_ERROR})" in line for line in lines):
+        lines += wrapped(
+            "no error can be given, as the series spans fewer than 20 autocorrelation times, does not move, or has no "
+            "value without some samples.",
+            "(?): ",
+        )
+    return lines
+
+
+_TAU: Final = "tau/sweeps"
+
+
+class _Column:
+    """Cells below a head, as wide as the widest of them and two spaces."""
+
+    def __init__(self, head: str, cells: Sequence[str]) -> None:
+        self.head, self.cells = head, cells
+        self.width = max(map(len, (head, *cells))) + 2
+
+
+def _cells(estimate: Estimate) -> list[str]:
+    rows = zip(estimate.value, estimate.error, estimate.trusted, strict=True)
+    return [with_error(float(value), float(error), bool(trusted)) for value, error, trusted in rows]
+
+
+def _side_by_side(columns: Sequence[_Column]) -> list[str]:
+    rows = zip(*(column.cells for column in columns), strict=True)
+    heads = [column.head for column in columns]
+    return ["".join(cell.rjust(c.width) for cell, c in zip(row, columns, strict=True)) for row in (heads, *rows)]
