@@ -100,7 +100,7 @@ def what_next(plan: TemperPlan, averages: Summary | None) -> list[str]:
     """Commands that go on from here: all averages, figures, and a longer run where this one was too short."""
     path, sweeps = shlex.quote(str(plan.path)), 2 * plan.config.temper.sweeps
     lines = [f"         spinsim analyze {path} --all", f"         spinsim plot {path}"]
-    if averages is not None and averages.problems:
+    if averages is not None and (averages.problems or not all(e.equilibrated for e in averages.equilibration.values())):
         lines.append(f"         spinsim resume {path} --sweeps {sweeps}")
     return lines
 
