@@ -28,7 +28,8 @@ def table(run: AnnealResult | TemperResult | str | os.PathLike[str]) -> pd.DataF
 
     Columns are ``temperature`` and, for each observable of ``layout.SUMMARY``, its value, ``<name>_error``, and of a
     tempering run ``<name>_tau`` in sweeps and ``<name>_trusted``: where that is False the error is NaN. Of an annealing
-    run, whose steps are the rows, there are ``energy_per_site``, ``specific_heat`` and ``abs_magnetization``.
+    run, whose steps are the rows, there are ``energy_per_site``, ``specific_heat`` and ``abs_magnetization``, and
+    ``specific_heat_trusted``: whether it agrees with the slope of the energy. Where it does not it is NaN.
 
     Args:
         run: A result, or a file that spinsim wrote.
@@ -90,6 +91,7 @@ def _annealing_columns(result: AnnealResult) -> Columns:
         "energy_per_site_error": found.energy_error,
         "specific_heat": found.specific_heat,
         "specific_heat_error": found.specific_heat_error,
+        "specific_heat_trusted": found.specific_heat_trusted,
         "abs_magnetization": found.magnetization,
         "abs_magnetization_error": found.magnetization_error,
     }

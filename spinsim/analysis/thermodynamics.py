@@ -1,19 +1,28 @@
-"""Energy, specific heat and magnetisation against temperature, with error bars.
+"""Energy, specific heat and magnetisation of an annealing run against temperature, with error bars.
 
 Replicas of a sample are independent at every step, so errors over them need no autocorrelation time. With several
 samples the error is that of the sample-to-sample scatter, which contains the thermal one.
+
+The specific heat is the spread of the replicas' energies. Once they freeze in different states that spread stays while
+their mean energy no longer falls: then it is not the slope dE/dT that it must be in equilibrium, and is left out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, stdtrit
 
 from spinsim.result import AnnealResult
 
 Array = npt.NDArray[np.float64]
+
+REACH: Final = 2  # steps to either side over which the slope of the energy is taken
+LIMIT: Final = 2.0  # standard errors, where these are known well
+_ROUNDING: Final = 1e-12  # of a heat per site in k_B
 
 
 @dataclass(frozen=True)
@@ -24,8 +33,10 @@ class Thermodynamics:
         temperature: In the unit of the couplings, k_B = 1.
         energy: Mean energy per site, likewise.
         energy_error: Its standard error.
-        specific_heat: (<E^2> - <E>^2) / (N T^2) in k_B.
+        specific_heat: (<E^2> - <E>^2) / (N T^2) in k_B; NaN where it is not the slope of the energy.
         specific_heat_error: Its standard error (jackknife).
+        specific_heat_trusted: Whether it was compared with the slope of the energy and agrees. It is given, but not
+            trusted, where there is nothing to compare with: at one temperature and with two replicas of one sample.
         magnetization: Mean |m| per site.
         magnetization_error: Its standard error.
     """
@@ -35,23 +46,68 @@ class Thermodynamics:
     energy_error: Array
     specific_heat: Array
     specific_heat_error: Array
+    specific_heat_trusted: npt.NDArray[np.bool_]
     magnetization: Array
     magnetization_error: Array
 
 
 def thermodynamics(result: AnnealResult) -> Thermodynamics:
-    """Curves of an annealing run."""
-    sites = result.model.sites
+    """Curves of an annealing run.
+
+    The specific heat at a step is compared with the slope of the mean energy between the second steps before and after
+    it (fewer at the ends of the schedule). In equilibrium the slope is the mean of the specific heat over that range of
+    temperatures. It may therefore lie anywhere between the smallest and the largest value there, however far the
+    temperatures are apart; where it lies outside by more than 2 standard errors (of few replicas, what is as likely in
+    Student's t), or where no replica moved at all though their energies differ, the specific heat is NaN. Of 100 values
+    in equilibrium one or two are lost.
+    """
+    sites, temperature = result.model.sites, result.temperature
     energy = result.energy / sites
-    scale = sites / result.temperature**2
+    scale = sites / temperature**2
     heat, heat_error = _variance(energy)
+    compared, agrees = _compare(temperature, energy, scale)
+    left_out = compared & ~agrees
     return Thermodynamics(
-        result.temperature,
+        temperature,
         *_mean(energy),
-        heat * scale,
-        heat_error * scale,
+        np.where(left_out, np.nan, heat * scale),
+        np.where(left_out, np.nan, heat_error * scale),
+        compared & agrees,
         *_mean(np.abs(result.magnetization) / sites),
     )
+
+
+def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """At which steps the spread of energies (steps, samples, replicas) can be compared with their slope, and agrees."""
+    steps, samples, replicas = energy.shape
+    compared, agrees = np.zeros(steps, bool), np.zeros(steps, bool)
+    if replicas < 2 or samples * replicas < 3:
+        return compared, agrees
+    one_by_one = replicas > 2
+    mean = (energy if one_by_one else energy.mean(axis=2, keepdims=True)).reshape(steps, -1)
+    spread = (_pseudo_values(energy) if one_by_one else energy.var(axis=2, ddof=1)[..., None]).reshape(steps, -1)
+    heat = spread * scale[:, None]
+    limit = float(stdtrit(mean.shape[1] - 1, ndtr(LIMIT)))
+    for k in range(steps):
+        first, last = max(0, k - REACH), min(steps - 1, k + REACH)
+        change = temperature[first] - temperature[last]
+        compared[k] = change != 0
+        if not compared[k]:
+            continue
+        slope = (mean[first] - mean[last]) / change
+        near = heat[first : last + 1]
+        low, high = near[near.mean(axis=1).argmin()], near[near.mean(axis=1).argmax()]
+        frozen = np.ptp(energy[first : last + 1], axis=0).max() == 0 and heat[k].mean() > _ROUNDING
+        agrees[k] = not frozen and max(_above_zero(low - slope), _above_zero(slope - high)) <= limit
+    return compared, agrees
+
+
+def _above_zero(values: Array) -> float:
+    """By how many standard errors the mean of independent values is above 0."""
+    mean, deviation = float(values.mean()), float(values.std(ddof=1))
+    if abs(mean) < _ROUNDING:
+        return 0.0
+    return mean * len(values) ** 0.5 / deviation if deviation else np.inf * mean
 
 
 def _mean(values: Array) -> tuple[Array, Array]:
@@ -79,8 +135,16 @@ def _variance(values: Array) -> tuple[Array, Array]:
         return _mean_of_samples(variance)
     if replicas < 3:
         return variance[:, 0], np.full(steps, np.nan)
-    centred = values[:, 0] - values[:, 0].mean(axis=1, keepdims=True)
-    square_sum = (centred**2).sum(axis=1, keepdims=True)
-    left_out = (square_sum - centred**2 * replicas / (replicas - 1)) / (replicas - 2)
-    spread = left_out - left_out.mean(axis=1, keepdims=True)
-    return variance[:, 0], np.sqrt((replicas - 1) / replicas * (spread**2).sum(axis=1))
+    return _mean_of_samples(_pseudo_values(values)[:, 0])
+
+
+def _pseudo_values(values: Array) -> Array:
+    """The jackknife's R s^2 - (R - 1) s_r^2 of values (steps, samples, R replicas), where s_r^2 leaves replica r out.
+
+    Their mean is the variance s^2 of a sample, and their scatter that of independent values with its error.
+    """
+    replicas = values.shape[2]
+    squares = (values - values.mean(axis=2, keepdims=True)) ** 2
+    total = squares.sum(axis=2, keepdims=True)
+    left_out = (total - squares * replicas / (replicas - 1)) / (replicas - 2)
+    return np.asarray(replicas / (replicas - 1) * total - (replicas - 1) * left_out)

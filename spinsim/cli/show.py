@@ -69,6 +69,8 @@ def _origin(attributes: dict[str, str]) -> list[str]:
 
 def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     """Main numbers of an annealing run, for ``--json`` and as lines."""
+    from numpy import isfinite
+
     from spinsim.analysis.thermodynamics import thermodynamics
     from spinsim.cli.showing import lowest_lines
 
@@ -81,7 +83,10 @@ def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     for k in sorted({round(k * (len(table.temperature) - 1) / 9) for k in range(10)}):
         row = (table.temperature, table.energy, table.energy_error, table.specific_heat, table.specific_heat_error,
                table.magnetization, table.magnetization_error)  # fmt: skip
-        lines.append(" ".join(f"{column[k]:10.6f}" for column in row).lstrip(" "))
+        texts = [f"{column[k]:.6f}" if isfinite(column[k]) else "-" for column in row]
+        lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
+    if not isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:
+        lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")
     return {"lowest_energy": float(lowest.min())}, lines
 
 
