@@ -22,7 +22,7 @@ from spinsim.sampling import Times, tempering
 
 @dataclass(frozen=True)
 class TemperCase:
-    """One line of the table: exchanges after every sweep, measurements after every tenth.
+    """One line of the table.
 
     Attributes:
         ladder: Lowest temperature, highest one, how many.
@@ -67,6 +67,7 @@ _OTHERS: Final = "30 (GPU of 2014) Fang et al. 2014; just over 1000 (four A100, 
 _PM_J: Final = (0.8, 2.0)
 _GAUSSIAN: Final = (0.5, 1.8)
 CPU_CASES: Final = (
+    TemperCase("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 2),
     TemperCase("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 8),
     TemperCase("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=4), (*_PM_J, 32), 4, _OTHERS),
     TemperCase(
@@ -84,20 +85,38 @@ CUDA_CASES: Final = (
 
 
 def _tempering_rates(
-    case: TemperCase, model: Ising, make: Callable[[], Engine], sweeps: int, repeats: int, correlations: bool
+    case: TemperCase, model: Ising, make: Callable[[], Engine], times: Times, repeats: int, correlations: bool
 ) -> list[float]:
     """Updates/ns of each of ``repeats`` parts of a run, from the moments at which its measurements come."""
     ladder, engine = case.temperatures, make()
-    part = max(2, sweeps // MEASURE_EVERY)
-    times = Times(WARM_UP_SWEEPS, (part * repeats + 1) * MEASURE_EVERY, MEASURE_EVERY)
+    part = (times.measurements - 1) // repeats
     frames = tempering(engine, ladder, times, case.copies, correlations=correlations)
     moments = [time.perf_counter() for _ in frames][::part]
-    updates = model.sites * model.samples * engine.replicas * part * MEASURE_EVERY
+    updates = model.sites * model.samples * engine.replicas * part * times.measure_every
     return [updates / float(seconds) / 1e9 for seconds in np.diff(moments)]
 
 
-def temper_rates(device: str, threads: int | None, repeats: int, rng_rounds: int) -> Iterator[TemperRate]:
-    """Time every case: the median of ``repeats`` runs of about half a second each, after warming up."""
+def _times(sweeps: int, repeats: int, measure_every: int, swap_every: int) -> Times:
+    """Those of a run of ``repeats`` parts of about ``sweeps`` sweeps, two measurements or more, and one measurement."""
+    part = max(2, sweeps // measure_every)
+    warm_up = -(-WARM_UP_SWEEPS // swap_every) * swap_every
+    return Times(warm_up, (part * repeats + 1) * measure_every, measure_every, swap_every)
+
+
+def temper_rates(
+    device: str,
+    threads: int | None,
+    repeats: int,
+    rng_rounds: int,
+    measure_every: int = MEASURE_EVERY,
+    swap_every: int = 1,
+) -> Iterator[TemperRate]:
+    """Time every case: the median of ``repeats`` runs of about half a second each, after warming up.
+
+    Raises:
+        InputError: for numbers of sweeps between measurements and exchanges that do not divide.
+    """
+    Times(0, measure_every, measure_every, swap_every)
     dynamics = Dynamics(rng_rounds=rng_rounds)
     for case in CUDA_CASES if resolve_device(device) == "cuda" else CPU_CASES:
         model = case.model()
@@ -107,6 +126,7 @@ def temper_rates(device: str, threads: int | None, repeats: int, rng_rounds: int
         sweeps, raw = sweep_rates(engine, repeats)
         packing = engine.packing
         del engine  # its memory
-        rates, full = (_tempering_rates(case, model, make, sweeps, repeats, more) for more in (False, True))
+        times = _times(sweeps, repeats, measure_every, swap_every)
+        rates, full = (_tempering_rates(case, model, make, times, repeats, more) for more in (False, True))
         of_rates = statistics.median(rates), min(rates), max(rates)
         yield TemperRate(case, model.samples, packing, *of_rates, statistics.median(full), statistics.median(raw))

@@ -51,12 +51,18 @@ def metropolis(device: Device = "auto", threads: Threads = None, repeats: Repeat
 
 
 @bench.command()
-def temper(device: Device = "auto", threads: Threads = None, repeats: Repeats = 5, rng_rounds: Rounds = 10) -> None:
+def temper(
+    device: Device = "auto",
+    threads: Threads = None,
+    repeats: Repeats = 5,
+    rng_rounds: Rounds = 10,
+    measure_every: Annotated[int, Whole(help="Sweeps between measurements.")] = 10,
+    swap_every: Annotated[int, Whole(help="Sweeps between exchanges of temperatures.")] = 1,
+) -> None:
     """Attempted spin updates per nanosecond of parallel tempering, and its share of the rate of sweeps alone.
 
-    Temperatures are exchanged after every sweep, energies, magnetisations and overlaps measured after every tenth; in
-    the column "correlations" link overlaps and Fourier modes too. The last column has published rates of other
-    programs, in updates per nanosecond.
+    Energies, magnetisations and overlaps are measured; in the column "correlations" link overlaps and Fourier modes
+    too. The last column has published rates of other programs, in updates per nanosecond.
     """
     from spinsim.benchmark import temper_rates
 
@@ -65,7 +71,7 @@ def temper(device: Device = "auto", threads: Threads = None, repeats: Repeats = 
         f"{'case':22}{'samples':>8}{'temperatures':>13}{'copies':>7}  {'packing':15}{'updates/ns':>12}   {'range':22}"
         f"{'sweeps alone':>13}{'share':>8}{'correlations':>14}{'share':>8}   others"
     )
-    for rate in temper_rates(device, threads, repeats, rng_rounds):
+    for rate in temper_rates(device, threads, repeats, rng_rounds, measure_every, swap_every):
         span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
         typer.echo(
             f"{rate.case.name:22}{rate.samples:8d}{rate.case.ladder[2]:13d}{rate.case.copies:7d}  {rate.packing:15}"

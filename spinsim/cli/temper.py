@@ -133,6 +133,7 @@ def report(found: TemperOverview, averages: Summary | None) -> list[str]:
     lines = [f"Round trips  {trips.mean():.3g} a replica, {int((trips == 0).sum())} of {trips.size} replicas made none"]
     if not known:
         lines = ["Exchanges and round trips are known from the first checkpoint on"]
+    lines += _empty_lanes(found)
     if found.placement is not None:
         last = found.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
@@ -147,6 +148,18 @@ def report(found: TemperOverview, averages: Summary | None) -> list[str]:
             lines += wrapped("share of the exchanges tried with the next temperature that were accepted.", "swaps: ")
         lines += wrapped(averages.verdict, "Verdict  ")
     return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
+
+
+def _empty_lanes(found: TemperOverview) -> list[str]:
+    """How many copies more the words of a replica-packed run have room for: it updates whole words in any case."""
+    from spinsim.packing import LANES, Packing, block_count
+
+    ladders, replicas = len(found.temperature), found.round_trips.shape[1]
+    lanes = block_count(replicas) * LANES
+    room = lanes // ladders
+    if Packing.REPLICA not in found.attributes["engine"] or room * ladders <= replicas:
+        return []
+    return [f"Lanes        {replicas} of {lanes} in use: --replicas {room} would take hardly more time"]
 
 
 def _means(found: TemperOverview, rates: list[str] | None) -> list[str]:
