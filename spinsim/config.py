@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from math import inf, isfinite
@@ -206,22 +207,9 @@ class Config:
         """Everything, as canonical JSON."""
         return canonical_json(asdict(self))
 
-    def physics(self, model_sha256: str | None) -> dict[str, Any]:
-        """What determines the numbers, and nothing else."""
-        tables = asdict(self)
-        for key in ("device", "threads", "out", "checkpoint_every"):
-            del tables["run"][key]
-        tables.get("transfer", {}).pop("most_steps", None)
-        if not tables.get("temper", {}).get("correlations", True):
-            del tables["temper"]["correlations"]  # as in runs from before there were any
-        tables["model"]["size"] = list(self.model.shape())
-        if model_sha256 is not None:
-            tables["model"] = {"model_sha256": model_sha256}
-        return {"job": self.job, **tables}
-
     def sha256(self, model_sha256: str | None) -> str:
         """Identity of the run; an instance counts with its content, ``model_sha256``."""
-        return sha256(canonical_json(self.physics(model_sha256)))
+        return physics_sha256(self.job, asdict(self), model_sha256)
 
 
 @dataclass(frozen=True)
@@ -278,6 +266,20 @@ class Transfer(Config):
         for name, value, only in (("replicas", self.run.replicas, 1), ("rng_rounds", self.run.rng_rounds, rng.ROUNDS)):
             if value != only:
                 raise InputError(f"{name} {value} mean nothing to a transfer matrix: leave them out")
+
+
+def physics_sha256(job: str, tables: Mapping[str, Mapping[str, Any]], model_sha256: str | None) -> str:
+    """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else."""
+    kept = {name: dict(table) for name, table in tables.items()}
+    for key in ("device", "threads", "out", "checkpoint_every"):
+        kept["run"].pop(key, None)
+    kept.get("transfer", {}).pop("most_steps", None)
+    if not kept.get("temper", {}).get("correlations", True):
+        del kept["temper"]["correlations"]  # as in runs from before there were any
+    kept["model"]["size"] = list(ModelConfig(**kept["model"]).shape())
+    if model_sha256 is not None:
+        kept["model"] = {"model_sha256": model_sha256}
+    return sha256(canonical_json({"job": job, **kept}))
 
 
 def canonical_json(tables: dict[str, Any]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from spinsim.errors import InputError
 
@@ -17,6 +19,8 @@ try:
     import fcntl
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
+
+_PART: Final = ".part"
 
 
 class Disk(io.FileIO):
@@ -55,18 +59,30 @@ class Disk(io.FileIO):
         except OSError as error:
             self._failure = self._failure or error
 
-    def lock(self) -> None:
-        """Hold the file alone, as HDF5 does.
+    def lock(self) -> bool:
+        """Hold the file alone, as HDF5 does; False where there are no locks.
 
         Raises:
             BlockingIOError: where another process has it open.
         """
-        if fcntl is not None:
-            try:
-                fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if isinstance(error, BlockingIOError):
-                    raise  # anything else: this file system has no locks
+        if fcntl is None:
+            return False
+        try:
+            fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:  # this file system has none
+            return False
+        return True
+
+    def is_at(self, path: str | os.PathLike[str]) -> bool:
+        """Whether this very file still lies under a path; another one may, or none."""
+        try:
+            return os.path.samestat(os.stat(path), os.fstat(self.fileno()))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:  # a server that does not answer tells nothing
+            return True
 
     def check(self) -> None:
         """Raise the error, if there was one."""
@@ -97,7 +113,7 @@ def new_file(path: Path) -> Iterator[Disk]:
             with contextlib.suppress(OSError):  # others may use it by now
                 parent.rmdir()
         if isinstance(error, FileExistsError) and os.path.lexists(path):
-            raise InputError(f"{path} exists and is never overwritten: choose another --out or remove it") from error
+            raise InputError(f"{path} exists and is never overwritten: choose another --out") from error
         if isinstance(error, FileExistsError | NotADirectoryError):
             raise InputError(
                 f"{path} cannot be written, its folder would lie in a file: choose another --out"
@@ -108,14 +124,69 @@ def new_file(path: Path) -> Iterator[Disk]:
 
 
 @contextlib.contextmanager
+def replacement(path: Path, old: Disk) -> Iterator[Disk]:
+    """A new file that takes the place of ``old``, at one stroke, when the block ends well; it has its permissions.
+
+    Args:
+        path: Under which the old one lies.
+        old: Open and locked; the new one is locked likewise until the block has ended.
+
+    Raises:
+        OSError: where the new one cannot be written, and where the path leads to another file by now.
+    """
+    real = Path(os.path.realpath(path))
+    with _temporary(real.parent, real.name) as disk:
+        yield disk
+        os.chmod(disk.name, stat.S_IMODE(os.fstat(old.fileno()).st_mode))
+        disk.sync()
+        disk.check()
+        if not old.is_at(real):
+            raise FileNotFoundError(errno.ENOENT, "the file was moved, removed or replaced meanwhile", str(path))
+        os.replace(disk.name, real)
+
+
+@contextlib.contextmanager
 def _temporary(folder: Path, name: str) -> Iterator[Disk]:
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}-", suffix=".part", dir=folder)
-    os.close(handle)
+    """A hidden file beside the one that it shall become; it is locked, so that nobody takes it for a stale one."""
+    remove_stale(folder, name)
+    disk = _begin(folder, name)
     try:
-        with Disk(temporary, "r+") as disk:
+        with disk:
             yield disk
     finally:
-        os.unlink(temporary)
+        with contextlib.suppress(FileNotFoundError):  # it has taken its place
+            os.unlink(disk.name)
+
+
+def _begin(folder: Path, name: str) -> Disk:
+    while True:
+        handle, temporary = tempfile.mkstemp(prefix=_hidden(name), suffix=_PART, dir=folder)
+        os.close(handle)
+        with contextlib.suppress(FileNotFoundError, BlockingIOError):  # another run may take it for a stale one
+            disk = Disk(temporary, "r+")
+            try:
+                disk.lock()
+                if disk.is_at(temporary):
+                    return disk
+            except BaseException:
+                disk.close()
+                raise
+            disk.close()
+
+
+def remove_stale(folder: Path, name: str) -> None:
+    """Remove hidden files that killed processes left beside a file of this name: those that nobody has locked."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        left = [e.path for e in entries if e.name.startswith(_hidden(name)) and e.name.endswith(_PART)]
+        for path in left:
+            with contextlib.suppress(OSError), Disk(path, "r+") as disk:
+                if disk.lock() and disk.is_at(path):
+                    os.unlink(path)
+
+
+def _hidden(name: str) -> str:
+    """How the names of hidden files beside a file begin."""
+    return f".{name}-"
 
 
 def _umask() -> int:

@@ -14,6 +14,8 @@ from spinsim.model.ising import Ising
 
 MEASUREMENTS, TEMPERING, SUMMARY_GROUP, PLACEMENT = "measurements", "tempering", "summary", "placement"
 SPECTRUM = "spectrum"
+FIXED = tuple((TEMPERING, name) for name in ("attempts", "accepts", "round_trips"))
+"""Datasets among series that are written again and again instead of growing."""
 
 ENERGY, TEMPERATURE = "coupling unit", "coupling unit / k_B"
 """Units: those of the couplings as they were given, see docs/conventions.md."""

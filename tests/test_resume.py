@@ -15,7 +15,7 @@ import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
 from spinsim.model.ising import Ising
 
-OWN = ("command", "config")  # root attributes that name the file, and how it was run
+OWN = ("command", "config", "history")  # root attributes that name the file, and how it was run
 ANNEAL = "anneal --lattice cubic --size 6 --couplings pm-j --samples 3 --steps 300 --sweeps 40 --replicas 70 --quiet"
 TEMPER = (
     "temper --lattice cubic --size 6 --couplings pm-j --samples 3 --temperatures 0.8:2.5:9 --thermalize 500 "

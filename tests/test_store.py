@@ -52,8 +52,7 @@ def test_equal_runs_make_equal_files(do) -> None:
 
 
 def test_equal_runs_at_one_instant_make_equal_bytes(do, monkeypatch) -> None:
-    for name in ("creating", "appending"):
-        monkeypatch.setattr(f"spinsim.store.{name}.stamp", lambda: "2026-01-01T00:00:00+00:00")
+    monkeypatch.setattr("spinsim.store.creating.stamp", lambda: "2026-01-01T00:00:00+00:00")
     first = do(COMMAND, "a")
     assert ss.load(first).attributes["created"].startswith("2026-01-01")
     assert first.read_bytes() == do(COMMAND, "b").read_bytes()

@@ -29,6 +29,7 @@ from spinsim.run.common import (
     to_file,
     updates_done,
 )
+from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
 from spinsim.sampling import Best, annealing, temperature_schedule
 
@@ -90,7 +91,7 @@ def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> N
         check_disk(plan.path, plan.model, run.replicas, layout, a.steps)
         attributes = plan.attributes | engine_attributes(engine)
         store.create(plan.path, plan.model, layout, a.steps, attributes, run.replicas, state())
-    with store.open_to_append(plan.path) as file:
+    with open_own(plan, begun) as file:
         saved, damaged = file.saved()
         if damaged:
             watch.on_warning(damaged)

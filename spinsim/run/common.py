@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 import spinsim
 from spinsim import store
-from spinsim.config import Config, ModelConfig, canonical_json, sha256
+from spinsim.config import Config, ModelConfig, Temper, canonical_json, sha256
 from spinsim.engine import Dynamics, Engine, check_memory
 from spinsim.errors import InputError
 from spinsim.layout import Layout
@@ -24,6 +26,7 @@ from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 from spinsim.packing import Packing, rows_fill_groups
+from spinsim.run.identity import AlreadyFinishedError, another, config_of, lengths
 from spinsim.run.saving import Saving
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -62,6 +65,7 @@ class Plan(Generic[AnyConfig]):
         device: ``cpu`` or ``cuda``.
         path: The run's file.
         attributes: Root attributes of the file.
+        extends: ``config_sha256`` of the shorter run in the file that this one is to go on with, if any.
     """
 
     config: AnyConfig
@@ -69,6 +73,7 @@ class Plan(Generic[AnyConfig]):
     device: str
     path: Path
     attributes: dict[str, str]
+    extends: str | None = None
 
 
 def build_model(config: ModelConfig, replicas: int) -> Ising:
@@ -93,30 +98,49 @@ def build_model(config: ModelConfig, replicas: int) -> Ising:
 
 def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
     """Path and root attributes of a run's file."""
-    identity = config.sha256(model.content_sha256() if config.model.instance is not None else None)
-    path = Path(config.run.out or f"runs/{config.job}-{model.name}-{identity[:8]}.h5")
-    return path, provenance(config.job, config.json(), identity)
+    content = model.content_sha256()
+    identity = config.sha256(content if config.model.instance is not None else None)
+    path = Path(config.run.out) if config.run.out else _usual_path(config, model.name, identity)
+    return path, provenance(config.job, config.json(), identity, content)
 
 
-def provenance(job: str, config: str, identity: str) -> dict[str, str]:
+def _usual_path(config: Config, name: str, identity: str) -> Path:
+    """Where a run goes that is not told; one that was made by extending a shorter one lies under that one's name."""
+    usual = Path(f"runs/{config.job}-{name}-{identity[:8]}.h5")
+    if isinstance(config, Temper) and not os.path.lexists(usual):
+        for path in sorted(usual.parent.glob(f"{glob.escape(usual.name[:-11])}????????.h5")):
+            with contextlib.suppress(InputError):
+                if identity in lengths(store.read_attributes(path)):
+                    return path
+    return usual
+
+
+def provenance(job: str, config: str, identity: str, model_sha256: str) -> dict[str, str]:
     """Root attributes that say what ran."""
-    name = Path(sys.argv[0]).name
-    program = ["python", "-m", "spinsim"] if name == "__main__.py" else [name]
     return {
         "job": job,
         "config": config,
         "config_sha256": identity,
+        "model_sha256": model_sha256,
         "spinsim_version": spinsim.__version__,
-        "command": shlex.join([*program, *sys.argv[1:]]),
+        "command": command_line(),
     }
+
+
+def command_line() -> str:
+    """What was typed."""
+    name = Path(sys.argv[0]).name
+    program = ["python", "-m", "spinsim"] if name == "__main__.py" else [name]
+    return shlex.join([*program, *sys.argv[1:]])
 
 
 def python_provenance(job: str, model: Ising, dynamics: Dynamics, numbers: dict[str, Any]) -> dict[str, str]:
     """The same for a run of a Python call; ``numbers`` are its own parameters."""
-    physics = {"model": model.name, "model_sha256": model.content_sha256(), **asdict(dynamics), **numbers}
+    content = model.content_sha256()
+    physics = {"model": model.name, "model_sha256": content, **asdict(dynamics), **numbers}
     plain = {"zero_acceptance": float(dynamics.zero_acceptance), "rng_rounds": int(dynamics.rng_rounds)}
     text = canonical_json(physics | plain)
-    return provenance(job, text, sha256(text))
+    return provenance(job, text, sha256(text), content)
 
 
 def engine_attributes(engine: Engine) -> dict[str, str]:
@@ -130,35 +154,52 @@ def updates_done(engine: Engine) -> int:
     return engine.half_sweep // engine.colours * engine.model.sites * engine.model.samples * engine.replicas
 
 
-def is_finished(plan: Plan[Any]) -> bool:
-    """Whether the plan's file is complete.
+def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
+    """A plan as its file has it by now, and whether nothing is left to do.
+
+    Where the run was made longer since, its plan is that of the longer one; it is done when its own rows are there.
 
     Raises:
-        InputError: where it is another run's.
+        InputError: where the file is another run's.
     """
     try:
-        attributes = store.read_attributes(plan.path)
+        with store.open_to_read(plan.path) as file:
+            attributes, rows = store.text_attributes(file), store.complete_rows(file)
     except InputError as error:
         if isinstance(error.__cause__, BlockingIOError):
             raise
         reason = str(error).rpartition(": ")[0]
         raise InputError(f"{reason} and is never overwritten: choose another --out") from error
-    if attributes["config_sha256"] != plan.attributes["config_sha256"]:
-        raise InputError(f"{plan.path} holds another run and is never overwritten: choose another --out or remove it")
-    return "finished" in attributes
+    own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
+    if stored == own:
+        return plan, "finished" in attributes
+    if stored == plan.extends:
+        return plan, False
+    if own not in lengths(attributes) or not isinstance(plan.config, Temper):
+        raise another(plan.path)
+    config = replace(config_of(plan.path, attributes), run=plan.config.run)
+    done = "finished" in attributes or rows >= plan.config.temper.times().measurements
+    named = {name: attributes[name] for name in ("config", "config_sha256")}
+    return replace(plan, config=config, attributes=plan.attributes | named), done
 
 
 def to_file(plan: AnyPlan, watch: Watch, carry_out: Callable[[AnyPlan, bool, Saving, Watch], None]) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
-    ``carry_out`` takes the plan, whether its file has been begun, when to save and who watches.
+    ``carry_out`` takes the plan, whether its file has been begun, when to save and who watches; it opens the file with
+    ``open_own``.
     """
     begun = os.path.lexists(plan.path)
-    if begun and is_finished(plan):
-        return False
+    if begun:
+        plan, done = as_found(plan)
+        if done:
+            return False
     saving = Saving(plan.config.run.checkpoint_every)
     with saving.on_signals():
-        carry_out(plan, begun, saving, watch)
+        try:
+            carry_out(plan, begun, saving, watch)
+        except AlreadyFinishedError:
+            return False
     return True
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from spinsim import store
-from spinsim.config import JOBS, Config, Temper, Transfer, tables_of
+from spinsim.config import Config, Temper, Transfer
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.run.annealing import AnnealPlan
 from spinsim.run.common import Plan, identify
-from spinsim.run.tempering import TemperPlan, extend
+from spinsim.run.identity import check_stored, config_of, extended_history
+from spinsim.run.tempering import TemperPlan
 from spinsim.run.transferring import TransferPlan
 
 PLANS: Final[dict[str, type[Plan[Any]]]] = {"anneal": AnnealPlan, "temper": TemperPlan, "transfer": TransferPlan}
@@ -31,11 +31,11 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps:
     Raises:
         InputError: for a file without a configuration and for sweeps that it cannot have.
     """
-    attributes = store.read_attributes(path)
-    config = _config_of(path, attributes)
-    config = replace(config, run=replace(config.run, out=str(path), **{k: v for k, v in run.items() if v is not None}))
     with store.open_to_read(path) as file:
-        model = store.read_model(file)
+        attributes, model = store.text_attributes(file), store.read_model(file)
+    check_stored(path, attributes, model.content_sha256())
+    config = config_of(path, attributes)
+    config = replace(config, run=replace(config.run, out=str(path), **{k: v for k, v in run.items() if v is not None}))
     if sweeps is not None:
         config = _with_sweeps(config, sweeps, path)
     if most_steps is not None:
@@ -44,21 +44,11 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps:
         config = replace(config, transfer=replace(config.transfer, most_steps=most_steps))
     device = resolve_device(config.run.device)
     plan = PLANS[config.job](config, model, device, *identify(config, model))
-    if isinstance(plan, TemperPlan) and plan.attributes["config_sha256"] != attributes["config_sha256"]:
-        extend(plan)
-    return plan
-
-
-def _config_of(path: Path, attributes: dict[str, Any]) -> Config:
-    """The configuration that a file holds."""
-    tables = json.loads(attributes["config"])
-    for job in JOBS:
-        if attributes["job"] == job.job and tables.keys() == tables_of(job).keys():
-            kinds = tables_of(job)
-            known = {name: {f.name for f in fields(kind)} for name, kind in kinds.items()}
-            tables.get("temper", {}).setdefault("correlations", False)  # of files from before there were any
-            return job(**{n: k(**{x: v for x, v in tables[n].items() if x in known[n]}) for n, k in kinds.items()})
-    raise InputError(f"{path} holds no configuration to go on with: only runs of the command line can be resumed")
+    identity = plan.attributes["config_sha256"]
+    if sweeps is None or identity == attributes["config_sha256"]:
+        return plan
+    history = extended_history(attributes, sweeps, plan.attributes["command"], identity)
+    return replace(plan, attributes=plan.attributes | {"history": history}, extends=attributes["config_sha256"])
 
 
 def _with_sweeps(config: Config, sweeps: int, path: Path) -> Config:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
 from spinsim.config import Temper, TemperConfig
 from spinsim.engine import Dynamics, Engine, Start, create_engine, resolve_device
 from spinsim.engine.exchange import Exchange
+from spinsim.errors import InputError
 from spinsim.layout import Placement, temper_layout
 from spinsim.memory import require
 from spinsim.model.ising import Ising
@@ -34,6 +35,7 @@ from spinsim.run.common import (
     to_file,
     updates_done,
 )
+from spinsim.run.identity import check_stored, open_own
 from spinsim.run.saving import Saving
 from spinsim.sampling import Best, Placed, Range, TemperFrame, Times, place, tempering
 
@@ -115,7 +117,9 @@ def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> N
         check_disk(plan.path, plan.model, replicas, layout, times.measurements)
         attributes = plan.attributes | engine_attributes(engine)
         store.create(plan.path, plan.model, layout, times.measurements, attributes, replicas, state())
-    with store.open_to_append(plan.path) as file:
+    elif plan.extends:
+        _extend(plan, ladder, placement)
+    with open_own(plan, begun) as file:
         saved, damaged = file.saved()
         if damaged:
             watch.on_warning(damaged)
@@ -132,7 +136,7 @@ def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> N
                 best.update(frame.replica_energy, frame.spins)
                 file.write(_row(frame))
         _save(file, engine, best, state())  # from which the run can be extended
-        file.finish()
+        file.finish(keep_checkpoint=True)
 
 
 def _save(file: store.RunFile, engine: Engine, best: Best, state: dict[str, npt.NDArray[Any]]) -> None:
@@ -164,18 +168,26 @@ def _ladder(
     return place(plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop)
 
 
-def extend(plan: TemperPlan) -> None:
+def _extend(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None) -> None:
     """Make room in the file of a plan for all rows of its configuration.
 
     Raises:
-        InputError: where the file cannot be extended.
+        InputError: where the file cannot be extended, or is not the one that the plan was made for.
     """
     model, config = plan.model, plan.config
-    ladder, placement = _ladder_of_file(plan.path)
+
+    def check(found: Mapping[str, str], model_sha256: str) -> None:
+        check_stored(plan.path, found, model_sha256)
+        if found["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
+            raise InputError(
+                f"{plan.path} was changed by another process meanwhile: look at it with 'spinsim show' and begin again"
+            )
+
     layout = temper_layout(model, config.run.replicas, ladder, config.temper.correlations, placement)
     rows = config.temper.times().measurements
     check_disk(plan.path, model, config.run.replicas * len(ladder), layout, rows)
-    store.extend(plan.path, layout, rows, {name: plan.attributes[name] for name in ("config", "config_sha256")})
+    named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
+    store.extend(plan.path, layout, rows, check, named)
 
 
 def temper(

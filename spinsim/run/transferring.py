@@ -18,6 +18,7 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.result import TransferResult
 from spinsim.run.common import OnWarning, Plan, Watch, build_model, check_disk, identify, provenance, to_file
+from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
 from spinsim.run.tasks import Found, Row, Saved, Work, saved_state
 from spinsim.store import RunFile
@@ -91,7 +92,7 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, on_rows: OnRows,
     if work.caution:
         on_warning(work.caution)
     steps = range(rows, work.rows) if rows < work.rows else sorted(lacking)
-    with store.open_to_append(plan.path) as file:
+    with open_own(plan, begun) as file:
         saved, damaged = file.saved()
         if damaged:
             on_warning(damaged)
@@ -106,7 +107,7 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, on_rows: OnRows,
             elif np.isfinite(row["log_eigenvalue"])[known[row["step"]]].all():
                 file.replace(row, "log_eigenvalue")
             on_rows(1)
-            if saving.asked_to_stop:
+            if saving.due():
                 file.flush()
                 saving.saved()
         if not lacking:
@@ -235,7 +236,7 @@ def _points(
 def _provenance(work: Work, sector: str, method: str, basis: int | None) -> dict[str, str]:
     """Root attributes of a run of ``transfer``."""
     model, settings = work.model, work.settings
-    physics = {
+    physics: dict[str, Any] = {
         "model": model.name,
         "model_sha256": model.content_sha256(),
         "k": work.points.k.tolist(),
@@ -248,7 +249,7 @@ def _provenance(work: Work, sector: str, method: str, basis: int | None) -> dict
         "seed": settings.seed,
     }
     text = canonical_json(physics)
-    return provenance("transfer", text, sha256(text))
+    return provenance("transfer", text, sha256(text), physics["model_sha256"])
 
 
 def _result(work: Work, rows: list[Row], attributes: dict[str, str]) -> TransferResult:

@@ -4,14 +4,18 @@ A file is written complete with its model under a temporary name and then linked
 made and never replaces another. A process killed at any instant leaves a file that opens and holds the rows up to one
 of its last flushes: room for every planned row is set aside at creation (sparse, so it takes no disk), and appending
 writes the rows in place and then, each at one stroke, the lengths of the series; no index, heap or superblock changes.
-Datasets carry no time stamps: equal runs make equal files but for the stamps in the root attributes.
+When the run is finished its file is packed: written anew beside itself, compressed, with a Fletcher32 checksum on every
+dataset and without what only an unfinished run needs; the packed one, which alone says ``finished``, takes the place of
+the other at one stroke. Datasets carry no time stamps: equal runs make equal files but for the stamps in the root
+attributes.
 """
 
 from __future__ import annotations
 
-from spinsim.store.appending import RunFile, extend, open_to_append
+from spinsim.store.appending import RunFile, open_to_append
 from spinsim.store.creating import create, stamp
-from spinsim.store.models import read_model
+from spinsim.store.extending import extend
+from spinsim.store.models import identity, read_model
 from spinsim.store.reading import SCHEMA, complete_rows, open_to_read, read_attributes, text_attributes
 
 __all__ = [
@@ -20,6 +24,7 @@ __all__ = [
     "complete_rows",
     "create",
     "extend",
+    "identity",
     "open_to_append",
     "open_to_read",
     "read_attributes",

@@ -1,13 +1,13 @@
-"""A file of a run open for appending, and one with more room that takes its place."""
+"""A file of a run open for appending."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.files import Disk, not_written
-from spinsim.layout import Layout
+from spinsim.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import read_checkpoint, write_checkpoint
-from spinsim.store.creating import create, stamp
-from spinsim.store.models import read_model
-from spinsim.store.reading import growing, text_attributes
+from spinsim.store.models import identity
+from spinsim.store.packing import finish_file, keep
+from spinsim.store.reading import growing
 
 _FLUSH_SECONDS: Final = 0.5
 _PENDING_BYTES: Final = 2**24
@@ -31,17 +30,19 @@ class RunFile:
     """The file of a run open for appending.
 
     Args:
-        file: As made by ``create``.
-        disk: What it is written to.
+        path: Of the file, as made by ``create``.
+        disk: The same, open and locked.
         thread: Where everything is written.
     """
 
-    def __init__(self, file: h5py.File, disk: Disk, thread: Executor) -> None:
-        self._file, self._disk, self._thread = file, disk, thread
+    def __init__(self, path: Path, disk: Disk, thread: Executor) -> None:
+        self.path, self._disk, self._thread = path, disk, thread
+        self._file: h5py.File = thread.submit(h5py.File, disk, "r+").result()
+        self._finished = self._keep_checkpoint = False
         self._pending: list[Mapping[str, Any]] = []
         self._handed: Future[None] | None = None
         self._flushed = time.monotonic()
-        self._series = growing(file)
+        self._series = growing(self._file)
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write the row of number ``row["step"]``, a value for each series by name.
@@ -73,9 +74,22 @@ class RunFile:
             self._thread.submit(write, names).result()
 
     def flush(self) -> None:
-        """Hand every row to the operating system."""
+        """Hand every row to the operating system.
+
+        Raises:
+            InputError: where another file, or none, lies under the path by now.
+        """
         self._hand_over()
         self._wait()
+        self._check_place()
+
+    def _check_place(self) -> None:
+        if not self._disk.is_at(self.path):
+            raise InputError(f"{self.path} was moved, removed or replaced while a run wrote it")  # see ``rescue``
+
+    def identity(self) -> tuple[dict[str, str], str]:
+        """Root attributes, and the SHA-256 of the model that the file holds."""
+        return self._thread.submit(identity, self._file).result()
 
     def _hand_over(self) -> None:
         """Let the thread write the rows so far, once it is done with those before."""
@@ -112,12 +126,17 @@ class RunFile:
         """Replace the older of the two checkpoints.
 
         A file that Python wrote has none: its run begins anew.
+
+        Raises:
+            InputError: where another file, or none, lies under the path by now.
         """
-        self.flush()
+        self._hand_over()
+        self._wait()
         if "checkpoint" not in self._file:
             return
         self._thread.submit(write_checkpoint, self._file["checkpoint"], arrays, self._disk.sync).result()
         self._disk.check()
+        self._check_place()
 
     def saved(self) -> tuple[dict[str, npt.NDArray[Any]] | None, str]:
         """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged."""
@@ -129,39 +148,44 @@ class RunFile:
         stale = [dataset.name for dataset in group.values() if not dataset.is_scale]
         self.write_again({name: np.full(self._file[name].shape, np.nan) for name in stale})
 
-    def take_over(self, old: h5py.File) -> None:
-        """Copy everything measured and saved from another file."""
-
-        def copy() -> None:
-            for dataset in growing(old):
-                new, rows = self._file[dataset.name], len(dataset)
-                new.resize(rows, axis=0)
-                step = max(1, _PENDING_BYTES // (dataset.dtype.itemsize * prod(dataset.shape[1:])))
-                for first in range(0, rows, step):
-                    new[first : first + step] = dataset[first : first + step]
-            for name in old.keys() & {"best", "checkpoint", "tempering"}:
-                old[name].visititems(lambda path, item, name=name: self._take(item) if _is_fixed(item) else None)
-            self._file.flush()
-            self._disk.sync()
-
-        self._thread.submit(copy).result()
-
-    def _take(self, dataset: h5py.Dataset) -> None:
-        self._file[dataset.name][...] = dataset[...]
-
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
         """Write the lowest states met so far."""
         self.write_again({"best/energy": energy, "best/spins": spins})
 
-    def finish(self) -> None:
-        """Mark the run complete."""
+    def finish(self, keep_checkpoint: bool = False) -> None:
+        """The run is complete: when the file is closed, it is packed and says so (``packing.finish_file``).
+
+        Args:
+            keep_checkpoint: Whether the run may be extended from its last state.
+        """
         self.flush()
-        self._thread.submit(self._file.attrs.modify, "finished", np.bytes_(stamp())).result()
+        self._finished, self._keep_checkpoint = True, keep_checkpoint
 
+    def close(self) -> bool:
+        """Write all that is left and let go of the file; False where something else lies under its path by now.
 
-def _is_fixed(item: h5py.Dataset | h5py.Group) -> bool:
-    """Whether this is a dataset that is written again and again."""
-    return isinstance(item, h5py.Dataset) and not item.chunks and not item.is_scale
+        A finished run's file takes its last form.
+
+        Raises:
+            OSError: the first error in writing.
+        """
+        try:
+            self._hand_over()
+            self._wait()
+        finally:
+            self._thread.submit(self._file.close).result()
+            self._disk.check()
+        if self._finished and self._disk.is_at(self.path):
+            how = self.path, self._disk, self._keep_checkpoint
+            return self._thread.submit(finish_file, *how).result()
+        return self._disk.is_at(self.path)
+
+    def rescue(self) -> InputError:
+        """Keep under a new name what was written to a file that has gone from its path, and say so."""
+        name = self._thread.submit(keep, self.path, self._disk, self._finished, self._keep_checkpoint).result()
+        on = "" if self._finished else f": 'spinsim resume {shlex.quote(str(name))}' goes on from there"
+        what = "the finished run is" if self._finished else "all of it is"
+        return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {what} kept in {name}{on}")
 
 
 @contextlib.contextmanager
@@ -169,48 +193,32 @@ def open_to_append(path: Path) -> Iterator[RunFile]:
     """The file of a run, open for appending; write errors become one sentence.
 
     Raises:
-        InputError: where the file cannot be opened or the disk is full.
+        InputError: where the file cannot be opened, the disk is full, or something else lies under the path by now:
+            what was written is then kept under another name.
     """
     try:
-        with Disk(path, "r+") as disk, ThreadPoolExecutor(1) as thread:
-            disk.lock()
-            file = thread.submit(h5py.File, disk, "r+").result()
-            appended = RunFile(file, disk, thread)
+        with hold(path) as disk, ThreadPoolExecutor(1) as thread:
+            file = RunFile(path, disk, thread)
             try:
-                try:
-                    yield appended
-                finally:
-                    appended.flush()
+                yield file
             finally:
-                thread.submit(file.close).result()
-                disk.check()
+                if not file.close():
+                    raise file.rescue()
     except OSError as error:
         raise not_written(path, error) from error
 
 
-def extend(path: Path, layout: Layout, rows: int, attributes: Mapping[str, str]) -> None:
-    """Give a run's file room for ``rows`` rows and other attributes: a copy takes its place at one stroke.
+@contextlib.contextmanager
+def hold(path: Path) -> Iterator[Disk]:
+    """The file under a path, locked; what killed processes left beside it is removed.
 
     Raises:
-        InputError: where the file has no checkpoint, is open elsewhere, or its copy cannot be written.
+        OSError: where it is not there or another process holds it.
     """
-    path = path.resolve()
-    copy = path.with_name(f".{path.name}.{os.getpid()}.extended")
-    try:
+    remove_stale(Path(os.path.realpath(path)).parent, os.path.basename(os.path.realpath(path)))
+    while True:
         with Disk(path, "r+") as disk:
             disk.lock()
-            with h5py.File(disk, "r") as old:
-                if "checkpoint" not in old:
-                    raise InputError(f"{path} holds no checkpoint to go on from: resume the file that the run wrote")
-                arrays = {name: dataset[...] for name, dataset in old["checkpoint/0"].items()}
-                kept = text_attributes(old) | dict(attributes)
-                kept.pop("finished", None)
-                best_of = old["best/energy"].shape[1] if "best" in old else 0
-                create(copy, read_model(old), layout, rows, kept, best_of, arrays)
-                with open_to_append(copy) as new:
-                    new.take_over(old)
-            os.replace(copy, path)
-    except OSError as error:
-        raise not_written(path, error) from error
-    finally:
-        copy.unlink(missing_ok=True)
+            if disk.is_at(path):  # else another one took its place before it was locked
+                yield disk
+                return

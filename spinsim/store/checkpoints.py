@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.store.parts import set_aside
+from spinsim.store.parts import compressed, set_aside
+
+CHECKPOINTS: Final = "checkpoint"
+"""Their group."""
+_LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 
 
 def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Make two slots, both empty, for arrays like these."""
-    group.attrs["long_name"] = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
+    group.attrs["long_name"] = _LONG_NAME
     for name in ("serial", "checksum"):
         group.create_dataset(name, (2,), np.int64, dcpl=set_aside())
     for slot in ("0", "1"):
         for name, value in arrays.items():
             group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, dcpl=set_aside())
+
+
+def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Two slots that are not written again: the first holds a run's last state, the second takes no room."""
+    group.attrs["long_name"] = _LONG_NAME
+    for name, value in (("serial", 1), ("checksum", _checksum(arrays))):
+        group.create_dataset(name, data=np.array([value, 0], np.int64), chunks=(2,), fletcher32=True)
+    for slot in ("0", "1"):
+        for name, value in arrays.items():
+            how = {"chunks": True, "fletcher32": True, **compressed()} if value.ndim and value.size else {}
+            dataset = group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, **how)
+            if slot == "0":
+                dataset[...] = value
 
 
 def write_checkpoint(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], sync: Callable[[], None]) -> None:

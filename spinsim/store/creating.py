@@ -68,10 +68,10 @@ def create(
     """
     root = CONVENTIONS | {"schema": SCHEMA, "created": stamp()} | dict(attributes)
     with new_file(path) as disk, ThreadPoolExecutor(1) as thread:
-        thread.submit(_write_new, disk, model, layout, max(1, rows), root, best_of, checkpoint or {}).result()
+        thread.submit(write_new, disk, model, layout, max(1, rows), root, best_of, checkpoint or {}).result()
 
 
-def _write_new(
+def write_new(
     disk: Disk,
     model: Ising,
     layout: Layout,
@@ -80,11 +80,9 @@ def _write_new(
     best_of: int,
     checkpoint: Mapping[str, npt.NDArray[Any]],
 ) -> None:
-    with h5py.File(disk, "w", libver=_OLD_HEADER) as file:
-        file.attrs.update(root)
-        file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")  # empty until then
-    disk.check()
-    with h5py.File(disk, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING) as file:
+    """Write the file of a run that has not begun; ``root`` are all of its attributes, the rest as for ``create``."""
+    begin(disk, root)
+    with extended(disk) as file:
         write_model(file.create_group("model"), model)
         for name in layout.groups:
             _make_series(file.create_group(name), layout, rows)
@@ -92,6 +90,24 @@ def _write_new(
             _make_best(file.create_group("best"), model.samples, best_of, model.sites)
         if checkpoint:
             make_checkpoints(file.create_group("checkpoint"), checkpoint)
+
+
+def begin(disk: Disk, root: Mapping[str, Any]) -> None:
+    """Make a file that holds its root attributes alone."""
+    with h5py.File(disk, "w", libver=_OLD_HEADER) as file:
+        file.attrs.update(root)
+        file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")  # empty until then
+    disk.check()
+
+
+def extended(disk: Disk) -> h5py.File:
+    """The same file, open for everything else."""
+    return h5py.File(disk, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING)
+
+
+def mark_finished(file: h5py.File) -> None:
+    """Say that the run is complete, and since when; in place."""
+    file.attrs.modify("finished", np.bytes_(stamp()))
 
 
 def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:

@@ -13,6 +13,7 @@ from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 from spinsim.store.parts import bare_dimension, compressed, label
+from spinsim.store.reading import text_attributes
 
 
 def write_model(group: h5py.Group, model: Ising) -> None:
@@ -33,12 +34,17 @@ def write_model(group: h5py.Group, model: Ising) -> None:
         group.attrs.update({"lattice": model.lattice.name, "shape": model.lattice.shape, "boundary": boundary})
     for name, length in (("bond", model.bonds), ("end", 2), ("sample", model.samples)):
         bare_dimension(group, name, length)
-    edges = group.create_dataset("edges", data=model.graph.edges, **compressed(model.bonds))
+    edges = group.create_dataset("edges", data=model.graph.edges, **_filters(model.bonds))
     label(edges, ("bond", "end"), "end sites of each bond", "1")
     _rows(group, "couplings", model.couplings, ("sample", "bond"), "coupling J of each bond")
     if np.any(model.fields):
         bare_dimension(group, "site", model.sites)
         _rows(group, "fields", model.fields, ("sample", "site"), "field h at each site")
+
+
+def _filters(length: int) -> dict[str, Any]:
+    """Checksums, and compression of what is large enough to gain by it and small enough not to wait for it."""
+    return ({"fletcher32": True} if length else {}) | (compressed() if 0 < length <= 2**22 else {})
 
 
 def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[str, ...], long_name: str) -> None:
@@ -47,7 +53,7 @@ def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[st
     if rows.size and rows.strides[-1] == 0:
         dataset = group.create_dataset(name, shape, np.float64, fillvalue=rows[0, 0], chunks=True)
     else:
-        dataset = group.create_dataset(name, shape, np.float64, **compressed(rows.shape[-1]))
+        dataset = group.create_dataset(name, shape, np.float64, **_filters(rows.shape[-1]))
         dataset[...] = np.broadcast_to(rows, shape)
     label(dataset, scales, long_name, ENERGY)
 
@@ -61,11 +67,23 @@ def read_model(file: h5py.File) -> Ising:
         lattice = Lattice(tuple(int(side) for side in attrs["shape"]), attrs["boundary"] == "periodic")
     model = Ising(
         Graph(int(attrs["sites"]), group["edges"][...], lattice),
-        group["couplings"][...],
-        group["fields"][...] if "fields" in group else 0.0,
+        _stored(group["couplings"]),
+        _stored(group["fields"]) if "fields" in group else 0.0,
         name=attrs["name"],
         offset=float(attrs["offset"]),
         maxcut_weight=float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None,
     )
     model.rounded = bool(attrs["rounded"])  # what is stored is round already
     return model
+
+
+def _stored(dataset: h5py.Dataset) -> npt.NDArray[Any]:
+    """Rows as they were written: one number for all takes no memory either."""
+    if dataset.size and not dataset.id.get_storage_size():
+        return np.broadcast_to(np.asarray(dataset.fillvalue), dataset.shape)
+    return np.asarray(dataset[...])
+
+
+def identity(file: h5py.File) -> tuple[dict[str, str], str]:
+    """Root attributes of a file, and the SHA-256 of the model in it."""
+    return text_attributes(file), read_model(file).content_sha256()

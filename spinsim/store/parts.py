@@ -16,9 +16,9 @@ def set_aside() -> h5py.h5p.PropDCID:
     return properties
 
 
-def compressed(length: int) -> dict[str, Any]:
-    """Compression for what is large enough to gain by it."""
-    return {"compression": "gzip", "compression_opts": 1, "shuffle": True} if 0 < length <= 2**22 else {}
+def compressed() -> dict[str, Any]:
+    """Compression of what is written once."""
+    return {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 
 
 def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:

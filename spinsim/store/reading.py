@@ -11,14 +11,20 @@ from typing import Any, Final
 import h5py
 
 from spinsim.errors import InputError
+from spinsim.layout import FIXED
 
 SCHEMA: Final = "spinsim/1"
 
 
 def growing(file: h5py.File) -> list[h5py.Dataset]:
-    """All series: what grows is chunked."""
-    groups = [group for group in file.values() if "step" in group]
-    return [dataset for group in groups for dataset in group.values() if dataset.chunks]
+    """All series: what has a row for each step."""
+    groups = [file[name] for name in list(file) if "step" in file[name]]
+    return [item for group in groups for item in [group[name] for name in list(group)] if _grows(item)]
+
+
+def _grows(dataset: h5py.Dataset) -> bool:
+    group, _, name = dataset.name.strip("/").rpartition("/")
+    return name == "step" or not (dataset.is_scale or (group, name) in FIXED)
 
 
 def complete_rows(file: h5py.File) -> int:

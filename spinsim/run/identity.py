@@ -1,0 +1,122 @@
+"""Whose run a file holds: what it says of itself is checked, and compared with a plan."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+from spinsim import store
+from spinsim.config import JOBS, Config, physics_sha256, sha256, tables_of
+from spinsim.errors import InputError
+
+_MOST_HISTORY: Final = 60_000  # bytes; an attribute holds 64 KiB
+
+
+class AlreadyFinishedError(Exception):
+    """Another process has finished the run meanwhile."""
+
+
+def config_of(path: Path, attributes: Mapping[str, str]) -> Config:
+    """The configuration that a file holds.
+
+    Raises:
+        InputError: where it has none to go on with.
+    """
+    tables = json.loads(attributes["config"])
+    for job in JOBS:
+        if attributes["job"] == job.job and tables.keys() == tables_of(job).keys():
+            kinds = tables_of(job)
+            known = {name: {f.name for f in fields(kind)} for name, kind in kinds.items()}
+            tables.get("temper", {}).setdefault("correlations", False)  # of files from before there were any
+            return job(**{n: k(**{x: v for x, v in tables[n].items() if x in known[n]}) for n, k in kinds.items()})
+    raise InputError(f"{path} holds no configuration to go on with: only runs of the command line can be resumed")
+
+
+def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -> None:
+    """Refuse a file whose parts do not belong together.
+
+    Args:
+        path: Of the file.
+        attributes: Its root attributes.
+        model_sha256: Of the model that it holds.
+
+    Raises:
+        InputError: where the model or the configuration is not the one that its run began with.
+    """
+    if attributes.get("model_sha256", model_sha256) != model_sha256:  # older files have none
+        raise InputError(f"{path} is damaged, its model is not the one of its model_sha256: take another copy of it")
+    try:
+        tables = json.loads(attributes["config"])
+        own = any(attributes["job"] == job.job and tables.keys() == tables_of(job).keys() for job in JOBS)
+        instance = own and tables["model"]["instance"] is not None
+        found = (
+            physics_sha256(attributes["job"], tables, model_sha256 if instance else None)
+            if own
+            else sha256(attributes["config"])
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, InputError):
+        found = ""
+    if found != attributes.get("config_sha256"):
+        raise InputError(
+            f"{path} is damaged, its configuration is not the one of its config_sha256: take another copy of it"
+        )
+
+
+def history_of(attributes: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Each length that a run has had, from the first to the present one; empty where it was never extended.
+
+    An entry has ``command``, ``date``, ``sweeps`` and ``config_sha256``.
+    """
+    return list(json.loads(attributes.get("history", "[]")))
+
+
+def lengths(attributes: Mapping[str, str]) -> list[str]:
+    """``config_sha256`` of each length that a run has had."""
+    return [attributes.get("config_sha256", ""), *(str(entry["config_sha256"]) for entry in history_of(attributes))]
+
+
+def extended_history(attributes: Mapping[str, str], sweeps: int, command: str, identity: str) -> str:
+    """The attribute ``history`` of a file of these attributes that is extended by ``command``."""
+    before = int(json.loads(attributes["config"])["temper"]["sweeps"])
+    first = _entry(attributes["command"], attributes["created"], before, attributes["config_sha256"])
+    entries = [*(history_of(attributes) or [first]), _entry(command, store.stamp(), sweeps, identity)]
+    while len(text := json.dumps(entries)) > _MOST_HISTORY:
+        del entries[1]
+    return text
+
+
+def _entry(command: str, date: str, sweeps: int, identity: str) -> dict[str, Any]:
+    return {"command": command, "date": date, "sweeps": sweeps, "config_sha256": identity}
+
+
+@contextlib.contextmanager
+def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
+    """The file of a plan open for appending, once its identity has been checked under the lock.
+
+    Args:
+        plan: Of any job.
+        begun: Whether the file was there before this process.
+
+    Raises:
+        InputError: where it holds another run or is damaged.
+        AlreadyFinishedError: where nothing is left to do.
+    """
+    with store.open_to_append(plan.path) as file:
+        if begun:
+            attributes, model_sha256 = file.identity()
+            check_stored(plan.path, attributes, model_sha256)
+            others = {"config_sha256": attributes["config_sha256"], "model_sha256": model_sha256}
+            if any(plan.attributes[name] != value for name, value in others.items()):
+                raise another(plan.path)
+            if "finished" in attributes:
+                raise AlreadyFinishedError
+        yield file
+
+
+def another(path: Path) -> InputError:
+    """The refusal of a file of another run."""
+    return InputError(f"{path} holds another run and is never overwritten: choose another --out")

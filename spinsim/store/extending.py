@@ -1,0 +1,85 @@
+"""A file with more room that takes the place of a run's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from math import prod
+from pathlib import Path
+from typing import Final
+
+import h5py
+
+from spinsim.errors import InputError
+from spinsim.files import Disk, not_written, replacement
+from spinsim.layout import Layout
+from spinsim.store.appending import hold
+from spinsim.store.creating import write_new
+from spinsim.store.models import identity, read_model
+from spinsim.store.reading import growing
+
+_PIECE_BYTES: Final = 2**24
+
+
+def extend(
+    path: Path,
+    layout: Layout,
+    rows: int,
+    check: Callable[[Mapping[str, str], str], None],
+    attributes: Mapping[str, str],
+) -> None:
+    """Give a run's file room for ``rows`` rows and other attributes: a copy takes its place at one stroke.
+
+    Args:
+        path: Of the file.
+        layout: What it holds.
+        rows: Rows that there shall be room for.
+        check: Called with its root attributes and the SHA-256 of the model in it; raises where they are wrong.
+        attributes: Those that it gets.
+
+    Raises:
+        InputError: where the file has no checkpoint, is open elsewhere, or its copy cannot be written.
+    """
+    try:
+        with hold(path) as disk, ThreadPoolExecutor(1) as thread:
+            thread.submit(_extend, path, disk, layout, rows, check, attributes).result()
+    except OSError as error:
+        raise not_written(path, error) from error
+
+
+def _extend(
+    path: Path,
+    disk: Disk,
+    layout: Layout,
+    rows: int,
+    check: Callable[[Mapping[str, str], str], None],
+    attributes: Mapping[str, str],
+) -> None:
+    with h5py.File(disk, "r") as old:
+        found, model_sha256 = identity(old)
+        check(found, model_sha256)
+        if "checkpoint" not in old:
+            raise InputError(f"{path} holds no checkpoint to go on from: resume the file that the run wrote")
+        slot = old["checkpoint/0"]
+        arrays = {name: slot[name][...] for name in list(slot)}
+        root = {name: value for name, value in found.items() if name != "finished"} | dict(attributes)
+        best_of = old["best/energy"].shape[1] if "best" in old else 0
+        with replacement(path, disk) as room:
+            write_new(room, read_model(old), layout, rows, root, best_of, arrays)
+            with h5py.File(room, "r+") as new:
+                _take_over(old, new)
+
+
+def _take_over(old: h5py.File, new: h5py.File) -> None:
+    """Copy everything measured and saved."""
+    for dataset in growing(old):
+        copy, rows = new[dataset.name], len(dataset)
+        copy.resize(rows, axis=0)
+        step = max(1, _PIECE_BYTES // (dataset.dtype.itemsize * prod(dataset.shape[1:])))
+        for first in range(0, rows, step):
+            copy[first : first + step] = dataset[first : first + step]
+    for group in ("best", "checkpoint", "checkpoint/0", "checkpoint/1", "tempering"):
+        for name in list(new[group]) if group in old else []:
+            item = new[group][name]
+            if isinstance(item, h5py.Dataset) and not item.chunks and not item.is_scale:  # written again and again
+                item[...] = old[item.name][...]

@@ -1,0 +1,156 @@
+"""The file of a finished run, written anew: compressed, with checksums, without the room that it no longer needs."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from math import prod
+from pathlib import Path
+from typing import Final
+
+import h5py
+
+from spinsim.errors import InputError
+from spinsim.files import Disk, new_file, replacement
+from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint
+from spinsim.store.creating import begin, extended, mark_finished
+from spinsim.store.parts import compressed
+
+_CHUNK_BYTES: Final = 2**20
+_PIECE_BYTES: Final = 2**24
+_REWRITTEN: Final = "/summary"  # in place, by every analysis: compressed chunks would move
+
+
+def finish_file(path: Path, disk: Disk, keep_checkpoint: bool) -> bool:
+    """Let the packed file take the place of a run's file, with its mark of being finished.
+
+    A process that is killed on the way leaves the one or the other, whole. Where there is no room for the packed one,
+    or the file has a second name, which would go on naming the old one, the file is marked as it is.
+
+    Args:
+        path: Of the run's file.
+        disk: The same, open and locked; HDF5 is done with it.
+        keep_checkpoint: Whether the run can be extended from its last state.
+
+    Returns:
+        False where something else lies under the path by now.
+    """
+    try:
+        if path.stat().st_nlink > 1:
+            raise OSError
+        with replacement(path, disk) as new, h5py.File(disk, "r") as file:
+            pack(file, new, keep_checkpoint)
+    except (OSError, RuntimeError):  # HDF5 raises the latter where it cannot read what it could not write
+        with h5py.File(disk, "r+") as file:
+            mark_finished(file)
+        return disk.is_at(path)
+    return True
+
+
+def keep(path: Path, disk: Disk, finished: bool, keep_checkpoint: bool) -> Path:
+    """Write a run's file, which lies under its path no longer, under the first free name beside it.
+
+    Args:
+        path: Where it was.
+        disk: The file, still open; HDF5 is done with it.
+        finished: Whether the run is; it is packed then.
+        keep_checkpoint: As for ``finish_file``.
+
+    Returns:
+        The name, such as ``run-1.h5``.
+    """
+    for number in count(1):
+        name = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        try:
+            if not os.path.lexists(name):
+                with new_file(name) as new:
+                    if finished:
+                        with h5py.File(disk, "r") as file:
+                            pack(file, new, keep_checkpoint)
+                    else:
+                        _copy_file(disk, new)
+                    new.sync()
+                return name
+        except InputError:
+            if not os.path.lexists(name):  # else somebody else was faster
+                raise
+    raise AssertionError
+
+
+def _copy_file(old: Disk, new: Disk) -> None:
+    """The same bytes; rows that are not written yet take no room."""
+    old.seek(0)
+    while piece := old.read(_CHUNK_BYTES):
+        if piece.count(0) < len(piece):
+            new.seek(old.tell() - len(piece))
+            new.write(piece)
+    new.truncate(old.tell())
+
+
+def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
+    """Write a finished run to a new file."""
+    begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"})
+    with extended(disk) as new:
+        for name in list(old):
+            if name != CHECKPOINTS:
+                _copy_group(old[name], new.create_group(name))
+        _attach_scales(old, new)
+        saved = read_checkpoint(old.get(CHECKPOINTS))[0] if keep_checkpoint else None
+        if saved is not None:
+            pack_checkpoints(new.create_group(CHECKPOINTS), saved)
+        mark_finished(new)
+
+
+def _copy_group(old: h5py.Group, new: h5py.Group) -> None:
+    _copy_attributes(old, new)
+    for name in list(old):
+        item = old[name]
+        if isinstance(item, h5py.Group):
+            _copy_group(item, new.create_group(name))
+        else:
+            _copy_dataset(item, new, name)
+
+
+def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
+    """The same numbers in compressed chunks; what takes no room stays as it is."""
+    if not old.size or not old.id.get_storage_size():
+        h5py.h5d.create(group.id, name.encode(), old.id.get_type(), old.id.get_space(), dcpl=old.id.get_create_plist())
+    else:
+        chunks = _chunks(old)
+        how = {} if group.name == _REWRITTEN else compressed()
+        new = group.create_dataset(
+            name, old.shape, old.dtype, chunks=chunks, fillvalue=old.fillvalue, fletcher32=True, **how
+        )
+        rows = max(1, _PIECE_BYTES // (prod(old.shape[1:]) * old.dtype.itemsize) // chunks[0]) * chunks[0]
+        for first in range(0, len(old), rows):
+            new[first : first + rows] = old[first : first + rows]
+    if old.is_scale:
+        group[name].make_scale(h5py.h5ds.get_scale_name(old.id))
+    _copy_attributes(old, group[name])
+
+
+def _chunks(dataset: h5py.Dataset) -> tuple[int, ...]:
+    """Whole along the last axes, as many rows as there is room for along the first."""
+    room, chunks = max(1, _CHUNK_BYTES // dataset.dtype.itemsize), []
+    for length in reversed(dataset.shape):
+        chunks.append(max(1, min(length, room)))
+        room //= chunks[-1]
+    return tuple(reversed(chunks))
+
+
+def _copy_attributes(old: h5py.Group | h5py.Dataset, new: h5py.Group | h5py.Dataset) -> None:
+    """All but those by which HDF5 knows scales."""
+    for name in list(old.attrs):
+        if name not in ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST"):
+            new.attrs[name] = old.attrs[name]
+
+
+def _attach_scales(old: h5py.Group, new: h5py.Group) -> None:
+    for name in list(new):
+        item = old[name]
+        if isinstance(item, h5py.Group):
+            _attach_scales(item, new[name])
+        else:
+            for axis in range(0 if item.is_scale else item.ndim):
+                for k in range(len(item.dims[axis])):
+                    new[name].dims[axis].attach_scale(new.file[item.dims[axis][k].name])
