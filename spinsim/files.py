@@ -65,15 +65,15 @@ class Disk(io.FileIO):
         Raises:
             BlockingIOError: where another process has it open.
         """
-        if fcntl is None:
-            return False
-        try:
-            fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:  # this file system has none
-            return False
-        return True
+        if fcntl is not None:
+            try:
+                fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if isinstance(error, BlockingIOError):
+                    raise  # anything else: this file system has no locks
+            else:
+                return True
+        return False
 
     def is_at(self, path: str | os.PathLike[str]) -> bool:
         """Whether this very file still lies under a path; another one may, or none."""

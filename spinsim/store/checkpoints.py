@@ -30,11 +30,11 @@ def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
 def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Two slots that are not written again: the first holds a run's last state, the second takes no room."""
     group.attrs["long_name"] = _LONG_NAME
-    for name, value in (("serial", 1), ("checksum", _checksum(arrays))):
-        group.create_dataset(name, data=np.array([value, 0], np.int64), chunks=(2,), fletcher32=True)
+    for name, first in (("serial", 1), ("checksum", _checksum(arrays))):
+        group.create_dataset(name, data=np.array([first, 0], np.int64), chunks=(2,), fletcher32=True)
     for slot in ("0", "1"):
         for name, value in arrays.items():
-            how = {"chunks": True, "fletcher32": True, **compressed()} if value.ndim and value.size else {}
+            how: dict[str, Any] = {"chunks": True, "fletcher32": True, **compressed()} if value.ndim and value.size else {}
             dataset = group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, **how)
             if slot == "0":
                 dataset[...] = value
