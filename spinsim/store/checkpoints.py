@@ -34,7 +34,9 @@ def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
         group.create_dataset(name, data=np.array([first, 0], np.int64), chunks=(2,), fletcher32=True)
     for slot in ("0", "1"):
         for name, value in arrays.items():
-            how: dict[str, Any] = {"chunks": True, "fletcher32": True, **compressed()} if value.ndim and value.size else {}
+            how: dict[str, Any] = (
+                {"chunks": True, "fletcher32": True, **compressed()} if value.ndim and value.size else {}
+            )
             dataset = group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, **how)
             if slot == "0":
                 dataset[...] = value
