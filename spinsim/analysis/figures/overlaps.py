@@ -18,7 +18,9 @@ _CURVES: Final = 5  # temperatures whose P(q) is drawn
 
 
 def overlap_figure(result: TemperResult) -> Figure:
-    """P(q) at temperatures from the lowest to the highest, evenly chosen; bands are standard errors over samples.
+    """P(q) at temperatures from the lowest to the highest, evenly chosen; bands are standard errors.
+
+    There is no band where the error cannot be trusted.
 
     Raises:
         InputError: for a run of one copy or without measurements.
@@ -33,9 +35,9 @@ def overlap_figure(result: TemperResult) -> Figure:
         for colour, k in zip(colours, chosen, strict=True):
             label = f"$T = {result.temperature[k]:.4g}$"
             ax.plot(found.q, found.density[k], color=colour, linewidth=0.8, label=label)
-            if np.isfinite(found.error[k]).all():
-                low, high = found.density[k] - found.error[k], found.density[k] + found.error[k]
-                ax.fill_between(found.q, np.maximum(low, 0), high, color=colour, alpha=0.25, linewidth=0)
+            low, high, known = found.density[k] - found.error[k], found.density[k] + found.error[k], found.trusted[k]
+            if known.any():
+                ax.fill_between(found.q, np.maximum(low, 0), high, where=known, color=colour, alpha=0.25, linewidth=0)
         ax.set_xlim(-1, 1)
         ax.set_xlabel("overlap $q$")
         ax.set_ylabel("probability density $P(q)$")
