@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.model.ising import Ising
+from spinsim.observables import Observable, observables
 
 MEASUREMENTS, TEMPERING, SUMMARY_GROUP, PLACEMENT = "measurements", "tempering", "summary", "placement"
 SPECTRUM = "spectrum"
@@ -19,25 +20,6 @@ FIXED = tuple((TEMPERING, name) for name in ("attempts", "accepts", "round_trips
 
 ENERGY, TEMPERATURE = "coupling unit", "coupling unit / k_B"
 """Units: those of the couplings as they were given, see docs/conventions.md."""
-
-SUMMARY = (
-    ("energy_per_site", "energy per site", ENERGY),
-    ("specific_heat", "specific heat per site", "k_B"),
-    ("abs_magnetization", "|magnetisation| per site", "1"),
-    ("magnetization_squared", "squared magnetisation per site", "1"),
-    ("susceptibility", "susceptibility N <m^2> / T", "1 / coupling unit"),
-    ("binder_cumulant", "Binder cumulant of the magnetisation", "1"),
-    ("correlation_length_over_L", "second-moment correlation length / L", "1"),
-    ("overlap_squared", "squared overlap", "1"),
-    ("spin_glass_susceptibility", "spin-glass susceptibility N <q^2>", "1"),
-    ("overlap_binder_cumulant", "Binder cumulant of the overlap", "1"),
-    ("overlap_correlation_length_over_L", "second-moment correlation length of the overlap / L", "1"),
-    ("link_overlap", "link overlap per bond", "1"),
-)
-"""Observables that ``analyze`` finds: name, what it is, units."""
-
-OF_COPIES = ("overlap", "spin_glass", "link")
-"""How the names of those begin that need two copies."""
 
 
 class Series(NamedTuple):
@@ -133,17 +115,6 @@ def anneal_layout(samples: int, replicas: int) -> Layout:
     )
 
 
-def observables(copies: int, correlations: bool, axes: int) -> tuple[tuple[str, str, str], ...]:
-    """Those of ``SUMMARY`` that a run has: several copies, link overlaps and modes, axes of its lattice."""
-
-    def is_there(name: str) -> bool:
-        if name == "link_overlap":
-            return copies > 1 and correlations
-        return (copies > 1 or not name.startswith(OF_COPIES)) and ("length" not in name or (correlations and axes > 0))
-
-    return tuple(row for row in SUMMARY if is_there(row[0]))
-
-
 def temper_layout(
     model: Ising,
     copies: int,
@@ -204,7 +175,7 @@ def temper_layout(
             Series("attempts", ("sample", "pair"), np.int64, "exchanges tried with the next one", "1", TEMPERING),
             Series("accepts", ("sample", "pair"), np.int64, "of them accepted", "1", TEMPERING),
             Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back", "1", TEMPERING),
-            *_summary_series(observables(copies, correlations, axes)),
+            *_summary_series(observables(model, copies, correlations)),
         ),
         () if placement is None else _given(placement),
     )
@@ -223,10 +194,10 @@ def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]]
     )
 
 
-def _summary_series(observables: tuple[tuple[str, str, str], ...]) -> list[Series]:
+def _summary_series(found: tuple[Observable, ...]) -> list[Series]:
     """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
     rows = []
-    for name, what, units in observables:
+    for name, what, units in found:
         rows += [
             Series(name, ("temperature",), np.float64, what, units, SUMMARY_GROUP),
             Series(

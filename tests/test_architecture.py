@@ -24,7 +24,7 @@ LAYERS = [
     ["sampling", "transfer_matrix"],
     ["store"],
     ["layout"],
-    ["measure"],
+    ["measure", "observables"],
     ["gemm"],
     ["engine"],
     ["model", "cuda"],

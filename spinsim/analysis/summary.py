@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import IntegratedTime, integrated_time
-from spinsim.analysis.binder import binder_cumulant, correlation_length
+from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import Equilibration
+from spinsim.analysis.estimators import all_moments, all_series, functions, series_of
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError
-from spinsim.layout import observables
-from spinsim.model.ising import Ising
+from spinsim.observables import left_out
 from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 
 FEWEST_STEPS: Final = 16
 BINS: Final = 32  # of the series of a single sample
-TAU_OF: Final = {
-    "energy_per_site": "energy",
-    "specific_heat": "energy",
-    "abs_magnetization": "m^2",
-    "magnetization_squared": "m^2",
-    "susceptibility": "m^2",
-    "binder_cumulant": "m^2",
-    "correlation_length_over_L": "m^2",
-    "overlap_squared": "q^2",
-    "spin_glass_susceptibility": "q^2",
-    "overlap_binder_cumulant": "q^2",
-    "overlap_correlation_length_over_L": "q^2",
-    "link_overlap": "q_link",
-}
-"""The series whose autocorrelation time says how far an observable's error can be trusted."""
+FEW_SAMPLES: Final = 10  # below which errors over samples are known to no better than a quarter
+_NO_SCATTER: Final = 1e-12  # of a value: less is rounding
 
 
 @dataclass(frozen=True)
@@ -48,7 +33,8 @@ class Estimate:
         value: Averaged over time, copies and disorder.
         error: Standard error: from sample to sample where there are several, else from the series' own correlation.
         tau: Integrated autocorrelation time in sweeps, the mean over samples.
-        trusted: Whether every sample's series is long enough, at least 20 tau.
+        trusted: Whether the error is one: of one sample, whether its series is at least 20 tau long; of several,
+            whether they differ at all, as errors over samples need no tau.
     """
 
     value: Array
@@ -63,10 +49,14 @@ class Summary:
 
     Attributes:
         temperature: From the lowest to the highest, (temperatures,).
-        estimates: By name, those of ``layout.SUMMARY`` that were measured: no overlaps where there is one copy.
+        estimates: By name, those of ``observables`` that the run has: no overlaps where there is one copy.
         equilibration: At the lowest temperature, of the energy and, with two copies or more, of q^2 and q_link.
         problems: What speaks against equilibrium, a clause each.
         verdict: Whether the run was in equilibrium, in words.
+        long_enough: Share of the samples whose series is at least 20 tau long, by the name of the series,
+            (temperatures,) each.
+        notes: What a reader of the numbers must know, a sentence each: samples that are few or whose series are
+            short, and columns that this run cannot have.
     """
 
     temperature: Array
@@ -74,6 +64,8 @@ class Summary:
     equilibration: dict[str, Equilibration]
     problems: tuple[str, ...]
     verdict: str
+    long_enough: dict[str, Array] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def summarize(result: TemperResult) -> Summary:
@@ -82,39 +74,68 @@ def summarize(result: TemperResult) -> Summary:
     Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat,
     susceptibilities and correlation lengths are functions of those averages, with jackknife errors over samples, or
     over 32 stretches of time where there is one sample; those are widened as far as stretches are too short against
-    tau. U = 1 - [<m^4>] / (3 [<m^2>]^2), and likewise for q; the specific heat per site is [<E^2> - <E>^2] / (N T^2);
-    the susceptibility N [<m^2>] / T; the spin-glass susceptibility N [<q^2>]. The second-moment correlation length is
-    xi = sqrt([<m^2>] / [<|m(k)|^2>] - 1) / (2 sin(k / 2)), k = 2 pi / L along an axis, and likewise for q; |m(k)|^2 is
-    averaged over the longest axes, of length L. It is NaN for open boundaries and where the root is of less than 0.
+    tau. Errors over samples hold the noise of each sample's averages too and ask for no autocorrelation time.
+
+    U = 1 - [<m^4>] / (3 [<m^2>]^2), and likewise for q; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
+    susceptibility is N [<m^2>] / T, that of |m| N [<m^2> - <|m|>^2] / T; the spin-glass susceptibility N [<q^2>]. The
+    second-moment correlation length is xi = sqrt([<m^2>] / [<|m(k)|^2>] - 1) / (2 sin(k / 2)), k = 2 pi / L along an
+    axis, and likewise for q; |m(k)|^2 is averaged over the longest axes, of length L. It is NaN where the root is of
+    less than 0. In a field the susceptibilities are connected, N [<m^2> - <m>^2] / T and the sum over i and j of
+    [(<s_i s_j> - <s_i><s_j>)^2] / N, which takes four copies; the correlation length is that of <m^2> - <m>^2 for a
+    ferromagnet, whose <m(k)> vanishes; ``notes`` names what is left out.
     Sources: F. Cooper, B. Freedman, D. Preston, Nucl. Phys. B 210, 210 (1982); for the overlap H. G. Ballesteros et
-    al., Phys. Rev. B 62, 14237 (2000).
+    al., Phys. Rev. B 62, 14237 (2000); in a field A. P. Young, H. G. Katzgraber, Phys. Rev. Lett. 93, 207203 (2004).
 
     Raises:
         InputError: for fewer than 16 measurements.
     """
-    series = _series(result)
+    series = _checked_series(result)
     times = {name: integrated_time(values, chain_axis=2) for name, values in series.items()}
-    moments, data = _averages(result, series, times["energy"])
-    functions = _functions(result, moments)
-    found = jackknife(functions.values, data)
+    moments, data = _entries(result, series)
+    observed = functions(result, moments)
+    found = jackknife(observed.values, data)
     wider = {name: _widening(values, times[name]) for name, values in series.items()}
     sweeps = _sweeps_a_step(result)
-    estimates = {
-        name: _estimate(found.value[k], found.error[k] * wider[TAU_OF[name]], times[TAU_OF[name]], sweeps)
-        for k, name in enumerate(functions.names)
-    }
+    estimates = {}
+    for k, name in enumerate(observed.names):
+        key = series_of(result.model, name)
+        estimates[name] = _estimate(found.value[k], found.error[k] * wider[key], times[key], sweeps)
     judged = judge(result, {name: series[name][..., 0] for name in ("energy", "q^2", "q_link") if name in series})
-    return Summary(result.temperature, estimates, judged.equilibration, judged.problems, judged.words)
+    long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
+    notes = _on_samples(result, long_enough) + left_out(result.model, result.energy.shape[2], result.has_correlations)
+    return Summary(
+        result.temperature, estimates, judged.equilibration, judged.problems, judged.words, long_enough, notes
+    )
 
 
 def _estimate(value: Array, error: Array, time: IntegratedTime, sweeps: int) -> Estimate:
     """An estimate with tau in sweeps, of ``sweeps`` a measurement.
 
-    It is trusted where the series of all samples are; errors that are no numbers, as some samples left out have no
-    value, are not.
+    Errors over samples that do not differ, or of which some alone have a value, are none.
     """
-    trusted = np.asarray(time.trusted.all(axis=0)) & np.isfinite(error)
+    trusted = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))
+    if len(time.trusted) == 1:
+        trusted &= time.trusted[0]
     return Estimate(value, error, time.tau.mean(axis=0) * sweeps, trusted)
+
+
+def _on_samples(result: TemperResult, long_enough: dict[str, Array]) -> list[str]:
+    """Sentences on errors over samples: how well they are known, and how many samples' series are short."""
+    samples, sentences = result.model.samples, []
+    if 1 < samples < FEW_SAMPLES:
+        sentences.append(
+            f"Errors over {samples} samples are known to {1 / np.sqrt(2 * (samples - 1)):.0%} of themselves; "
+            f"{FEW_SAMPLES} samples or more would do."
+        )
+    name = min(long_enough, key=lambda key: float(long_enough[key].min()))
+    short = 1 - long_enough[name]
+    if samples > 1 and short.max() > 0:
+        sentences.append(
+            f"Of the {samples} samples {short.max():.0%} have a series of {name} shorter than {SHORTEST} "
+            f"autocorrelation times at T = {result.temperature[int(short.argmax())]:.5g}, where most have: errors over "
+            "samples hold without them if the run was in equilibrium."
+        )
+    return sentences
 
 
 def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Array]:
@@ -125,129 +146,47 @@ def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Arra
     Raises:
         InputError: as ``summarize``, and as ``bootstrap``.
     """
-    series = _series(result)
-    needed = series if result.model.samples == 1 else ["energy"]
-    times = {name: integrated_time(series[name], chain_axis=2) for name in needed}
-    moments, data = _averages(result, series, times["energy"])
-    functions = _functions(result, moments)
-    curves = bootstrap(functions.values, data, resamples, seed).values
-    wider = {name: _widening(values, times.get(name)) for name, values in series.items()}
-    return {
-        name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider[TAU_OF[name]]
-        for k, name in enumerate(functions.names)
-    }
+    series = _checked_series(result)
+    moments, data = _entries(result, series)
+    observed = functions(result, moments)
+    curves = bootstrap(observed.values, data, resamples, seed).values
+    found = {}
+    for k, name in enumerate(observed.names):
+        values = series[series_of(result.model, name)]
+        wider = _widening(values, integrated_time(values, chain_axis=2)) if result.model.samples == 1 else 1.0
+        found[name] = curves[0, k] + (curves[:, k] - curves[0, k]) * wider
+    return found
 
 
-def _series(result: TemperResult) -> dict[str, Array]:
-    """What autocorrelation times belong to, (steps, samples, chains, temperatures).
+def _checked_series(result: TemperResult) -> dict[str, Array]:
+    """Series that autocorrelation times belong to, (steps, samples, chains, temperatures).
 
     Raises:
         InputError: for fewer than 16 measurements.
     """
     if len(result.energy) < FEWEST_STEPS:
         raise InputError(f"{len(result.energy)} measurements are too few to analyse: give at least {FEWEST_STEPS}")
-    sites, bonds = result.model.sites, result.model.bonds
-    series = {"energy": result.energy / sites, "m^2": (result.magnetization / sites) ** 2}
-    if result.overlap.shape[2]:
-        series["q^2"] = (result.overlap / sites) ** 2
-    if result.link_overlap.shape[2]:
-        series["q_link"] = result.link_overlap / max(1, bonds)
-    return series
+    return all_series(result)
 
 
-def _averages(result: TemperResult, series: dict[str, Array], energy_time: IntegratedTime) -> tuple[list[str], Array]:
+def _entries(result: TemperResult, series: dict[str, Array]) -> tuple[list[str], Array]:
     """Names of moments and their averages in each sample or, of one sample, in stretches of time.
 
     The averages have the shape (samples or stretches, moments, temperatures).
     """
-    (steps, samples), sites = result.energy.shape[:2], result.model.sites
-    energy = series["energy"]
-    deviation = (energy - energy.mean(axis=(0, 2), keepdims=True)) ** 2  # each sample has a mean of its own
-    deviation *= _for_the_mean(energy_time, steps * energy.shape[2])[None, :, None]
-    moments = {"energy": energy, "deviation": deviation, "|m|": np.abs(result.magnetization / sites)}
-    for name, mode in (("m", result.magnetization_mode), ("q", result.overlap_mode)):
-        if f"{name}^2" not in series:
-            continue
-        moments |= {f"{name}^2": series[f"{name}^2"], f"{name}^4": series[f"{name}^2"] ** 2}
-        if mode.shape[-1]:
-            moments[f"|{name}(k)|^2"] = mode[..., _longest_axes(result.model)].mean(axis=-1) / sites**2
-    if "q_link" in series:
-        moments["q_link"] = series["q_link"]
-    averaged = np.stack([moment.mean(axis=2) for moment in moments.values()], axis=2)
+    moments = all_moments(result, series)
+    averaged = np.stack(list(moments.values()), axis=2)
+    steps, samples = averaged.shape[:2]
     data = averaged.mean(axis=0) if samples > 1 else bin_means(averaged[:, 0], min(BINS, steps // 2))
     return list(moments), data
 
 
-def _for_the_mean(time: IntegratedTime, measurements: int) -> Array:
-    """Factors (samples, temperatures) to squared deviations, which the measured mean makes too small by 2 tau / n.
-
-    Source: U. Wolff, Comput. Phys. Commun. 156, 143 (2004), eq. 49.
-    """
-    return np.asarray(1 / (1 - np.minimum(2 * time.tau / measurements, 0.5)))
-
-
-def _longest_axes(model: Ising) -> list[int]:
-    """Axes of the largest length."""
-    shape = model.lattice.shape if model.lattice else ()
-    return [axis for axis, side in enumerate(shape) if side == max(shape)]
-
-
-class _Functions(NamedTuple):
-    """Observables as functions of the averages of moments.
-
-    Attributes:
-        names: Those of ``layout.SUMMARY`` that there are, in its order.
-        values: All of them, (observables, temperatures), from averages (moments, temperatures).
-    """
-
-    names: list[str]
-    values: Callable[[Array], Array]
-
-
-def _functions(result: TemperResult, moments: list[str]) -> _Functions:
-    """The observables of a run."""
-    model, temperature, copies = result.model, result.temperature, result.energy.shape[2]
-    axes = result.magnetization_mode.shape[-1]
-    periodic = model.lattice is not None and model.lattice.periodic
-    names = [n for n, _, _ in observables(copies, result.has_correlations, axes) if periodic or "length" not in n]
-
-    def values(mean: Array) -> Array:
-        at = dict(zip(moments, mean, strict=True))
-        found = {
-            "energy_per_site": at["energy"],
-            "specific_heat": model.sites * at["deviation"] / temperature**2,
-            "abs_magnetization": at["|m|"],
-            "magnetization_squared": at["m^2"],
-            "susceptibility": model.sites * at["m^2"] / temperature,
-            "binder_cumulant": binder_cumulant(at["m^2"], at["m^4"]),
-        }
-        if "q^2" in at:
-            found["overlap_squared"] = at["q^2"]
-            found["spin_glass_susceptibility"] = model.sites * at["q^2"]
-            found["overlap_binder_cumulant"] = binder_cumulant(at["q^2"], at["q^4"])
-        for name, moment in (("correlation_length_over_L", "m"), ("overlap_correlation_length_over_L", "q")):
-            if name in names:
-                found[name] = _length_over_side(model, at[f"{moment}^2"], at[f"|{moment}(k)|^2"])
-        if "q_link" in at:
-            found["link_overlap"] = at["q_link"]
-        return np.stack([found[name] for name in names])
-
-    return _Functions(names, values)
-
-
-def _length_over_side(model: Ising, zero: Array, smallest: Array) -> Array:
-    """Xi / L of the longest axes; NaN where they are open or of a single site."""
-    lattice = model.lattice
-    side = max(lattice.shape) if lattice and lattice.periodic else 1
-    return correlation_length(zero, smallest, side) / side if side > 1 else np.full_like(zero, np.nan)
-
-
-def _widening(series: Array, time: IntegratedTime | None) -> Array:
+def _widening(series: Array, time: IntegratedTime) -> Array:
     """Factor to the errors of one sample: averages over stretches of time that are short against tau are correlated.
 
-    ``series``: (steps, samples, chains, temperatures); 1 where there are several samples, whose ``time`` is not needed.
+    ``series``: (steps, samples, chains, temperatures); 1 where there are several samples.
     """
-    if series.shape[1] > 1 or time is None:
+    if series.shape[1] > 1:
         return np.ones(series.shape[-1])
     chains = series[:, 0]
     stretches = bin_means(chains.mean(axis=1), min(BINS, len(chains) // 2))

@@ -130,6 +130,12 @@ class Ising:
         return round(float(values[0, 0]) / self.quantum) if values.min() == values.max() else None
 
     @cached_property
+    def uniform_coupling(self) -> float | None:
+        """J where every bond of every sample has the same one, else None; also where there are no bonds."""
+        values = _distinct(self.couplings)
+        return float(values.flat[0]) if values.size and values.min() == values.max() else None
+
+    @cached_property
     def largest_local_field(self) -> int:
         """Upper bound in quanta of |sum J s + h| at any site of any sample."""
         largest = 0.0

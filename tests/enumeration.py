@@ -1,0 +1,85 @@
+"""Every observable of a run's summary by enumeration of all states of small models."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+import spinsim as ss
+
+Array = npt.NDArray[np.float64]
+
+
+class Thermal:
+    """Averages of one sample at one temperature over all 2^N states; overlaps over all 4^N pairs of them.
+
+    Args:
+        model: Of at most 10 sites or so.
+        temperature: In the unit of the couplings.
+        sample: Which of its samples.
+    """
+
+    def __init__(self, model: ss.Ising, temperature: float, sample: int = 0) -> None:
+        states = np.arange(2**model.sites)
+        self.spins = (2.0 * (states >> np.arange(model.sites)[:, None] & 1)) - 1
+        rows = model.couplings[sample % len(model.couplings)], model.fields[sample % len(model.fields)]
+        energy = ss.Ising(model.graph, *rows).energy(self.spins[None].astype(np.int8))[0]
+        weight = np.exp(-(energy - energy.min()) / temperature)
+        self.model, self.temperature, self.energy = model, temperature, energy / model.sites
+        self.weight = weight / weight.sum()
+        self.m = self.spins.mean(axis=0)
+        self.q = self.spins.T @ self.spins / model.sites
+        self.pair = np.outer(self.weight, self.weight)
+        self.of_site = self.spins @ self.weight
+        self.of_sites = (self.spins * self.weight) @ self.spins.T
+
+    def mean(self, values: Array) -> float:
+        """Average over the states, or over pairs of them."""
+        return float((values * (self.weight if values.ndim == 1 else self.pair)).sum())
+
+    def mode(self, correlation: Array) -> float:
+        """Mean over axes of the sum of a correlation (sites, sites) times cos(k (x_i - x_j)), over N^2."""
+        lattice, found = self.model.lattice, []
+        assert lattice is not None
+        for axis, side in enumerate(lattice.shape):
+            x = np.arange(self.model.sites) // int(np.prod(lattice.shape[:axis])) % side
+            found.append((correlation * np.cos(2 * np.pi * (x[:, None] - x) / side)).mean())
+        return float(np.mean(found))
+
+
+def exact_summary(samples: list[Thermal]) -> dict[str, float]:
+    """Every observable that a summary may have, by name, of samples at one temperature; all axes are equally long."""
+    model, temperature = samples[0].model, samples[0].temperature
+    assert model.lattice is not None
+    sites, side, field = model.sites, model.lattice.shape[0], bool(model.fields.any())
+
+    def over(of) -> float:
+        return float(np.mean([of(sample) for sample in samples]))
+
+    def length(zero: float, smallest: float) -> float:
+        return float(np.sqrt(zero / smallest - 1) / (2 * np.sin(np.pi / side)) / side)
+
+    squares = over(lambda s: s.mean(s.m**2))
+    connected = over(lambda s: s.mean(s.m**2) - s.mean(s.m) ** 2)
+    overlaps, ends = over(lambda s: s.mean(s.q**2)), model.graph.edges
+    both = over(lambda s: float(((s.of_sites - np.outer(s.of_site, s.of_site)) ** 2).sum()) / sites)
+    second = connected if field else squares
+    found = {
+        "energy_per_site": over(lambda s: s.mean(s.energy)),
+        "specific_heat": sites * over(lambda s: s.mean(s.energy**2) - s.mean(s.energy) ** 2) / temperature**2,
+        "magnetization": over(lambda s: s.mean(s.m)),
+        "abs_magnetization": over(lambda s: s.mean(np.abs(s.m))),
+        "magnetization_squared": squares,
+        "susceptibility": sites * second / temperature,
+        "susceptibility_abs": sites * (squares - over(lambda s: s.mean(np.abs(s.m)) ** 2)) / temperature,
+        "binder_cumulant": 1 - over(lambda s: s.mean(s.m**4)) / (3 * squares**2),
+        "correlation_length_over_L": length(second, over(lambda s: s.mode(s.of_sites))),
+        "overlap": over(lambda s: s.mean(s.q)),
+        "overlap_squared": overlaps,
+        "spin_glass_susceptibility": both if field else sites * overlaps,
+        "overlap_binder_cumulant": 1 - over(lambda s: s.mean(s.q**4)) / (3 * overlaps**2),
+        "link_overlap": over(lambda s: float((s.of_sites[ends[:, 0], ends[:, 1]] ** 2).mean())),
+    }
+    if not field:
+        found["overlap_correlation_length_over_L"] = length(overlaps, over(lambda s: s.mode(s.of_sites**2)))
+    return found

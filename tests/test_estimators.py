@@ -1,0 +1,77 @@
+"""Every estimator of a run's summary against enumeration, with field and without, for |J| = 1 and 2."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from enumeration import Thermal, exact_summary
+from exact import assert_agree
+
+import spinsim as ss
+from spinsim.analysis.estimators import all_moments, all_series, connected_squares, fluctuations, functions
+from spinsim.analysis.jackknife import bin_means, jackknife
+from spinsim.analysis.summary import summarize
+from spinsim.observables import observables
+
+LADDER = np.array([2.0, 4.0])  # in units of |J|
+
+
+def model_of(kind: str, size: float, field: float) -> ss.Ising:
+    """A 3 x 3 lattice: one ferromagnet, or three spin glasses."""
+    if kind == "ferromagnet":
+        return ss.Ising(ss.square(3), size, size * field)
+    couplings = size * np.random.default_rng(5).choice([-1.0, 1.0], (3, 18), p=[0.2, 0.8])
+    fields = size * field * (np.random.default_rng(6).normal(size=(3, 9)) if kind == "random field" else 1.0)
+    return ss.Ising(ss.square(3), couplings, fields)
+
+
+@pytest.mark.parametrize("size", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("ferromagnet", 0.0), ("ferromagnet", 0.5), ("glass", 0.0), ("glass", 0.5), ("random field", 0.7)],
+)
+def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: float) -> None:
+    """The given samples are no random ones: errors are those of their noise, not those over samples."""
+    model = model_of(kind, size, field)
+    result = ss.temper(model, size * LADDER, sweeps=3000, thermalize=100, replicas=4, measure_every=2, seed=3)
+    found = summarize(result)
+    names = [observable.name for observable in observables(model, 4, correlations=True)]
+    assert list(found.estimates) == names
+    rows, noise = [], noise_of(result)
+    for k, temperature in enumerate(result.temperature):
+        exact = exact_summary([Thermal(model, temperature, sample) for sample in range(model.samples)])
+        for name in names:
+            rows.append((f"{name} at T = {temperature}", found.estimates[name].value[k], noise[name][k], exact[name]))
+    assert_agree(rows)
+
+
+def noise_of(result: ss.TemperResult) -> dict[str, np.ndarray]:
+    """Statistical errors of estimates for the given samples, from 40 stretches of time of many tau each."""
+    moments = all_moments(result, all_series(result))
+    stretches = bin_means(np.stack([moment.mean(axis=1) for moment in moments.values()], axis=1), 40)
+    observed = functions(result, list(moments))
+    return dict(zip(observed.names, jackknife(observed.values, stretches).error, strict=True))
+
+
+@pytest.mark.parametrize("copies", [4, 5])
+def test_connected_overlaps_are_those_of_all_choices_of_copies(copies: int) -> None:
+    """Against the sum over ordered choices of four copies, written out."""
+    spins = np.random.default_rng(1).choice([-1, 1], (copies, 7))
+    q = spins @ spins.T
+    pairs = q[np.triu_indices(copies, 1)].reshape(1, 1, -1, 1)
+    terms = [q[a, b] ** 2 - 2 * q[a, b] * q[a, c] + q[a, b] * q[c, d] for a, b, c, d in permutations(range(copies), 4)]
+    assert connected_squares(pairs, copies).item() == pytest.approx(np.mean(terms), rel=1e-14)
+    alike = np.full((3, 2, copies * (copies - 1) // 2, 1), 7)
+    assert not connected_squares(alike, copies).any()
+
+
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_fluctuations_have_no_bias(copies: int) -> None:
+    """20 correlated measurements of variance 1 on top of a mean: tau is known to no run so short, but copies tell."""
+    random = np.random.default_rng(2)
+    held = np.repeat(random.normal(size=(5, 4000, copies, 1)), 4, axis=0) if copies > 1 else None
+    values = 3 + (random.normal(size=(20, 4000, 1, 1)) if held is None else held)
+    means = fluctuations(values).mean(axis=(0, 2, 3))
+    assert_agree([("variance", float(means.mean()), float(means.std() / np.sqrt(means.size)), 1.0)])
