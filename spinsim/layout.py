@@ -175,7 +175,7 @@ def temper_layout(
             Series("attempts", ("sample", "pair"), np.int64, "exchanges tried with the next one", "1", TEMPERING),
             Series("accepts", ("sample", "pair"), np.int64, "of them accepted", "1", TEMPERING),
             Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back", "1", TEMPERING),
-            *_summary_series(observables(model, copies, correlations)),
+            *summary_series(observables(model, copies, correlations)),
         ),
         () if placement is None else _given(placement),
     )
@@ -194,7 +194,7 @@ def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]]
     )
 
 
-def _summary_series(found: tuple[Observable, ...]) -> list[Series]:
+def summary_series(found: tuple[Observable, ...]) -> list[Series]:
     """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
     rows = []
     for name, what, units in found:

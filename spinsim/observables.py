@@ -26,7 +26,7 @@ class Observable(NamedTuple):
 
 _ENERGY: Final = (
     Observable("energy_per_site", "energy per site", "coupling unit"),
-    Observable("specific_heat", "specific heat per site (<E^2> - <E>^2) / (N T^2)", "k_B"),
+    Observable("specific_heat", "specific heat per site", "k_B"),
 )
 _MAGNETIZATION: Final = (
     Observable("abs_magnetization", "|magnetisation| per site"),

@@ -42,8 +42,8 @@ def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: 
     rows, noise = [], noise_of(result)
     for k, temperature in enumerate(result.temperature):
         exact = exact_summary([Thermal(model, temperature, sample) for sample in range(model.samples)])
-        for name in names:
-            rows.append((f"{name} at T = {temperature}", found.estimates[name].value[k], noise[name][k], exact[name]))
+        values = {name: found.estimates[name].value[k] for name in names}
+        rows += [(f"{name} at T = {temperature}", values[name], noise[name][k], exact[name]) for name in names]
     assert_agree(rows)
 
 

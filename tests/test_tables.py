@@ -30,10 +30,12 @@ def test_table_of_a_tempering_run(result, tmp_path):
         np.testing.assert_array_equal(table[name], estimate.value)
         np.testing.assert_array_equal(table[f"{name}_tau"], estimate.tau)
         np.testing.assert_array_equal(table[f"{name}_trusted"], estimate.trusted)
-        np.testing.assert_array_equal(table[f"{name}_error"][1:], estimate.error[1:])
-        assert np.isnan(table[f"{name}_error"][0])
+        np.testing.assert_array_equal(table[f"{name}_error"], np.where(estimate.trusted, estimate.error, np.nan))
     assert len(table.columns) == 1 + 4 * len(found.estimates)
     assert ss.table(result.save(tmp_path / "run.h5")).equals(table)
+    one = ss.table(frozen(tempered(ss.Ising(ss.square(4)))))
+    assert np.isnan(one["energy_per_site_error"][0])
+    assert np.isfinite(one["energy_per_site_error"][1:]).all()
 
 
 def test_table_of_an_annealing_run(tmp_path):

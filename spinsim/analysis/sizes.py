@@ -15,6 +15,7 @@ from spinsim.analysis.crossings import Crossing, crossing
 from spinsim.analysis.summary import Estimate, resampled, summarize
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
+from spinsim.observables import in_field
 from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
@@ -114,6 +115,11 @@ def compare_sizes(
             ]
             pairs = [_cross(a, b, near) for a, b in combinations(curves, 2)]
             comparisons.append(Comparison(name, curves, pairs))
+    if not comparisons and in_field(ordered[0].model):
+        raise InputError(
+            f"{ordered[0].model.name} is in a field, where connected correlation lengths alone are compared, and these "
+            f"runs have none: {' '.join(found[0][0].notes).rstrip('.')}"
+        )
     return comparisons
 
 

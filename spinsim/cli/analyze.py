@@ -12,6 +12,7 @@ import typer
 from spinsim.cli import flags
 
 if TYPE_CHECKING:
+    from spinsim.layout import Series
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
     from spinsim.result import TemperResult
@@ -38,6 +39,8 @@ def analyze(
     from spinsim.analysis.summary import summarize
     from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.errors import InputError
+    from spinsim.layout import summary_series
+    from spinsim.observables import observables
     from spinsim.outputs import check_output
     from spinsim.result import load_temper
 
@@ -47,17 +50,18 @@ def analyze(
         _check(file)
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
-    summaries, reports = [], []
+    summaries, reports, rooms = [], [], []
     for file in files:
         result = load_temper(file)
         found = summarize(result)
         summaries.append(found)
         reports.append([heading(file, result), *report(result, found, columns, every)])
+        rooms.append(summary_series(observables(result.model, result.energy.shape[2], result.has_correlations)))
     if csv:
         rows = [summary_columns(found) for found in summaries]
         write_csv(rows[0] if len(files) == 1 else one_below_the_other(files, rows), csv, overwrite)
-    for file, found in zip(files, summaries, strict=True):
-        _write_summary(file, found)
+    for file, room, found, lines in zip(files, rooms, summaries, reports, strict=True):
+        lines += _write_summary(file, room, found)
     if as_json:
         tables = [{"file": str(file)} | as_tables(found) for file, found in zip(files, summaries, strict=True)]
         typer.echo(json.dumps(tables[0] if len(files) == 1 else tables))
@@ -95,22 +99,21 @@ def report(result: TemperResult, found: Summary, columns: str | None = None, eve
         names = chosen_columns(columns, found.estimates)
     else:
         names = all_columns(found.estimates) if every else main_columns(result.model, found.estimates)
-    return table(found, names) + wrapped(found.verdict, "Verdict  ")
+    notes = [line for note in found.notes for line in wrapped(note, "Note     ")]
+    return table(found, names) + notes + wrapped(found.verdict, "Verdict  ")
 
 
-def _write_summary(file: Path, found: Summary) -> None:
-    """Keep the averages in the file, without errors that cannot be trusted."""
-    import numpy as np
-
+def _write_summary(file: Path, room: list[Series], found: Summary) -> list[str]:
+    """Keep the averages in the file, without errors that cannot be trusted; a sentence where it has no room for some."""
+    from spinsim.analysis.tables import summary_columns
+    from spinsim.cli.averages import wrapped
     from spinsim.store import open_to_append
 
-    values = {}
-    for name, estimate in found.estimates.items():
-        error = np.where(estimate.trusted, estimate.error, np.nan)
-        for suffix, numbers in (("", estimate.value), ("_error", error), ("_tau", estimate.tau)):
-            values[f"summary/{name}{suffix}"] = numbers
+    columns = summary_columns(found)
     with open_to_append(file) as opened:
-        opened.write_again(values)
+        unwritten = opened.write_summary({series: columns[series.name] for series in room})
+    lacking = ", ".join(name for name in found.estimates if name in unwritten)
+    return wrapped(f"an older version made the file, without room for {lacking}", "Note     ") if lacking else []
 
 
 def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
@@ -136,6 +139,6 @@ def as_tables(found: Summary) -> dict[str, object]:
             for error, trusted in zip(e.error, e.trusted, strict=True)
         ]
         tables[f"{name}_tau"] = e.tau.tolist()
-    tables |= {"verdict": found.verdict, "problems": list(found.problems)}
+    tables |= {"verdict": found.verdict, "problems": list(found.problems), "notes": found.notes}
     tables["equilibrated"] = {name: e.equilibrated for name, e in found.equilibration.items()}
     return tables

@@ -21,11 +21,14 @@ WIDTH: Final = 80
 LABELS: Final = {
     "energy_per_site": "E/N",
     "specific_heat": "C/N",
+    "magnetization": "<m>",
     "abs_magnetization": "<|m|>",
     "magnetization_squared": "<m^2>",
     "susceptibility": "chi",
+    "susceptibility_abs": "chi_|m|",
     "binder_cumulant": "U_m",
     "correlation_length_over_L": "xi_m/L",
+    "overlap": "<q>",
     "overlap_squared": "<q^2>",
     "spin_glass_susceptibility": "chi_SG",
     "overlap_binder_cumulant": "U_q",
@@ -46,6 +49,14 @@ OF_GLASSES: Final = (
     "overlap_binder_cumulant",
     "overlap_correlation_length_over_L",
     "specific_heat",
+)
+IN_FIELD: Final = (
+    "energy_per_site",
+    "specific_heat",
+    "magnetization",
+    "susceptibility",
+    "correlation_length_over_L",
+    "spin_glass_susceptibility",
 )
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages get errors as soon as it is done or shown."""
@@ -89,9 +100,12 @@ def wrapped(sentence: str, head: str = "") -> list[str]:
 
 
 def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
-    """The estimates that say most of a model, the most important first: of the magnetisation, or of the overlap."""
+    """The estimates that say most of a model, the most important first: connected ones in a field, else of m or of q."""
     from spinsim.analysis.sizes import is_ferromagnet
+    from spinsim.observables import in_field
 
+    if in_field(model):
+        return [name for name in IN_FIELD if name in estimates]
     glassy = "overlap_squared" in estimates and not is_ferromagnet(model)
     return [name for name in (OF_GLASSES if glassy else OF_MAGNETS) if name in estimates]
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.files import Disk, not_written, remove_stale
+from spinsim.layout import SUMMARY_GROUP, Series
 from spinsim.store.checkpoints import read_checkpoint, write_checkpoint
 from spinsim.store.models import identity
 from spinsim.store.packing import finish_file, keep
@@ -122,6 +123,17 @@ class RunFile:
 
         self._thread.submit(write).result()
 
+    def write_summary(self, values: Mapping[Series, npt.NDArray[np.float64]]) -> list[str]:
+        """Write what an analysis found, and NaN to all else in /summary; names of series that the file has no room for.
+
+        Files of older versions lack some; one that goes by another formula, as its ``long_name`` tells, is no room.
+        """
+        group = self._file.get(SUMMARY_GROUP, {})
+        kept = {s: value for s, value in values.items() if s.name in group and _long_name(group[s.name]) == s.long_name}
+        self.forget_summary()
+        self.write_again({series.path: value for series, value in kept.items()})
+        return [series.name for series in values if series not in kept]
+
     def save(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Replace the older of the two checkpoints.
 
@@ -144,7 +156,7 @@ class RunFile:
 
     def forget_summary(self) -> None:
         """What an analysis of fewer rows found is no longer true."""
-        group = self._file.get("summary", {})
+        group = self._file.get(SUMMARY_GROUP, {})
         stale = [dataset.name for dataset in group.values() if not dataset.is_scale]
         self.write_again({name: np.full(self._file[name].shape, np.nan) for name in stale})
 
@@ -186,6 +198,12 @@ class RunFile:
         on = "" if self._finished else f": 'spinsim resume {shlex.quote(str(name))}' goes on from there"
         what = "the finished run is" if self._finished else "all of it is"
         return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {what} kept in {name}{on}")
+
+
+def _long_name(dataset: h5py.Dataset) -> str:
+    """What a dataset says that it is."""
+    text = dataset.attrs.get("long_name", "")
+    return text.decode() if isinstance(text, bytes) else str(text)
 
 
 @contextlib.contextmanager
