@@ -123,7 +123,7 @@ class RunFile:
 
         self._thread.submit(write).result()
 
-    def write_summary(self, values: Mapping[Series, npt.NDArray[np.float64]]) -> list[str]:
+    def write_summary(self, values: Mapping[Series, npt.NDArray[Any]]) -> list[str]:
         """Write what an analysis found, and NaN to all else in /summary; names of series that the file has no room for.
 
         Files of older versions lack some; one that goes by another formula, as its ``long_name`` tells, is no room.
