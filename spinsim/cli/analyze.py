@@ -12,9 +12,9 @@ import typer
 from spinsim.cli import flags
 
 if TYPE_CHECKING:
-    from spinsim.layout import Series
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
+    from spinsim.layout import Series
     from spinsim.result import TemperResult
 
 
@@ -104,7 +104,7 @@ def report(result: TemperResult, found: Summary, columns: str | None = None, eve
 
 
 def _write_summary(file: Path, room: list[Series], found: Summary) -> list[str]:
-    """Keep the averages in the file, without errors that cannot be trusted; a sentence where it has no room for some."""
+    """Keep the averages in the file, without errors that cannot be trusted; lines on those it has no room for."""
     from spinsim.analysis.tables import summary_columns
     from spinsim.cli.averages import wrapped
     from spinsim.store import open_to_append

@@ -100,7 +100,7 @@ def wrapped(sentence: str, head: str = "") -> list[str]:
 
 
 def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
-    """The estimates that say most of a model, the most important first: connected ones in a field, else of m or of q."""
+    """The estimates that say most of a model, the most important first: connected in a field, else of m or of q."""
     from spinsim.analysis.sizes import is_ferromagnet
     from spinsim.observables import in_field
 
