@@ -24,7 +24,7 @@ CURVES: Final = {
     "overlap": ("overlap_binder_cumulant", "overlap_correlation_length_over_L"),
     "magnetization": ("binder_cumulant", "correlation_length_over_L"),
 }
-"""Estimates of ``layout.SUMMARY`` without dimension, by the observable that they are of."""
+"""Estimates of ``observables.observables`` without dimension, by the observable that they are of."""
 RESAMPLES: Final = 500  # errors to 3 %
 _FEWEST: Final = 4  # points of a spline
 

@@ -91,6 +91,24 @@ def summarize(result: TemperResult) -> Summary:
     """
     series = _checked_series(result)
     times = {name: integrated_time(values, chain_axis=2) for name, values in series.items()}
+    judged = judge(result, {name: series[name][..., 0] for name in ("energy", "q^2", "q_link") if name in series})
+    long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
+    notes = _on_samples(result, long_enough) + left_out(result.model, result.energy.shape[2], result.has_correlations)
+    found = _estimates(result, series, times)
+    return Summary(result.temperature, found, judged.equilibration, judged.problems, judged.words, long_enough, notes)
+
+
+def estimates(result: TemperResult) -> dict[str, Estimate]:
+    """The observables of ``summarize`` alone, without a word on equilibrium.
+
+    Raises:
+        InputError: as ``summarize``.
+    """
+    series = _checked_series(result)
+    return _estimates(result, series, {name: integrated_time(values, chain_axis=2) for name, values in series.items()})
+
+
+def _estimates(result: TemperResult, series: dict[str, Array], times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
     moments, data = _entries(result, series)
     observed = functions(result, moments)
     found = jackknife(observed.values, data)
@@ -100,12 +118,7 @@ def summarize(result: TemperResult) -> Summary:
     for k, name in enumerate(observed.names):
         key = series_of(result.model, name)
         estimates[name] = _estimate(found.value[k], found.error[k] * wider[key], times[key], sweeps)
-    judged = judge(result, {name: series[name][..., 0] for name in ("energy", "q^2", "q_link") if name in series})
-    long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
-    notes = _on_samples(result, long_enough) + left_out(result.model, result.energy.shape[2], result.has_correlations)
-    return Summary(
-        result.temperature, estimates, judged.equilibration, judged.problems, judged.words, long_enough, notes
-    )
+    return estimates
 
 
 def _estimate(value: Array, error: Array, time: IntegratedTime, sweeps: int) -> Estimate:

@@ -1,4 +1,4 @@
-"""A run as a table with a row for each temperature: columns, a pandas frame, a CSV file."""
+"""A run as a table, a row for each temperature, or each sample and temperature: columns, pandas, a CSV file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.summary import Summary, summarize
+from spinsim.analysis.overlaps import overlap_distribution
+from spinsim.analysis.samples import lowest, sample_of
+from spinsim.analysis.summary import Estimate, Summary, estimates
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.errors import InputError
 from spinsim.outputs import write_outputs
@@ -23,43 +25,107 @@ if TYPE_CHECKING:
 Columns = dict[str, npt.NDArray[np.generic]]
 
 
-def table(run: AnnealResult | TemperResult | str | os.PathLike[str]) -> pd.DataFrame:
-    """Averages of a run as a pandas table, a row for each temperature.
+def table(run: AnnealResult | TemperResult | str | os.PathLike[str], by: str = "temperature") -> pd.DataFrame:
+    """Averages of a run as a pandas table.
 
-    Columns are ``temperature`` and, for each observable of ``layout.SUMMARY``, its value, ``<name>_error``, and of a
-    tempering run ``<name>_tau`` in sweeps and ``<name>_trusted``: where that is False the error is NaN. Of an annealing
-    run, whose steps are the rows, there are ``energy_per_site``, ``specific_heat`` and ``abs_magnetization``, and
-    ``specific_heat_trusted``: whether it agrees with the slope of the energy. Where it does not it is NaN.
+    By temperature, a row each, columns are ``temperature`` and, for each of ``observables.observables``, its value,
+    ``<name>_error``, and of a tempering run ``<name>_tau`` in sweeps and ``<name>_trusted``: where that is False the
+    error is NaN. Of an annealing run, whose steps are the rows, there are ``energy_per_site``, ``specific_heat`` and
+    ``abs_magnetization``, and ``specific_heat_trusted``: whether it agrees with the slope of the energy. Where it does
+    not it is NaN.
+
+    By sample, a row for each sample and temperature, the same columns come from each sample alone, with errors from
+    its own series (of an annealing run, over its replicas), behind ``sample``; ``lowest_energy_per_site`` is the lowest
+    that the sample's replicas met at any temperature and ``hits`` how many of them met it.
+
+    By overlap, a row for each sample, temperature and bin of q: ``probability_density``, the sample's P(q), with its
+    error, and ``width`` of the bin.
 
     Args:
         run: A result, or a file that spinsim wrote.
+        by: ``temperature``, ``sample`` or, of a tempering run of two copies or more, ``overlap``.
 
     Raises:
-        InputError: where pandas is not installed, as ``load``, and for too few measurements.
+        InputError: where pandas is not installed, for another ``by``, as ``load``, and for too few measurements.
     """
     try:
         import pandas as pd
     except ImportError as error:
         raise InputError("pandas is missing: install spinsim[xarray] to use table()") from error
     result = run if isinstance(run, AnnealResult | TemperResult) else load(run)
-    if isinstance(result, AnnealResult):
-        frame = pd.DataFrame(_annealing_columns(result))
-    elif not isinstance(result, TemperResult):
+    if not isinstance(result, AnnealResult | TemperResult):
         raise InputError(f"{run} holds a {result.attributes['job']} run: its own dataset().to_dataframe() is its table")
-    else:
-        frame = pd.DataFrame(summary_columns(summarize(result)))
-    return frame
+    return pd.DataFrame(columns_by(result, by))
+
+
+def columns_by(result: AnnealResult | TemperResult, by: str) -> Columns:
+    """The columns of ``table``.
+
+    Raises:
+        InputError: as ``table``.
+    """
+    if by == "temperature":
+        return _columns(result)
+    if by == "sample":
+        return _below_each_other([_columns_of_sample(result, k) for k in range(result.model.samples)])
+    if by == "overlap" and isinstance(result, TemperResult):
+        return _below_each_other([_overlap_columns(result, k) for k in range(result.model.samples)])
+    rest = "sample or overlap" if isinstance(result, TemperResult) else "or sample"
+    raise InputError(f"there is no table by {by!r} of this run: choose temperature, {rest}".replace(", or", " or"))
+
+
+def _columns(result: AnnealResult | TemperResult) -> Columns:
+    if isinstance(result, AnnealResult):
+        return _annealing_columns(result)
+    return {"temperature": result.temperature} | _estimate_columns(estimates(result))
+
+
+def _columns_of_sample(result: AnnealResult | TemperResult, sample: int) -> Columns:
+    """Columns of one sample alone, its number in front."""
+    one: AnnealResult | TemperResult = sample_of(result, sample)
+    columns = _columns(one)
+    rows = len(columns["temperature"])
+    best = one.lowest_energy if isinstance(one, AnnealResult) else one.best_energy
+    found = None if best is None or not best.size else lowest(one.model, best)
+    return {
+        "sample": np.full(rows, sample),
+        **columns,
+        "lowest_energy_per_site": np.full(rows, found.mean if found else np.nan),
+        "hits": np.full(rows, found.hits[0] if found else 0),
+    }
+
+
+def _overlap_columns(result: TemperResult, sample: int) -> Columns:
+    """P(q) of one sample."""
+    found = overlap_distribution(sample_of(result, sample))
+    temperatures, bins = found.density.shape
+    return {
+        "sample": np.full(found.density.size, sample),
+        "temperature": np.repeat(result.temperature, bins),
+        "q": np.tile(found.q, temperatures),
+        "width": np.tile(found.width, temperatures),
+        "probability_density": found.density.ravel(),
+        "probability_density_error": np.where(found.trusted, found.error, np.nan).ravel(),
+    }
+
+
+def _below_each_other(tables: list[Columns]) -> Columns:
+    return {name: np.concatenate([columns[name] for columns in tables]) for name in tables[0]}
 
 
 def summary_columns(summary: Summary) -> Columns:
     """Columns of a tempering run, as ``table`` has them."""
-    columns: Columns = {"temperature": summary.temperature}
-    for name, found in summary.estimates.items():
+    return {"temperature": summary.temperature} | _estimate_columns(summary.estimates)
+
+
+def _estimate_columns(found: dict[str, Estimate]) -> Columns:
+    columns: Columns = {}
+    for name, estimate in found.items():
         columns |= {
-            name: found.value,
-            f"{name}_error": np.where(found.trusted, found.error, np.nan),
-            f"{name}_tau": found.tau,
-            f"{name}_trusted": found.trusted,
+            name: estimate.value,
+            f"{name}_error": np.where(estimate.trusted, estimate.error, np.nan),
+            f"{name}_tau": estimate.tau,
+            f"{name}_trusted": estimate.trusted,
         }
     return columns
 

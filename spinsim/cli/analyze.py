@@ -29,6 +29,10 @@ def analyze(
             help="Write them to this file too, a line for each temperature; of several files with their names."
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Lines of --csv: temperature, sample, or overlap for each sample's P(q).  [temperature]"),
+    ] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, typer.Option("--all", help="Print every column.")] = False,
     columns: Annotated[
@@ -37,7 +41,7 @@ def analyze(
 ) -> None:
     """Find averages with errors at each temperature and write them into the files' /summary."""
     from spinsim.analysis.summary import summarize
-    from spinsim.analysis.tables import summary_columns, write_csv
+    from spinsim.analysis.tables import columns_by, summary_columns, write_csv
     from spinsim.errors import InputError
     from spinsim.layout import summary_series
     from spinsim.observables import observables
@@ -46,19 +50,22 @@ def analyze(
 
     if every and columns:
         raise InputError(f"--all prints --columns {columns} too: leave one of them out")
+    if by and not csv:
+        raise InputError(f"--by {by} is for the lines of a CSV file: add --csv FILE, or leave it out")
     for file in files:
         _check(file)
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
-    summaries, reports, rooms = [], [], []
+    summaries, reports, rooms, rows = [], [], [], []
     for file in files:
         result = load_temper(file)
         found = summarize(result)
         summaries.append(found)
         reports.append([heading(file, result), *report(result, found, columns, every)])
         rooms.append(summary_series(observables(result.model, result.energy.shape[2], result.has_correlations)))
+        if csv:
+            rows.append(columns_by(result, by) if by else summary_columns(found))
     if csv:
-        rows = [summary_columns(found) for found in summaries]
         write_csv(rows[0] if len(files) == 1 else one_below_the_other(files, rows), csv, overwrite)
     for file, room, found, lines in zip(files, rooms, summaries, reports, strict=True):
         lines += _write_summary(file, room, found)

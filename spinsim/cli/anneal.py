@@ -113,6 +113,15 @@ def summary(
         "lowest_energy_per_site": lowest / model.sites,
         "last_energy_per_site": float(last_energy.mean()) / model.sites,
     }
+    if model.samples > 1:
+        from spinsim.analysis.samples import lowest as of_samples
+
+        found = of_samples(model, best_energy)
+        numbers |= {
+            "mean_lowest_energy_per_site": found.mean,
+            "mean_lowest_energy_per_site_error": found.error,
+            "hits_of_sample": found.hits.tolist(),
+        }
     if model.maxcut_weight is not None:
         numbers["cut"] = float(model.cut(lowest))
     if model.offset:

@@ -51,7 +51,16 @@ def closing_lines(plan: Any, ran: bool, progress: UpdateProgress, report: list[s
 
 
 def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:
-    """What optimisers look for, a line each: the lowest energy met, the cut that it means."""
+    """What optimisers look for, a line each: the lowest energy met, the cut that it means; of samples their mean."""
+    from spinsim.analysis.samples import lowest as of_samples
+
+    if model.samples > 1:
+        found, replicas = of_samples(model, best_energy), best_energy.shape[1]
+        return [
+            f"Lowest energy  {found.mean:.6f} +- {found.error:.2g} per site, mean over {model.samples} samples",
+            f"               met by {found.hits.mean():.3g} of {replicas} replicas a sample, "
+            f"from {found.hits.min()} to {found.hits.max()}",
+        ]
     lowest = float(best_energy.min())
     hits = int((best_energy == lowest).sum())
     lines = [

@@ -1,0 +1,66 @@
+"""Disorder samples one by one: each sample's averages, autocorrelation times, lowest energy and P(q)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.model.ising import Ising
+from spinsim.result import AnnealResult, TemperResult
+
+Array = npt.NDArray[np.float64]
+EitherResult = TypeVar("EitherResult", AnnealResult, TemperResult)
+
+_SAMPLES_FIRST: Final = ("attempts", "accepts", "round_trips", "best_energy", "best_spins")
+_SAMPLES_SECOND: Final = (
+    "energy",
+    "magnetization",
+    "overlap",
+    "permutation",
+    "link_overlap",
+    "overlap_mode",
+    "magnetization_mode",
+)
+
+
+def sample_of(result: EitherResult, sample: int) -> EitherResult:
+    """The run of one of the samples alone."""
+    model, one = result.model, slice(sample, sample + 1)
+    couplings, fields = (rows[sample % len(rows)] for rows in (model.couplings, model.fields))
+    parts: dict[str, object] = {
+        "model": Ising(model.graph, couplings, fields, name=model.name, offset=model.offset,
+                       maxcut_weight=model.maxcut_weight)
+    }  # fmt: skip
+    for name, value in vars(result).items():
+        if name in _SAMPLES_FIRST and value is not None:
+            parts[name] = value[one]
+        elif name in _SAMPLES_SECOND:
+            parts[name] = value[:, one]
+    return replace(result, **parts)
+
+
+class Lowest(NamedTuple):
+    """The lowest energies that replicas met.
+
+    Attributes:
+        per_site: Of each sample, (samples,).
+        hits: How many of a sample's replicas met it, (samples,).
+        mean: Over the samples, per site.
+        error: Its standard error over samples, NaN for one.
+    """
+
+    per_site: Array
+    hits: npt.NDArray[np.int64]
+    mean: float
+    error: float
+
+
+def lowest(model: Ising, best_energy: Array) -> Lowest:
+    """What ``best_energy`` (samples, replicas), total energies, comes to in each sample."""
+    least = best_energy.min(axis=1)
+    per_site, samples = least / model.sites, len(least)
+    error = float(per_site.std(ddof=1) / np.sqrt(samples)) if samples > 1 else np.nan
+    return Lowest(per_site, (best_energy == least[:, None]).sum(axis=1), float(per_site.mean()), error)
