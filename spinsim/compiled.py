@@ -10,9 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.core import event
 from numba.extending import intrinsic
+
+from spinsim.errors import InputError
+
+if config.DISABLE_JIT:
+    raise InputError("NUMBA_DISABLE_JIT is set, but kernels must be compiled: unset it")
 
 _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
 SOURCES: Final = ("acceptance.py", "compiled.py", "engine", "model", "packing.py", "rng.py", "transfer_matrix")

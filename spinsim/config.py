@@ -26,6 +26,7 @@ from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures, check_zero_a
 from spinsim.engine import DEVICES
 from spinsim.engine.base import STARTS, Start
 from spinsim.errors import InputError
+from spinsim.files import open_regular
 from spinsim.model.disorder import KINDS, RANDOM_KINDS
 from spinsim.model.lattice import NAMES
 from spinsim.packing import LANES
@@ -35,6 +36,7 @@ from spinsim.sampling.tempering import Times
 from spinsim.transfer_matrix.configuration import TransferConfig
 
 BOUNDARIES: Final = ("periodic", "open")
+_LONGEST_FILE: Final = 2**20
 DIMENSIONS: Final = {name: dimension for dimension, name in NAMES.items()}
 
 
@@ -316,8 +318,13 @@ def read_toml(path: str | Path, job: type[Config]) -> dict[str, dict[str, Any]]:
     """
     valid_tables = {name: kind for other in JOBS for name, kind in tables_of(other).items()}
     try:
-        with Path(path).open("rb") as file:
-            tables = tomllib.load(file)
+        with open_regular(path) as file:
+            text = file.read(_LONGEST_FILE + 1)
+        if len(text) > _LONGEST_FILE:
+            raise InputError(f"configuration {path} is longer than {_LONGEST_FILE} bytes: give a TOML file of settings")
+        tables = tomllib.loads(text.decode())
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"configuration {path} cannot be read ({error.strerror}): check its path") from error
     except (ValueError, RecursionError) as error:  # also integers of thousands of digits

@@ -195,6 +195,23 @@ def _umask() -> int:
     return mask
 
 
+def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
+    """A file to be read whole; a pipe or a device could be read for ever.
+
+    Raises:
+        InputError: for those.
+        OSError: where it cannot be opened.
+    """
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # waits for no pipe
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode):
+        return open(number, "rb")
+    os.close(number)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise InputError(f"{path} is a pipe or a device, which may have no end: give a file")
+
+
 def not_written(path: Path, error: Exception) -> InputError:
     """The refusal that says in one line what the operating system said, which HDF5 quotes amid words of its own."""
     if isinstance(error, BlockingIOError):

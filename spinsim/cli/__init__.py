@@ -14,6 +14,7 @@ from spinsim.cli.bench import bench
 from spinsim.cli.devices import devices
 from spinsim.cli.plot import plot
 from spinsim.cli.resume import resume
+from spinsim.cli.saying import open_streams, say
 from spinsim.cli.show import show
 from spinsim.cli.temper import temper
 from spinsim.cli.transfer import transfer
@@ -49,18 +50,18 @@ def options(
 
 def main() -> None:
     """Run the command line: status 0 done, 2 bad input, 130 interrupted; errors are one sentence each."""
+    open_streams()
+    os.environ.pop("MPLBACKEND", None)  # figures go to files, and Matplotlib refuses a name that it does not know
     try:
         status = app(prog_name="spinsim", standalone_mode=False) or 0
+        sys.stdout.flush()
     except UsageProblem as error:
         status = refuse(usage_sentence(error))
     except InputError as error:
         status = refuse(str(error))
-    except BrokenPipeError:  # the reader of our output has gone: no more of it, not even at the interpreter's end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
     except MemoryError as error:
         status = refuse(f"memory ran out ({error}): choose a smaller size, fewer samples or fewer replicas")
-    except OSError as error:  # a full disk under the cache of compiled kernels, say
+    except OSError as error:  # a full disk under the cache of compiled kernels, or under standard output
         status = refuse(f"{error.filename or 'a file'} cannot be used ({error.strerror}): make room or mend it")
     except (KeyboardInterrupt, typer.Abort):
         status = 130
@@ -75,7 +76,6 @@ def usage_sentence(error: Any) -> str:
 
 
 def refuse(sentence: str) -> int:
-    """Say why in one line on standard error, control characters of what was typed escaped; exit status 2."""
-    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence)
-    typer.echo(f"spinsim: {printable}", err=True)
+    """Say why in one line on standard error; exit status 2."""
+    say(f"spinsim: {sentence}", err=True)
     return 2

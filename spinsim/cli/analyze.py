@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spinsim.cli import flags
+from spinsim.cli.saying import say
+from spinsim.texts import quoted
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
@@ -71,9 +73,9 @@ def analyze(
         lines += _write_summary(file, room, found)
     if as_json:
         tables = [{"file": str(file)} | as_tables(found) for file, found in zip(files, summaries, strict=True)]
-        typer.echo(json.dumps(tables[0] if len(files) == 1 else tables))
+        say(json.dumps(tables[0] if len(files) == 1 else tables))
         return
-    typer.echo("\n\n".join("\n".join(lines) for lines in reports))
+    say("\n\n".join("\n".join(lines) for lines in reports))
 
 
 def _check(file: Path) -> None:
@@ -83,8 +85,8 @@ def _check(file: Path) -> None:
 
     if read_attributes(file).get("job") == "transfer":
         raise InputError(
-            f"{file} holds a transfer run, whose levels are no averages: 'spinsim show {file}' prints them and "
-            f"'spinsim plot {file}' draws the correlation length over the width"
+            f"{file} holds a transfer run, whose levels are no averages: 'spinsim show {quoted(file)}' prints them and "
+            f"'spinsim plot {quoted(file)}' draws the correlation length over the width"
         )
 
 

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from spinsim.cli import flags
-from spinsim.cli.showing import closing_lines, lowest_lines, run_shown
+from spinsim.cli.saying import say
+from spinsim.cli.showing import closing_lines, lowest_lines, precision, run_shown
 from spinsim.cli.values import Real, Whole
+from spinsim.texts import quoted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,11 +65,11 @@ def carry_out(plan: AnnealPlan, quiet: bool, as_json: bool) -> None:
     ran, progress = run_shown(plan, anneal_to_file, describe(plan), quiet or as_json)
     outcome = read_outcome(plan.path)
     if as_json:
-        typer.echo(json.dumps(summary(plan, *outcome) | {"updates_per_ns": progress.rate if ran else None}))
+        say(json.dumps(summary(plan, *outcome) | {"updates_per_ns": progress.rate if ran else None}))
     elif not quiet:
         for line in closing_lines(plan, ran, progress, lowest_lines(plan.model, outcome.best_energy)):
-            typer.echo(line)
-        typer.echo(f"         spinsim plot {plan.path}")
+            say(line)
+        say(f"         spinsim plot {quoted(plan.path)}")
 
 
 def describe(plan: AnnealPlan) -> str:
@@ -112,6 +112,7 @@ def summary(
         "lowest_energy": lowest,
         "lowest_energy_per_site": lowest / model.sites,
         "last_energy_per_site": float(last_energy.mean()) / model.sites,
+        **precision(model),
     }
     if model.samples > 1:
         from spinsim.analysis.samples import lowest as of_samples

@@ -10,6 +10,7 @@ import typer
 from spinsim.cli import flags
 from spinsim.cli.bench_transfer import transfer
 from spinsim.cli.machine import check_repeats, machine
+from spinsim.cli.saying import say
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError
 
@@ -37,13 +38,13 @@ def metropolis(device: Device = "auto", threads: Threads = None, repeats: Repeat
     from spinsim.benchmark import metropolis_rates
 
     _head(device, threads, repeats, rng_rounds)
-    typer.echo(
+    say(
         f"{'case':28}{'samples':>8}{'replicas':>9}  {'packing':15}{'cores':>6}{'updates/ns':>12}{'per core':>10}"
         f"   {'range':22}{'measuring':>10}   others"
     )
     for rate in metropolis_rates(device, threads, repeats, rng_rounds):
         span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
-        typer.echo(
+        say(
             f"{rate.case.name:28}{rate.samples:8d}{rate.case.replicas:9d}  {rate.packing:15}{rate.cores:6d}"
             f"{rate.median:12.3f}{rate.median / rate.cores:10.3f}   {span:22}{100 * rate.measuring:9.1f}%"
             f"   {rate.case.reference}"
@@ -67,13 +68,13 @@ def temper(
     from spinsim.benchmark import temper_rates
 
     _head(device, threads, repeats, rng_rounds)
-    typer.echo(
+    say(
         f"{'case':22}{'samples':>8}{'temperatures':>13}{'copies':>7}  {'packing':15}{'updates/ns':>12}   {'range':22}"
         f"{'sweeps alone':>13}{'share':>8}{'correlations':>14}{'share':>8}   others"
     )
     for rate in temper_rates(device, threads, repeats, rng_rounds, measure_every, swap_every):
         span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
-        typer.echo(
+        say(
             f"{rate.case.name:22}{rate.samples:8d}{rate.case.ladder[2]:13d}{rate.case.copies:7d}  {rate.packing:15}"
             f"{rate.median:12.3f}   {span:22}{rate.raw:13.3f}{100 * rate.median / rate.raw:7.1f}%"
             f"{rate.correlations:14.3f}{100 * rate.correlations / rate.raw:7.1f}%   {rate.case.reference}"
@@ -87,7 +88,7 @@ def _head(device: str, threads: int | None, repeats: int, rng_rounds: int) -> No
 
     RunConfig(device=device, threads=threads, rng_rounds=rng_rounds)
     check_repeats(repeats)
-    typer.echo(f"{machine(resolve_device(device), threads)}; Philox of {rng_rounds} rounds; median of {repeats} runs")
+    say(f"{machine(resolve_device(device), threads)}; Philox of {rng_rounds} rounds; median of {repeats} runs")
 
 
 @bench.command()
@@ -116,21 +117,21 @@ def gemm(
 
     def show(rate: Rate) -> None:
         share = "" if rate.of_peak is None or not rate.operations else f"{100 * rate.of_peak:6.1f}%"
-        typer.echo(
+        say(
             f"{rate.name:18}{rate.case:24}{1e3 * rate.seconds:11.3f}{rate.teraflops:9.2f}{100 * rate.of_library:9.1f}%"
             f"{share:>8}{rate.moved / 1e9:11.1f}{rate.terabytes:7.2f}"
         )
 
-    typer.echo(f"{machine('cuda', None)}; median of {repeats} calls")
-    typer.echo(f"{'kernel':18}{'case':24}{'ms':>11}{'TFLOP/s':>9}{'cuBLAS':>10}{'peak':>8}{'GB':>11}{'TB/s':>7}")
+    say(f"{machine('cuda', None)}; median of {repeats} calls")
+    say(f"{'kernel':18}{'case':24}{'ms':>11}{'TFLOP/s':>9}{'cuBLAS':>10}{'peak':>8}{'GB':>11}{'TB/s':>7}")
     rates = []
     for kind, sizes in SIZES.items():
         for rate in chain.from_iterable(ladder(kind, size, repeats) for size in sizes):
             show(rate)
             rates.append(rate)
-    typer.echo("the column cuBLAS of copies, transpositions, tall products and both_factors: share of a copy's rate")
+    say("the column cuBLAS of copies, transpositions, tall products and both_factors: share of a copy's rate")
     for rate in chain(wide_products(repeats), tall_products(repeats)):
         show(rate)
     if plot is not None:
         draw(rates, plot, overwrite)
-        typer.echo(plot)
+        say(plot)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from spinsim.cli.machine import check_repeats, machine
+from spinsim.cli.saying import say
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError
 
@@ -31,22 +32,22 @@ def transfer(
     check_repeats(repeats)
     where = resolve_device(device)
     widths = WIDTHS[where] if width is None else _widths(width)
-    typer.echo(f"{machine(where, threads)}; median of {repeats} timings")
-    typer.echo(
+    say(f"{machine(where, threads)}; median of {repeats} timings")
+    say(
         f"{'spins':>5}{'amplitudes':>13}  {'method':10}{'product/ms':>12}{'GB/s':>8}{'of bound':>10}{'copy GB/s':>11}"
         f"{'step/ms':>10}{'solve/s':>9}{'steps':>7}{'eigsh/s':>9}{'difference':>12}"
     )
     reasons: dict[str, None] = {}
     for r in rates(where, threads, widths, repeats):
         peer = f"{'-':>9}{'-':>12}" if r.without_peer else f"{r.peer_seconds:9.3g}{r.difference:12.1e}"
-        typer.echo(
+        say(
             f"{r.sites:5d}{r.amplitudes:13d}  {r.method:10}{1e3 * r.apply_seconds:12.4g}{r.bandwidth / 1e9:8.1f}"
             f"{r.share:10.2f}{16 * r.amplitudes / r.copy_seconds / 1e9:11.1f}{1e3 * r.step_seconds:10.4g}"
             f"{r.solve_seconds:9.3g}{r.steps:7d}{peer}"
         )
         reasons |= dict.fromkeys([r.without_peer] if r.without_peer else [])
     for reason in reasons:
-        typer.echo(reason)
+        say(reason)
 
 
 def _widths(text: str) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import typer
+from spinsim.cli.saying import say
 
 
 def devices() -> None:
@@ -17,9 +17,9 @@ def devices() -> None:
 
     features = llvm.get_host_cpu_features()
     vectors = next((name for name in ("avx512f", "avx2", "avx", "neon", "sse2") if features.get(name)), "scalar")
-    typer.echo(
+    say(
         f"cpu   ready: {available_threads()} threads, {llvm.get_host_cpu_name()}, {vectors} vectors, "
         f"{readable(available_bytes())} of memory free, {platform.system()} {platform.machine()}"
     )
     missing = why_not()
-    typer.echo(f"cuda  {missing}" if missing else f"cuda  ready: {', '.join(names())}")
+    say(f"cuda  {missing}" if missing else f"cuda  ready: {', '.join(names())}")

@@ -11,6 +11,7 @@ import typer
 from spinsim.cli import flags
 from spinsim.cli.plot_transfer import FIGURE as LENGTHS
 from spinsim.cli.plot_transfer import is_transfer, plot_transfer
+from spinsim.cli.saying import say
 from spinsim.cli.values import Real, Whole
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def plot(
     paths = {name: out or files[0].with_name(f"{files[0].stem}-{name}.{suffix or 'pdf'}") for name in drawn}
     save_figures({paths[name]: figure for name, figure in drawn.items()}, overwrite)
     for path in paths.values():
-        typer.echo(path)
+        say(path)
 
 
 def _read(files: list[Path], what: str) -> tuple[list[Any], str]:
@@ -153,7 +154,7 @@ def _of_several(results: list[TemperResult], observable: str | None, near: float
     found = compare_sizes(results, observable, near)
     for comparison in found:
         for pair in comparison.crossings:
-            typer.echo(f"{comparison.name}: {_sentence(pair)}")
+            say(f"{comparison.name}: {_sentence(pair)}")
     return {"crossings": lambda: crossings_figure(found)}
 
 

@@ -6,7 +6,7 @@ from math import floor, isnan, log10
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+from spinsim.cli.saying import say
 
 if TYPE_CHECKING:
     from spinsim.result import TransferResult
@@ -40,9 +40,9 @@ def _say_what_is_left_out(file: Path, result: TransferResult) -> None:
             "smaller couplings"
         )
     if not known.all():
-        typer.echo(f"{file}: {count} couplings without a finite xi / L in all samples are left out", err=True)
+        say(f"{file}: {count} couplings without a finite xi / L in all samples are left out", err=True)
     if not result.finished:
-        typer.echo(f"{file}: the run is not finished: these are the rows it has so far", err=True)
+        say(f"{file}: the run is not finished: these are the rows it has so far", err=True)
 
 
 def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | None, overwrite: bool) -> None:
@@ -66,10 +66,10 @@ def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | 
     path = out or files[0].with_name(f"{files[0].stem}-{FIGURE}.{suffix or 'pdf'}")
     save_figure(lengths_figure(results, crossings), path, overwrite)
     if crossings:
-        typer.echo("  widths   crossing of xi / L")
+        say("  widths   crossing of xi / L")
     for c in crossings:
         digits = 3 if isnan(c.error) else max(2, min(10, -floor(log10(c.error or 1e-10))))
         off = "few points between which to interpolate" if isnan(c.error) else f"interpolation within {c.error:.1g}"
         where = f"T = {c.temperature:.{digits}f}, k = {1 / c.temperature:.{digits}f}, {off}"
-        typer.echo(f"{c.widths[0]:4d},{c.widths[1]:3d}   {c.reason or where}")
-    typer.echo(path)
+        say(f"{c.widths[0]:4d},{c.widths[1]:3d}   {c.reason or where}")
+    say(path)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spinsim.cli.saying import say
+
 if TYPE_CHECKING:
+    from spinsim.model.ising import Ising
     from spinsim.overview import TemperOverview
     from spinsim.result import AnnealResult, TransferResult
 
@@ -22,11 +25,11 @@ def show(
     """Say what is in files, how far their runs got and their main numbers."""
     shown = [_of_file(file) for file in files]
     if as_json:
-        typer.echo(json.dumps(shown[0][0] if len(files) == 1 else [numbers for numbers, _ in shown]))
+        say(json.dumps(shown[0][0] if len(files) == 1 else [numbers for numbers, _ in shown]))
         return
     for number, (_, lines) in enumerate(shown):
         for line in [""] * bool(number) + lines:
-            typer.echo(line)
+            say(line)
 
 
 def _of_file(file: Path) -> tuple[dict[str, Any], list[str]]:
@@ -54,12 +57,20 @@ def _of_file(file: Path) -> tuple[dict[str, Any], list[str]]:
     head = [
         f"{file}: {attributes['job']} of {model.name}",
         f"Model      {model.sites} sites, {model.bonds} bonds, {model.samples} samples, quantum {model.quantum:g}",
+        *_rounded(model),
         f"Run        {replicas} replicas, {attributes['engine']}, spinsim {attributes['spinsim_version']}",
         f"Progress   {rows} of {planned} steps, begun {attributes['created']}",
         f"           {state}",
         *_origin(attributes),
     ]
     return result.attributes | {"file": str(file), "steps": rows, "planned_steps": planned} | numbers, head + lines
+
+
+def _rounded(model: Ising) -> list[str]:
+    """What rounding took, where that matters."""
+    from spinsim.cli.averages import wrapped
+
+    return wrapped(model.caution, "Rounded    ") if model.caution else []
 
 
 def _origin(attributes: dict[str, str]) -> list[str]:
@@ -72,7 +83,7 @@ def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     from numpy import isfinite
 
     from spinsim.analysis.thermodynamics import thermodynamics
-    from spinsim.cli.showing import lowest_lines
+    from spinsim.cli.showing import lowest_lines, precision
 
     lowest = result.lowest_energy
     if not len(result.temperature):
@@ -87,7 +98,7 @@ def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
         lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
     if not isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:
         lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")
-    return {"lowest_energy": float(lowest.min())}, lines
+    return {"lowest_energy": float(lowest.min()), **precision(result.model)}, lines
 
 
 def _of_tempering(file: Path, result: TemperOverview) -> tuple[dict[str, Any], list[str]]:
@@ -113,6 +124,7 @@ def _of_transfer(file: Path, result: TransferResult) -> tuple[dict[str, Any], li
     head = [
         f"{file}: {attributes['job']} of {model.name}",
         f"Model      a layer of {model.sites} sites, {model.bonds} bonds, {model.samples} samples",
+        *_rounded(model),
         f"Run        {couplings} couplings, {attributes['engine']}, spinsim {attributes['spinsim_version']}",
         f"Progress   {rows} of {planned} rows, begun {attributes['created']}",
         f"           {state}",

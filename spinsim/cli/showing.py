@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from spinsim.cli.averages import wrapped
+from spinsim.cli.saying import say
+from spinsim.texts import quoted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,17 +25,17 @@ def run_shown(plan: Any, to_file: Callable[..., bool], description: str, silent:
 
     if not silent:
         for line in wrapped(description):
-            typer.echo(line)
+            say(line)
     with UpdateProgress(silent=silent) as progress:
-        watch = Watch(progress.begin, progress.advance, partial(typer.echo, err=True))
+        watch = Watch(progress.begin, progress.advance, partial(say, err=True))
         try:
             return to_file(plan, watch), progress
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():
-                typer.echo(f"Interrupted; spinsim resume {plan.path} completes it from its last checkpoint.", err=True)
+                say(f"Interrupted; spinsim resume {quoted(plan.path)} completes it from its last checkpoint.", err=True)
             else:
-                typer.echo("Interrupted before the run had begun: the same command begins anew.", err=True)
+                say("Interrupted before the run had begun: the same command begins anew.", err=True)
             raise
 
 
@@ -46,8 +46,13 @@ def closing_lines(plan: Any, ran: bool, progress: UpdateProgress, report: list[s
         *report,
         *([f"{progress.rate:.3g} updates/ns over {progress.seconds:.1f} s"] if ran else []),
         f"Results  {plan.path}",
-        f"Next     spinsim show {plan.path}",
+        f"Next     spinsim show {quoted(plan.path)}",
     ]
+
+
+def precision(model: Ising) -> dict[str, Any]:
+    """How exactly a model is held, for ``--json``."""
+    return {"quantum": model.quantum, "rounded": bool(model.rounded), "rounding_error": model.rounding_error}
 
 
 def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from spinsim.cli import flags
-from spinsim.cli.showing import closing_lines, lowest_lines, run_shown
+from spinsim.cli.saying import say
+from spinsim.cli.showing import closing_lines, lowest_lines, precision, run_shown
 from spinsim.cli.values import Whole
+from spinsim.texts import quoted
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
@@ -88,20 +87,20 @@ def carry_out(plan: TemperPlan, quiet: bool, as_json: bool) -> None:
     found = overview(plan.path)
     averages = averages_of(plan.path, found)
     if as_json:
-        typer.echo(json.dumps(summary(plan, found, averages) | {"updates_per_ns": progress.rate if ran else None}))
+        say(json.dumps(summary(plan, found, averages) | {"updates_per_ns": progress.rate if ran else None}))
     elif not quiet:
         for line in closing_lines(plan, ran, progress, report(found, averages)):
-            typer.echo(line)
+            say(line)
         for line in what_next(plan, averages):
-            typer.echo(line)
+            say(line)
 
 
 def what_next(plan: TemperPlan, averages: Summary | None) -> list[str]:
     """Commands that go on from here: all averages, figures, and a longer run where this one was too short."""
-    path, sweeps = shlex.quote(str(plan.path)), 2 * plan.config.temper.sweeps
-    lines = [f"         spinsim analyze {path} --all", f"         spinsim plot {path}"]
+    path, sweeps = quoted(plan.path), 2 * plan.config.temper.sweeps
+    lines = [f"         spinsim analyze {path} --all", f"         spinsim plot {quoted(path)}"]
     if averages is not None and (averages.problems or not all(e.equilibrated for e in averages.equilibration.values())):
-        lines.append(f"         spinsim resume {path} --sweeps {sweeps}")
+        lines.append(f"         spinsim resume {quoted(path)} --sweeps {sweeps}")
     return lines
 
 
@@ -199,6 +198,7 @@ def numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
         "overlap_squared": None if found.overlap_squared is None else found.overlap_squared.tolist(),
         "swap_rate": [rate if isfinite(rate) else None for rate in found.swap_rate.tolist()],
         "placed": found.placement is not None,
+        **precision(found.model),
         "round_trips": int(found.round_trips.sum()),
         "lowest_energy": lowest,
         "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,

@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from spinsim.cli import flags
+from spinsim.cli.saying import say
+from spinsim.cli.showing import precision
 from spinsim.cli.values import Real, Whole
+from spinsim.texts import quoted
 
 if TYPE_CHECKING:
     from spinsim.result import TransferResult
@@ -80,24 +81,24 @@ def carry_out(plan: TransferPlan, quiet: bool, as_json: bool) -> None:
 
     silent, work = quiet or as_json, plan.work()
     if not silent:
-        typer.echo(describe(plan))
+        say(describe(plan))
     with counted(work.rows, silent) as advance:
         try:
-            ran = transfer_to_file(plan, advance, partial(typer.echo, err=True))
+            ran = transfer_to_file(plan, advance, partial(say, err=True))
         except KeyboardInterrupt:
             if plan.path.exists():
-                typer.echo(f"Interrupted; spinsim resume {plan.path} completes it.", err=True)
+                say(f"Interrupted; spinsim resume {quoted(plan.path)} completes it.", err=True)
             raise
     result = load_transfer(plan.path)
     if as_json:
-        typer.echo(json.dumps({"file": str(plan.path)} | summary(result)))
+        say(json.dumps({"file": str(plan.path)} | summary(result)))
     elif not quiet:
         if not ran:
-            typer.echo("This very run is finished already; nothing was done again.")
+            say("This very run is finished already; nothing was done again.")
         for line in report(result) + lacking(result, plan.path):
-            typer.echo(line)
-        typer.echo(f"Results  {plan.path}")
-        typer.echo(f"Next     spinsim show {plan.path}")
+            say(line)
+        say(f"Results  {plan.path}")
+        say(f"Next     spinsim show {quoted(plan.path)}")
 
 
 def describe(plan: TransferPlan) -> str:
@@ -146,7 +147,8 @@ def lacking(result: TransferResult, path: Path) -> list[str]:
     named += ", ..." if len(rows) > MOST_NAMED else ""
     return [
         f"INCOMPLETE: {len(rows)} of {result.planned_rows} rows lack levels that did not converge, which are nan "
-        f"({named}); spinsim resume {path} --most-steps N tries them again, N steps at most, and says what else helps"
+        f"({named}); spinsim resume {quoted(path)} --most-steps N tries them again, N steps at most, and "
+        "says what else helps"
     ]
 
 
@@ -170,6 +172,7 @@ def summary(result: TransferResult) -> dict[str, Any]:
         "sites": result.model.sites,
         "axes": ["sample", "point", "sector", "level"],
         "sectors": list(result.sectors),
+        **precision(result.model),
         "rows": int(result.there.sum()),
         "planned_rows": result.planned_rows,
         "incomplete": np.argwhere(result.incomplete).tolist(),

@@ -12,7 +12,7 @@ from spinsim import rng
 from spinsim.compiled import kernel
 from spinsim.errors import InputError
 from spinsim.model.graph import Graph
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, relative_change, round_to
 from spinsim.model.lattice import Lattice
 
 RANDOM_KINDS: Final = ("pm-j", "gaussian")
@@ -83,9 +83,13 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
             _draw(sample, first, *rng.split_seed(seed), drawn)
             values = _signs(drawn, bond_fraction) if couplings == "pm-j" else _gaussian(drawn)
             rows[sample, first : first + len(drawn)] = values
+    given = held = np.asarray(field, np.float64)
     if couplings == "gaussian":
-        field = np.rint(np.asarray(field, np.float64) / GAUSSIAN_GRID) * GAUSSIAN_GRID
-    return Ising(graph, rows, field, name=f"{lattice.label}-{couplings}")
+        held = round_to(given, GAUSSIAN_GRID)
+    model = Ising(graph, rows, held, name=f"{lattice.label}-{couplings}")
+    model.rounding_error = max(model.rounding_error, relative_change(given, held))
+    model.rounded |= model.rounding_error > 0
+    return model
 
 
 def lattice_model(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from math import fsum
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.files import open_regular
 from spinsim.memory import require
 from spinsim.model.graph import Graph
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, lowest_bit
+from spinsim.texts import printable
 
 _FORMATS = (
     "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w'), a dimod COO file ('# vartype=SPIN' or "
@@ -25,6 +28,9 @@ _QBSOLV_HEADER = re.compile(r"\s*p\s+qubo\s+(?:0|unconstrained)((?:\s+\d{1,18}){
 _COO_COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _QBSOLV_COMMENT = re.compile(r"^[ \t]*[cC].*", re.MULTILINE)
 _MOST_SITES = 2**31 - 1  # bonds hold their sites as int32
+_ROOM_A_BYTE = 16  # of text, while it is read
+_SITES_UNASKED = 2**20
+_SITES_A_TERM = 100
 _LARGEST_VALUE = 1e300  # so that no sum of values overflows
 
 
@@ -68,7 +74,7 @@ class _Source:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = str(path) if str(path) and str(path).isprintable() else repr(str(path))
-        self.model_name = Path(path).stem
+        self.model_name = printable(Path(path).stem)
         self.text = _read_text(path, self.name).replace("\r\n", "\n").replace("\r", "\n")
         self._lines = self.text.split("\n")
         self.first = next((number for number, line in enumerate(self._lines, 1) if line.strip()), 0)
@@ -91,11 +97,15 @@ class _Source:
 
 def _read_text(path: str | os.PathLike[str], name: str) -> str:
     try:
-        data = Path(path).read_bytes()
+        with open_regular(path) as file:
+            require(_ROOM_A_BYTE * os.fstat(file.fileno()).st_size, f"reading {name}", "give a smaller instance")
+            data = file.read()
     except FileNotFoundError as error:
         raise InputError(f"instance file {name} does not exist: check the path") from error
     except IsADirectoryError as error:
         raise InputError(f"{name} is a directory: give one instance file in it") from error
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(
@@ -199,7 +209,8 @@ def _read_maxcut(source: _Source) -> Ising:
             header, f"only {len(terms)} of m = {bonds} bonds follow: correct m or add the missing lines"
         )
     terms.demand(terms.ends[:, 0] != terms.ends[:, 1], "a bond joins two different sites: delete the line and lower m")
-    weight = float(terms.values.sum())
+    _check_room(source, sites, terms)
+    weight = fsum(terms.values)
     return _create_model(source, sites, terms.ends - 1, -terms.values, maxcut_weight=weight)
 
 
@@ -241,24 +252,44 @@ def _check_sites(source: _Source, header: int, sites: int, name: str) -> None:
         raise source.refusal(header, f"{name} = {sites} is not a number of sites: use 1 to {_MOST_SITES}")
 
 
+def _check_room(source: _Source, sites: int, terms: _Terms) -> None:
+    """Refuse numbers of sites that come of a slip in a number, and those that do not fit."""
+    if sites > max(_SITES_UNASKED, _SITES_A_TERM * len(terms)):
+        raise InputError(
+            f"{source.name} with {sites} sites and only {len(terms)} lines below its header leaves nearly all sites "
+            f"without a bond: correct the number of sites, at most {_SITES_A_TERM} a line where there are more than "
+            f"{_SITES_UNASKED}"
+        )
+    require(64.0 * sites, f"{source.name} with {sites} sites")
+
+
 def _quadratic_model(source: _Source, sites: int, terms: _Terms, binary: bool) -> Ising:
     """The model that minimises sum_i a_i z_i + sum_ij b_ij z_i z_j, z = s or, where binary, z = (1 + s) / 2."""
-    require(64.0 * sites, f"{source.name} with {sites} sites")
+    _check_room(source, sites, terms)
     diagonal = terms.ends[:, 0] == terms.ends[:, 1]
-    linear = _sums_per_site(terms.ends[diagonal, 0], terms.values[diagonal], sites)
+    at, linear = terms.ends[diagonal, 0], terms.values[diagonal]
     ends, pairs = terms.ends[~diagonal], terms.values[~diagonal]
     offset = 0.0
     if binary:
         # b x x' = b/4 (1 + s + s' + s s') and a x = a/2 (1 + s)
         linear, pairs = linear / 2, pairs / 4
-        offset = float(linear.sum() + pairs.sum())
-        linear += _sums_per_site(ends[:, 0], pairs, sites) + _sums_per_site(ends[:, 1], pairs, sites)
-    field = 0.0 - linear if linear.any() else 0.0  # 0.0 - x, as -x would store -0.0
+        offset = fsum(np.concatenate([linear, pairs]))
+        at, linear = np.concatenate([at, *ends.T]), np.concatenate([linear, pairs, pairs])
+    sums = _sums_per_site(at, linear, sites)
+    field = 0.0 - sums if sums.any() else 0.0  # 0.0 - x, as -x would store -0.0
     return _create_model(source, sites, ends, -pairs, field, offset=offset)
 
 
 def _sums_per_site(at: npt.NDArray[np.int64], values: npt.NDArray[np.float64], sites: int) -> npt.NDArray[np.float64]:
-    return np.bincount(at, values, sites).astype(np.float64)  # of nothing, bincount returns integers
+    """The sum of the values at each site, rounded once, whatever their order."""
+    sums = np.bincount(at, values, sites).astype(np.float64)  # of nothing, bincount returns integers
+    if not values.any() or np.abs(values).sum() < 2.0**52 * np.ldexp(1.0, lowest_bit(values)):
+        return sums  # every partial sum is exact
+    doubtful = np.flatnonzero((np.bincount(at, minlength=sites) > 2)[at])  # a sum of two is rounded once
+    doubtful = doubtful[np.argsort(at[doubtful], kind="stable")]
+    places, first = np.unique(at[doubtful], return_index=True)
+    sums[places] = [fsum(part) for part in np.split(values[doubtful], first[1:])] if len(places) else []
+    return sums
 
 
 def _create_model(

@@ -22,6 +22,7 @@ from spinsim.model.lattice import Lattice
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
 _LARGEST_VALUE: Final = 1e300
 _SMALLEST_EXPONENT: Final = -1000
+_LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _AT_ONCE: Final = 2**22  # numbers that are widened at once
 _Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
@@ -43,6 +44,7 @@ class Ising:
         samples: Number of disorder samples.
         quantum: Unit of the exact integers, a power of two.
         rounded: Whether a given value was not a multiple of the quantum.
+        rounding_error: Largest relative change of a value by that; 1 where one became 0.
 
     Raises:
         InputError: for NaN or infinite values and for shapes that do not fit the graph.
@@ -67,8 +69,9 @@ class Ising:
                 f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers"
             )
         self.quantum, self.rounded = _common_quantum(rows, fields)
-        self.couplings = _round_to(rows, self.quantum) if self.rounded else rows
-        self.fields = _round_to(fields, self.quantum) if self.rounded else fields
+        self.couplings = round_to(rows, self.quantum) if self.rounded else rows
+        self.fields = round_to(fields, self.quantum) if self.rounded else fields
+        self.rounding_error = max(relative_change(rows, self.couplings), relative_change(fields, self.fields))
         self.name = name or self.graph.label
         self.offset = offset
         self.maxcut_weight = maxcut_weight
@@ -92,6 +95,16 @@ class Ising:
     def one_coupling(self) -> bool:
         """Whether J is held as one number for all bonds."""
         return self.couplings.strides[-1] == 0
+
+    @property
+    def caution(self) -> str:
+        """A sentence where rounding to the quantum took digits that matter, else empty."""
+        if not self.rounding_error > _LARGEST_CHANGE:
+            return ""
+        return (
+            f"couplings and fields of {self.name} are multiples of one quantum, so that energies are exact, which "
+            f"changes some by up to {100 * self.rounding_error:.3g} %: values so different do not fit one model"
+        )
 
     def integer_couplings(self, sample: int) -> npt.NDArray[np.int64]:
         """J of one sample in quanta, shape (bonds,)."""
@@ -152,6 +165,8 @@ class Ising:
         """Root mean square local field of a random configuration: the natural unit of temperature."""
         coordination = 2 * self.bonds / self.sites
         unit = max(_power_above(self.couplings), _power_above(self.fields))  # a power of two: it divides exactly
+        if not unit:
+            return 0.0
         squares = coordination * _mean_square(self.couplings, unit) + _mean_square(self.fields, unit)
         return unit * sqrt(squares)
 
@@ -217,13 +232,23 @@ def _distinct(rows: _Rows) -> _Rows:
     return rows[:, :1] if rows.strides[-1] == 0 else rows
 
 
-def _round_to(rows: _Rows, quantum: float) -> npt.NDArray[np.float64]:
+def round_to(rows: npt.NDArray[Any], quantum: float) -> npt.NDArray[np.float64]:
+    """Values as the nearest multiples of a quantum."""
     return np.asarray(np.rint(rows / quantum) * quantum)
 
 
+def relative_change(given: npt.NDArray[Any], held: npt.NDArray[Any]) -> float:
+    """Largest relative change of values that were rounded, 0 where there are none."""
+    if held is given:
+        return 0.0
+    there = given != 0
+    return float(np.max(np.abs(held[there] / given[there] - 1), initial=0))
+
+
 def _power_above(rows: _Rows) -> float:
-    """Smallest power of two above every |value|."""
-    return float(np.ldexp(1.0, int(np.frexp(float(np.abs(_distinct(rows)).max()))[1]))) if rows.size else 0.0
+    """Smallest power of two above every |value|, 0 where all are 0."""
+    largest = float(np.abs(_distinct(rows)).max()) if rows.size else 0.0
+    return float(np.ldexp(1.0, int(np.frexp(largest)[1]))) if largest else 0.0
 
 
 def _mean_square(rows: _Rows, unit: float) -> float:
@@ -242,7 +267,7 @@ def _sum_of_sizes(row: _Rows) -> float:
     return float(sizes.sum(dtype=np.int64)) if row.dtype == np.int8 else fsum(sizes)
 
 
-def _lowest_bit(values: _Rows) -> int:
+def lowest_bit(values: _Rows) -> int:
     """Exponent of the coarsest power of two that divides every value; some are not 0."""
     if values.dtype == np.int8:
         values = np.array([np.bitwise_or.reduce(np.abs(values), axis=None)], np.float64)
@@ -265,7 +290,7 @@ def _common_quantum(couplings: _Rows, fields: _Rows) -> tuple[float, bool]:
                 f"value {largest:g} is too large for exact energies: rescale couplings and fields to order 1"
             )
         total += max(_sum_of_sizes(row) for row in distinct) * (rows.shape[1] // distinct.shape[1])
-        bits = _lowest_bit(distinct)
+        bits = lowest_bit(distinct)
         lowest = bits if lowest is None else min(lowest, bits)
     if lowest is None:
         return 1.0, False

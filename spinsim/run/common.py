@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from spinsim.model.lattice import Lattice
 from spinsim.packing import Packing, rows_fill_groups
 from spinsim.run.identity import AlreadyFinishedError, another, config_of, lengths
 from spinsim.run.saving import Saving
+from spinsim.texts import quoted
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
@@ -131,7 +131,7 @@ def command_line() -> str:
     """What was typed."""
     name = Path(sys.argv[0]).name
     program = ["python", "-m", "spinsim"] if name == "__main__.py" else [name]
-    return shlex.join([*program, *sys.argv[1:]])
+    return " ".join(map(quoted, [*program, *sys.argv[1:]]))
 
 
 def python_provenance(job: str, model: Ising, dynamics: Dynamics, numbers: dict[str, Any]) -> dict[str, str]:
@@ -194,6 +194,8 @@ def to_file(plan: AnyPlan, watch: Watch, carry_out: Callable[[AnyPlan, bool, Sav
         plan, done = as_found(plan)
         if done:
             return False
+    if plan.model.caution:
+        watch.on_warning(plan.model.caution)
     saving = Saving(plan.config.run.checkpoint_every)
     with saving.on_signals():
         try:

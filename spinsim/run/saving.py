@@ -17,7 +17,7 @@ class Saving:
         every: Seconds between checkpoints.
 
     Attributes:
-        asked_to_stop: Whether SIGINT or SIGTERM has come.
+        asked_to_stop: Whether SIGINT, SIGTERM or SIGHUP has come.
     """
 
     def __init__(self, every: float) -> None:
@@ -40,7 +40,10 @@ class Saving:
 
     @contextlib.contextmanager
     def on_signals(self) -> Iterator[None]:
-        """The first SIGINT or SIGTERM asks to save and stop, the second stops at once."""
+        """The first SIGINT, SIGTERM or SIGHUP asks to save and stop, the second stops at once.
+
+        A hang-up that is ignored already, as under nohup, stays ignored.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -50,7 +53,10 @@ class Saving:
                 raise KeyboardInterrupt
             self.asked_to_stop = True
 
-        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, ask) for number in numbers}
         try:
             yield
         finally:

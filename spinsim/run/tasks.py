@@ -63,7 +63,8 @@ class Work:
     def __init__(self, model: Ising, points: Points, sector: str, settings: Settings, threads: int | None) -> None:
         self.model, self.points, self.settings = model, points, settings
         self.sectors = sectors_of(model, sector)
-        check_couplings(model, float(points.k.max()), float(points.k_time.max()))
+        for extreme in (np.min, np.max):
+            check_couplings(model, float(extreme(points.k)), float(extreme(points.k_time)))
         self.rows = model.samples * len(points.k)
         self.layout: Layout = transfer_layout(model.sites, model.bonds, self.sectors, settings.eigenvalues)
         self._threads = Threads(threads if settings.device == "cpu" else 1)

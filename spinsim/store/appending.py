@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -22,6 +21,7 @@ from spinsim.store.checkpoints import read_checkpoint, write_checkpoint
 from spinsim.store.models import identity
 from spinsim.store.packing import finish_file, keep
 from spinsim.store.reading import growing
+from spinsim.texts import quoted
 
 _FLUSH_SECONDS: Final = 0.5
 _PENDING_BYTES: Final = 2**24
@@ -195,7 +195,7 @@ class RunFile:
     def rescue(self) -> InputError:
         """Keep under a new name what was written to a file that has gone from its path, and say so."""
         name = self._thread.submit(keep, self.path, self._disk, self._finished, self._keep_checkpoint).result()
-        on = "" if self._finished else f": 'spinsim resume {shlex.quote(str(name))}' goes on from there"
+        on = "" if self._finished else f": 'spinsim resume {quoted(name)}' goes on from there"
         what = "the finished run is" if self._finished else "all of it is"
         return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {what} kept in {name}{on}")
 

@@ -24,6 +24,7 @@ def write_model(group: h5py.Group, model: Ising) -> None:
             "sites": model.sites,
             "quantum": model.quantum,
             "rounded": model.rounded,
+            "rounding_error": model.rounding_error,
             "offset": model.offset,
         }
     )
@@ -74,6 +75,7 @@ def read_model(file: h5py.File) -> Ising:
         maxcut_weight=float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None,
     )
     model.rounded = bool(attrs["rounded"])  # what is stored is round already
+    model.rounding_error = float(attrs.get("rounding_error", 0.0))
     return model
 
 

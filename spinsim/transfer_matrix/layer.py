@@ -22,6 +22,8 @@ from spinsim.model.ising import Ising
 SECTORS: Final = {"even": 1, "odd": -1, "all": 0}
 MOST_SITES: Final = 40
 LARGEST_EXPONENT: Final = 600.0  # exp of twice as much still has a reciprocal in float64
+SMALLEST_K: Final = 1e-300  # its reciprocal is a temperature
+SMALLEST_K_TIME: Final = 1e-8  # below it 1 - e^(-2 k_time), which all levels but one have as a factor, loses its digits
 _Array = npt.NDArray[np.float64]
 
 
@@ -50,15 +52,19 @@ def check_sector(sector: str) -> None:
 
 
 def check_couplings(model: Ising, k: float, k_time: float) -> None:
-    """Refuse couplings between spins that overflow or that a transfer matrix cannot have.
+    """Refuse couplings between spins that overflow, vanish by rounding or that a transfer matrix cannot have.
 
     Raises:
         InputError: naming the value and the limit.
     """
-    for name, value, largest in (("k", k, _largest_k(model)), ("k_time", k_time, LARGEST_EXPONENT / model.sites)):
-        if not 0 < value <= largest:
-            rule = "is not positive" if not value > 0 else "overflows"
-            raise InputError(f"{name} {value:.6g} {rule}: give a number above 0 and up to {largest:.4g} for this layer")
+    largest = LARGEST_EXPONENT / model.sites
+    for name, value, low, high in (
+        ("k", k, SMALLEST_K, _largest_k(model)),
+        ("k_time", k_time, SMALLEST_K_TIME, largest),
+    ):
+        if not low <= value <= high:
+            rule = "is not positive" if not value > 0 else "overflows" if value > high else "is lost to rounding"
+            raise InputError(f"{name} {value:.6g} {rule}: give a number from {low:g} to {high:.4g} for this layer")
 
 
 def _largest_k(model: Ising) -> float:
