@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from spinsim.errors import InputError
 
-if config.DISABLE_JIT:
+if getattr(config, "DISABLE_JIT", 0):
     raise InputError("NUMBA_DISABLE_JIT is set, but kernels must be compiled: unset it")
 
 _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}

@@ -81,7 +81,7 @@ def _write(path: Path, content: bytes) -> None:
             beside.replace(target)
         except (OSError, InputError) as error:
             beside.unlink(missing_ok=True)
-            raise not_written(path, error.__cause__ or error) from error
+            raise not_written(path, error.__cause__ if isinstance(error.__cause__, OSError) else error) from error
     elif os.path.lexists(path):
         try:
             with path.open("wb", buffering=0) as stream:
