@@ -283,10 +283,10 @@ def test_unreadable_paths_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "is a directory" in refusal(tmp_path)
     assert "null byte" in refusal(f"{tmp_path}/a\0b")
 
-    def deny(path: Path) -> bytes:
+    def deny(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", deny)
+    monkeypatch.setattr("spinsim.model.instances.open_regular", deny)
     assert "cannot be read (Permission denied)" in refusal(tmp_path / "secret.mc")
 
 
