@@ -60,7 +60,7 @@ COMMANDS = [
     ("anneal --size", "--size", "requires an argument"),
     ("anneal --quiet=3", "--quiet", "does not take a value"),
     ("anneal good.mc other.mc", "other.mc", "unexpected"),
-    ("show", "file", "Missing argument"),
+    ("show", "FILE", "Missing argument"),
     ("bench", "bench", "Missing command"),
     ("bench metropolis --repeats 0", "repeats 0", "at least 1"),
     ("bench temper --threads 0", "threads 0", "from 1"),
@@ -142,7 +142,7 @@ COMMANDS = [
     ("anneal --seed -1", "seed -1", "from 0"),
     ("anneal --seed 18446744073709551616", "18446744073709551616", "to 18446744073709551615"),
     ("anneal --rng-rounds 8", "8", "10 or 7"),
-    ("anneal --device tpu", "'tpu'", "'cpu'"),
+    ("anneal --device tpu", "'tpu'", "'gpu'"),
     ("anneal --threads 0", "threads 0", "from 1"),
     ("anneal --threads two", "'two'", "not a whole number"),
     # configuration files
