@@ -55,7 +55,7 @@ def test_a_table_by_overlap(tempering) -> None:
     table = ss.table(tempering, by="overlap")
     mean = table.groupby(["temperature", "q"])["probability_density"].mean().to_numpy().reshape(3, -1)
     np.testing.assert_allclose(mean, overlap_distribution(tempering).density, atol=1e-12)
-    with pytest.raises(ss.InputError, match="by 'sweep' of this run: choose temperature, sample or overlap"):
+    with pytest.raises(ss.InputError, match="by 'sweep' of this run: choose temperature, sample, overlap or bin"):
         ss.table(tempering, by="sweep")
 
 

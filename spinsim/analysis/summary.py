@@ -56,7 +56,7 @@ class Summary:
         long_enough: Share of the samples whose series is at least 20 tau long, by the name of the series,
             (temperatures,) each.
         notes: What a reader of the numbers must know, a sentence each: samples that are few or whose series are
-            short, and columns that this run cannot have.
+            short, columns that this run cannot have, how well energy and link overlap of Gaussian couplings agree.
     """
 
     temperature: Array
@@ -94,6 +94,8 @@ def summarize(result: TemperResult) -> Summary:
     judged = judge(result, {name: series[name][..., 0] for name in ("energy", "q^2", "q_link") if name in series})
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
     notes = _on_samples(result, long_enough) + left_out(result.model, result.energy.shape[2], result.has_correlations)
+    if judged.links and judged.links.agrees:
+        notes.append(f"With Gaussian couplings {judged.links.words}.")
     found = _estimates(result, series, times)
     return Summary(result.temperature, found, judged.equilibration, judged.problems, judged.words, long_enough, notes)
 

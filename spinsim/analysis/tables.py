@@ -1,4 +1,4 @@
-"""A run as a table, a row for each temperature, or each sample and temperature: columns, pandas, a CSV file."""
+"""A run as a table, by temperature, sample, overlap or logarithmic bin: columns, pandas, a CSV file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.approach import Approach, approach
 from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.samples import lowest, sample_of
 from spinsim.analysis.summary import Estimate, Summary, estimates
@@ -41,9 +42,13 @@ def table(run: AnnealResult | TemperResult | str | os.PathLike[str], by: str = "
     By overlap, a row for each sample, temperature and bin of q: ``probability_density``, the sample's P(q), with its
     error, and ``width`` of the bin.
 
+    By bin, a row for each temperature and logarithmic bin of the run, the last of which is its second half: the sweeps
+    done before the bin's first and last measurement, how many measurements it has, and the averages over it of
+    ``approach.Approach`` with errors and ``<name>_verdict``, which is that on all bins.
+
     Args:
         run: A result, or a file that spinsim wrote.
-        by: ``temperature``, ``sample`` or, of a tempering run of two copies or more, ``overlap``.
+        by: ``temperature``, ``sample`` or, of a tempering run, ``bin`` and, if it has two copies or more, ``overlap``.
 
     Raises:
         InputError: where pandas is not installed, for another ``by``, as ``load``, and for too few measurements.
@@ -70,7 +75,9 @@ def columns_by(result: AnnealResult | TemperResult, by: str) -> Columns:
         return _below_each_other([_columns_of_sample(result, k) for k in range(result.model.samples)])
     if by == "overlap" and isinstance(result, TemperResult):
         return _below_each_other([_overlap_columns(result, k) for k in range(result.model.samples)])
-    rest = "sample or overlap" if isinstance(result, TemperResult) else "or sample"
+    if by == "bin" and isinstance(result, TemperResult):
+        return _bin_columns(approach(result))
+    rest = "sample, overlap or bin" if isinstance(result, TemperResult) else "or sample"
     raise InputError(f"there is no table by {by!r} of this run: choose temperature, {rest}".replace(", or", " or"))
 
 
@@ -107,6 +114,21 @@ def _overlap_columns(result: TemperResult, sample: int) -> Columns:
         "probability_density": found.density.ravel(),
         "probability_density_error": np.where(found.trusted, found.error, np.nan).ravel(),
     }
+
+
+def _bin_columns(found: Approach) -> Columns:
+    """Averages over logarithmic bins, those of a temperature in succession."""
+    bins, temperatures = len(found.start), len(found.temperature)
+    columns: Columns = {
+        "temperature": np.repeat(found.temperature, bins),
+        "first_sweep": np.tile(found.first_sweep, temperatures),
+        "last_sweep": np.tile(found.last_sweep, temperatures),
+        "measurements": np.tile(found.stop - found.start, temperatures),
+    }
+    for name, mean in found.mean.items():
+        columns |= {name: mean.T.ravel(), f"{name}_error": found.error[name].T.ravel()}
+        columns[f"{name}_verdict"] = np.repeat(found.verdict[name], bins)
+    return columns
 
 
 def _below_each_other(tables: list[Columns]) -> Columns:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
+from spinsim.analysis.approach import LinkAgreement, comparable, link_agreement
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.checks import finite_array
 from spinsim.analysis.equilibration import FALSE_ALARMS, Equilibration, equilibration
@@ -27,10 +28,12 @@ class Verdict:
     Attributes:
         equilibration: Of each observable at the lowest temperature, by name.
         problems: What speaks against equilibrium, a clause each.
+        links: Whether energy and link overlap agree, where Gaussian couplings let them be compared.
     """
 
     equilibration: dict[str, Equilibration]
     problems: tuple[str, ...]
+    links: LinkAgreement | None
 
     @property
     def words(self) -> str:
@@ -47,9 +50,10 @@ class Verdict:
 def judge(result: TemperResult, coldest: dict[str, Array]) -> Verdict:
     """Judge a run by observables at its lowest temperature, its copies, its exchanges and its round trips.
 
-    A run in equilibrium is called not in equilibrium with a probability of at most 0.05, which the tests of the
-    observables and that of the copies share; exchanges and round trips are counted, not tested. Observables that are
-    constant or too short to be tested make the verdict "undecided".
+    With Gaussian couplings energy and link overlap are compared too, at all temperatures. A run in equilibrium is
+    called not in equilibrium with a probability of at most 0.05, which the tests of the observables, of the copies and
+    of the link overlap share; exchanges and round trips are counted, not tested. Observables that are constant or too
+    short to be tested make the verdict "undecided".
 
     Args:
         result: The run.
@@ -57,7 +61,7 @@ def judge(result: TemperResult, coldest: dict[str, Array]) -> Verdict:
             what copies are compared in.
     """
     copies = coldest["energy"].shape[2]
-    share = FALSE_ALARMS / (len(coldest) + (copies > 1))
+    share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
     found = {name: equilibration(series.mean(axis=2), share) for name, series in coldest.items()}
     problems = [
         f"{name} at the lowest temperature drifts, {e.verdict.removeprefix('not equilibrated: ')}"
@@ -69,7 +73,10 @@ def judge(result: TemperResult, coldest: dict[str, Array]) -> Verdict:
         if apart.any():
             whose = f" of {_share(apart)}" if len(apart) > 1 else ""
             problems.append(f"the copies{whose} disagree in energy at the lowest temperature")
-    return Verdict(found, (*problems, *exchange_problems(result)))
+    links = link_agreement(result, share)
+    if links and not links.agrees:
+        problems.append(links.words)
+    return Verdict(found, (*problems, *exchange_problems(result)), links)
 
 
 def exchange_problems(result: TemperResult) -> list[str]:

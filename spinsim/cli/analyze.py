@@ -33,7 +33,10 @@ def analyze(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="Lines of --csv: temperature, sample, or overlap for each sample's P(q).  [temperature]"),
+        typer.Option(
+            help="Lines of --csv: temperature, sample, overlap for each sample's P(q), or bin for averages over logarithmic "
+            "bins of the run, which show its approach to equilibrium.  [temperature]"
+        ),
     ] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, typer.Option("--all", help="Print every column.")] = False,
