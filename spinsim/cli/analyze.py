@@ -34,8 +34,8 @@ def analyze(
     by: Annotated[
         str | None,
         typer.Option(
-            help="Lines of --csv: temperature, sample, overlap for each sample's P(q), or bin for averages over logarithmic "
-            "bins of the run, which show its approach to equilibrium.  [temperature]"
+            help="Lines of --csv: temperature, sample, overlap for each sample's P(q), or bin for averages over "
+            "logarithmic bins of the run, which show its approach to equilibrium.  [temperature]"
         ),
     ] = None,
     overwrite: flags.Overwrite = False,
