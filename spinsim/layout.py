@@ -22,6 +22,10 @@ ENERGY, TEMPERATURE = "coupling unit", "coupling unit / k_B"
 """Units: those of the couplings as they were given, see docs/conventions.md."""
 
 
+COORDINATES = ("temperature", "sweep", "sample", "k", "k_time")
+"""Series that say where a row stands: coordinates for xarray."""
+
+
 class Series(NamedTuple):
     """A dataset with a row for each measurement.
 
@@ -94,6 +98,10 @@ class Layout:
     def axes(self, group: str) -> list[str]:
         """Axes that a group's datasets have."""
         return list(dict.fromkeys(axis for s in self._all if s.group == group for axis in s.axes))
+
+    def coordinates(self, group: str) -> list[str]:
+        """Series of a group that say where its rows stand."""
+        return [s.name for s in self.series if s.group == group and s.name in COORDINATES]
 
     @property
     def _all(self) -> tuple[Series, ...]:

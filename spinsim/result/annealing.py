@@ -65,9 +65,8 @@ class AnnealResult(Result):
             InputError: where xarray is not installed.
         """
         steps, samples, replicas = self.energy.shape
-        layout = anneal_layout(samples, replicas)
-        values = ((series, getattr(self, series.name)) for series in layout.series if series.name != "step")
-        return self._labelled(values, ("step",), {"step": np.arange(steps), **layout.scales})
+        values = {"temperature": self.temperature, "energy": self.energy, "magnetization": self.magnetization}
+        return self._labelled(anneal_layout(samples, replicas), values | {"step": np.arange(steps)})
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run to a new HDF5 file and return its path.

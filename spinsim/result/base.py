@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
 from spinsim.errors import InputError
-from spinsim.layout import Series
+from spinsim.layout import Layout
 
 if TYPE_CHECKING:
     import xarray
@@ -34,18 +38,27 @@ class Result:
         """The attributes that a new file of the same run begins with."""
         return {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
 
-    def _labelled(
-        self, values: Iterable[tuple[Series, Any]], rows: tuple[str, ...], coordinates: Mapping[str, Any]
-    ) -> xarray.Dataset:
-        """Series with a row for each of ``rows`` as an xarray dataset."""
-        variables = {
-            series.name: ((*rows, *series.axes), value, {"long_name": series.long_name, "units": series.units})
-            for series, value in values
+    def _labelled(self, layout: Layout, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
+        """Series of a layout's first group as xarray opens them in the file."""
+        group, xarray = layout.groups[0], _import_xarray()
+        variables: dict[str, Any] = {
+            axis: (axis, _as_text(layout.scales[axis]), store.scale_attributes(axis, layout.units.get(axis, "1")))
+            for axis in layout.axes(group)
         }
-        dataset: xarray.Dataset = _import_xarray().Dataset(
-            variables, coords=dict(coordinates), attrs=dict(self.attributes)
-        )
-        return dataset
+        coordinates = [*variables, "step", *layout.coordinates(group)]
+        for series in layout.series:
+            if series.group == group:
+                attributes = {"long_name": series.long_name, "units": series.units}
+                numbers = np.asarray(values[series.name], series.dtype)
+                variables[series.name] = (("step", *series.axes), numbers, attributes)
+        origin = {key: value for key, value in self.attributes.items() if key != "finished"}
+        dataset: xarray.Dataset = xarray.Dataset(variables, attrs=origin)
+        return dataset.set_coords(coordinates)
+
+
+def _as_text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Names as Python's text; numbers as they are."""
+    return np.array([name.decode() for name in values], object) if values.dtype.kind == "S" else values
 
 
 def _import_xarray() -> ModuleType:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.layout import PLACEMENT, TEMPERING, Layout, Placement, temper_layout
+from spinsim.layout import MEASUREMENTS, PLACEMENT, TEMPERING, Layout, Placement, temper_layout
 from spinsim.model.ising import Ising
 from spinsim.result.base import Result
 
@@ -86,9 +86,10 @@ class TemperResult(Result):
         Raises:
             InputError: where xarray is not installed.
         """
-        values = ((series, getattr(self, series.name)) for series in self._layout.series if series.name != "step")
-        coordinates = {"step": np.arange(len(self.sweep)), "temperature": self.temperature}
-        return self._labelled(values, ("step",), coordinates)
+        layout = self._layout
+        names = [s.name for s in layout.series if s.group == MEASUREMENTS and s.name != "step"]
+        values = {name: getattr(self, name) for name in names}
+        return self._labelled(layout, values | {"step": np.arange(len(self.sweep))})
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run to a new HDF5 file and return its path.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.layout import SPECTRUM, Series, transfer_layout
+from spinsim.layout import SPECTRUM, Layout, Series, transfer_layout
 from spinsim.model.ising import Ising
 from spinsim.result.base import Result
 from spinsim.transfer_matrix.points import read_points
@@ -93,20 +93,26 @@ class TransferResult(Result):
         return 1 / self.k
 
     def dataset(self) -> xarray.Dataset:
-        """Everything as an xarray dataset with named axes.
+        """The rows that are there as an xarray dataset with named axes, a step for each sample and point.
+
+        ``dataset().set_index(step=("sample", "k")).unstack("step")`` has axes of samples and couplings instead.
 
         Raises:
             InputError: where xarray is not installed.
         """
-        values = ((series, getattr(self, _FIELDS.get(name, name))) for name, series in self._series.items())
-        coordinates = {"k": ("point", self.k), "k_time": ("point", self.k_time), "sector": list(self.sectors)}
-        return self._labelled(values, ("sample", "point"), coordinates)
+        sample, point = np.nonzero(self.there)
+        values = {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in self._series}
+        where = {"sample": sample, "k": self.k[point], "k_time": self.k_time[point]}
+        return self._labelled(self._layout, values | where | {"step": sample * len(self.k) + point})
+
+    @property
+    def _layout(self) -> Layout:
+        return transfer_layout(self.model.sites, self.model.bonds, self.sectors, self.levels.shape[-1])
 
     @property
     def _series(self) -> dict[str, Series]:
         """What the file holds of each row beside where it belongs."""
-        layout = transfer_layout(self.model.sites, self.model.bonds, self.sectors, self.levels.shape[-1])
-        return {s.name: s for s in layout.series if s.name not in ("step", "sample", "k", "k_time")}
+        return {s.name: s for s in self._layout.series if s.name not in ("step", "sample", "k", "k_time")}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run to a new HDF5 file and return its path.
@@ -115,8 +121,7 @@ class TransferResult(Result):
             InputError: where the file exists or cannot be written.
         """
         target, points = Path(path), len(self.k)
-        layout = transfer_layout(self.model.sites, self.model.bonds, self.sectors, self.levels.shape[-1])
-        store.create(target, self.model, layout, self.gap.size, self._origin)
+        store.create(target, self.model, self._layout, self.gap.size, self._origin)
         with store.open_to_append(target) as file:
             for step in range(self.gap.size):
                 sample, point = divmod(step, points)

@@ -16,6 +16,7 @@ from spinsim.store.appending import RunFile, open_to_append
 from spinsim.store.creating import create, stamp
 from spinsim.store.extending import extend
 from spinsim.store.models import identity, read_model
+from spinsim.store.parts import scale_attributes
 from spinsim.store.reading import SCHEMA, complete_rows, open_to_read, read_attributes, text_attributes
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "open_to_read",
     "read_attributes",
     "read_model",
+    "scale_attributes",
     "stamp",
     "text_attributes",
 ]

@@ -86,6 +86,7 @@ def write_new(
         write_model(file.create_group("model"), model)
         for name in layout.groups:
             _make_series(file.create_group(name), layout, rows)
+        file[layout.groups[0]].attrs.update(root)  # so that who opens the measurements alone knows what they are
         if best_of:
             _make_best(file.create_group("best"), model.samples, best_of, model.sites)
         if checkpoint:
@@ -112,6 +113,8 @@ def mark_finished(file: h5py.File) -> None:
 
 def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
     name = group.name.strip("/")
+    if coordinates := layout.coordinates(name):
+        group.attrs["coordinates"] = " ".join(coordinates)
     for axis in layout.axes(name):
         scale(group, axis, layout.scales[axis], layout.units.get(axis, "1"))
     for series in layout.series:

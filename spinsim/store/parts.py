@@ -24,8 +24,15 @@ def compressed() -> dict[str, Any]:
 def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:
     """An axis with coordinates."""
     dataset = group.create_dataset(name, data=values)
-    dataset.attrs.update({"long_name": name.replace("_", " "), "units": units})
+    dataset.attrs.update(scale_attributes(name, units))
+    if values.dtype.kind == "S":
+        dataset.attrs["_Encoding"] = "utf-8"  # netCDF's word for it: xarray reads text then
     dataset.make_scale(name)
+
+
+def scale_attributes(name: str, units: str = "1") -> dict[str, str]:
+    """What an axis says of itself."""
+    return {"long_name": name.replace("_", " "), "units": units}
 
 
 def bare_dimension(group: h5py.Group, name: str, length: int) -> None:
