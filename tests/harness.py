@@ -77,7 +77,7 @@ def contents(path: Path, *besides: str) -> dict[str, Any]:
     def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
         if name.startswith("/checkpoint"):
             return
-        skip = REFERENCES | (STAMPS | set(besides) if name == "/" else set())
+        skip = REFERENCES | STAMPS | set(besides)  # root attributes, which the group of measurements has too
         for key, value in item.attrs.items():
             if key not in skip:
                 array = np.asarray(value)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
+import xarray
 from harness import contents, finish, one_sentence, run, spinsim
 
 import spinsim as ss
@@ -96,7 +97,10 @@ def test_file(do) -> None:
     back = ss.load(again.save(path.with_name("b.h5")))
     np.testing.assert_array_equal(back.levels, again.levels)
     dataset = found.dataset()
-    assert dataset.log_eigenvalue.sel(sector="even").shape == (3, 2, 2)
+    with xarray.open_dataset(path, group="spectrum", engine="h5netcdf") as opened:
+        xarray.testing.assert_identical(dataset, opened.load())
+    table = dataset.set_index(step=("sample", "k")).unstack("step")
+    assert table.log_eigenvalue.sel(sector="even").shape == (2, 3, 2)
     assert dataset.attrs["job"] == "transfer"
 
 

@@ -74,8 +74,13 @@ def _rounded(model: Ising) -> list[str]:
 
 
 def _origin(attributes: dict[str, str]) -> list[str]:
-    """What was typed, and the identity of the run."""
-    return [f"Command    {attributes['command']}", f"Identity   {attributes['config_sha256']}"]
+    """What was typed, the identity of the run, and how it became as long as it is."""
+    from spinsim.run.identity import history_of
+
+    lines = [f"Command    {attributes['command']}", f"Identity   {attributes['config_sha256']}"]
+    for number, entry in enumerate(history_of(attributes)):
+        lines.append(f"{'' if number else 'History':11}{entry['date']}  {entry['sweeps']} sweeps: {entry['command']}")
+    return lines
 
 
 def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
