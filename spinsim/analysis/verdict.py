@@ -89,7 +89,7 @@ def exchange_problems(result: TemperResult) -> list[str]:
         low, high = result.temperature[dead[0]], result.temperature[dead[0] + 1]
         more = f" and {dead.size - 1} more" if dead.size > 1 else ""
         problems.append(f"the exchange rate of T = {low:.4g} with {high:.4g}{more} is 0.000")
-    without = ~result.round_trips.any(axis=1)
+    without = np.asarray(~result.round_trips.any(axis=1))
     if without.any():
         where = "" if without.all() else f" in {_share(without)}"
         problems.append(f"no replica{where} went from the hottest temperature to the coldest and back")
@@ -128,7 +128,7 @@ def copies_disagree(series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS) -
         probability = fdtrc(copies - 1, length * copies / window, spread / variance)
     frozen = constant.all(axis=1)
     differ = means.max(axis=1) > means.min(axis=1)
-    return np.where(frozen, differ, time.trusted & (probability < false_alarms / samples))
+    return np.asarray(np.where(frozen, differ, time.trusted & (probability < false_alarms / samples)))
 
 
 def _share(chosen: npt.NDArray[np.bool_]) -> str:

@@ -78,7 +78,9 @@ def analyze(
         tables = [{"file": str(file)} | as_tables(found) for file, found in zip(files, summaries, strict=True)]
         say(json.dumps(tables[0] if len(files) == 1 else tables))
         return
-    say("\n\n".join("\n".join(lines) for lines in reports))
+    for k, lines in enumerate(reports):
+        for line in [""] * (k > 0) + lines:
+            say(line)
 
 
 def _check(file: Path) -> None:
