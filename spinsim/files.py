@@ -90,6 +90,20 @@ class Disk(io.FileIO):
             raise self._failure
 
 
+def is_locked(path: str | os.PathLike[str]) -> bool:
+    """Whether somebody writes a file at this moment: such files are locked."""
+    if fcntl is None:
+        return False
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # let go as the file is closed
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[Disk]:
     """A new file that appears under ``path`` when the block ends well, and else not at all, nor its folder.

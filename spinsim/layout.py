@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
@@ -49,6 +49,27 @@ class Series(NamedTuple):
     def path(self) -> str:
         """Of the dataset in the file."""
         return f"{self.group}/{self.name}"
+
+
+class Sizes(NamedTuple):
+    """How large a model is.
+
+    Attributes:
+        samples: Of disorder.
+        sites: Of the graph.
+        bonds: Likewise.
+        dimension: Of the lattice, 0 where there is none.
+    """
+
+    samples: int
+    sites: int
+    bonds: int
+    dimension: int
+
+    @classmethod
+    def of(cls, model: Ising) -> Sizes:
+        """Those of a model."""
+        return cls(model.samples, model.sites, model.bonds, model.lattice.dimension if model.lattice else 0)
 
 
 class Placement(NamedTuple):
@@ -139,7 +160,21 @@ def temper_layout(
         correlations: Whether link overlaps and modes are measured.
         placement: How the temperatures were placed, if they were.
     """
-    axes = model.lattice.dimension if model.lattice and correlations else 0
+    sizes = Sizes.of(model)
+    layout = tempering_layout(sizes, copies, temperatures, correlations, placement)
+    summary = summary_series(observables(model, copies, correlations))
+    return replace(layout, sums=(*layout.sums, *summary))
+
+
+def tempering_layout(
+    model: Sizes,
+    copies: int,
+    temperatures: npt.NDArray[np.float64],
+    correlations: bool,
+    placement: Placement | None,
+) -> Layout:
+    """The same without the summary of an analysis: what the sizes of a model are enough for."""
+    axes = model.dimension if correlations else 0
     count, links = (np.int32 if items < 2**31 else np.int64 for items in (model.sites, model.bonds))
     state, pairs = ("sample", "copy", "temperature"), ("sample", "copy_pair", "temperature")
     mode = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (x), 1 (y) or 2 (z)"
@@ -183,7 +218,6 @@ def temper_layout(
             Series("attempts", ("sample", "pair"), np.int64, "exchanges tried with the next one", "1", TEMPERING),
             Series("accepts", ("sample", "pair"), np.int64, "of them accepted", "1", TEMPERING),
             Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back", "1", TEMPERING),
-            *summary_series(observables(model, copies, correlations)),
         ),
         () if placement is None else _given(placement),
     )

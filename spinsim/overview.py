@@ -15,7 +15,7 @@ from spinsim import store
 from spinsim.errors import InputError
 from spinsim.layout import Placement
 from spinsim.model.ising import Ising
-from spinsim.result import Result, best_of, placement_of
+from spinsim.result import Result, placement_of, written_again
 
 Array = npt.NDArray[np.float64]
 
@@ -67,8 +67,8 @@ def overview(path: str | os.PathLike[str]) -> TemperOverview:
         if attributes.get("job") != "temper":
             raise InputError(f"{path} holds a {attributes.get('job')} run: give the file of a temper run")
         model, rows = store.read_model(file), store.complete_rows(file)
-        m, t = file["measurements"], file["tempering"]
-        attempts, accepts = t["attempts"][...].sum(axis=0), t["accepts"][...].sum(axis=0)
+        m, again = file["measurements"], written_again(file, attributes)
+        attempts, accepts = again["attempts"].sum(axis=0), again["accepts"].sum(axis=0)
         return TemperOverview(
             model=model,
             steps=rows,
@@ -77,10 +77,10 @@ def overview(path: str | os.PathLike[str]) -> TemperOverview:
             magnetization_squared=_mean(m["magnetization"], rows, 2) / model.sites**2,
             overlap_squared=_mean(m["overlap"], rows, 2) / model.sites**2 if "overlap" in m else None,
             swap_rate=np.where(attempts > 0, accepts / np.maximum(attempts, 1), np.nan),
-            round_trips=t["round_trips"][...],
+            round_trips=again["round_trips"],
             attributes=attributes,
             placement=placement_of(file),
-            best_energy=best_of(file).get("best_energy"),
+            best_energy=again.get("best_energy"),
         )
 
 

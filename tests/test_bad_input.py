@@ -302,7 +302,7 @@ def test_what_cannot_fit_is_refused_before_it_is_allocated(
 def test_a_file_that_another_process_has_open(refuse: Refuse, folder: Path) -> None:
     pytest.importorskip("fcntl")
     with store.open_to_append(folder / "run.h5"):
-        refuse(["show", "run.h5"], "run.h5 is open in another process")
+        refuse(["resume", "run.h5"], "run.h5 is open in another process")
         refuse(["anneal", "--size", "4", "--out", "run.h5"], "run.h5 is open in another process")
         with pytest.raises(ss.InputError, match="is open in another process"), store.open_to_append(folder / "run.h5"):
             pass

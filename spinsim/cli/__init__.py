@@ -11,6 +11,7 @@ import typer
 from spinsim.cli.analyze import analyze
 from spinsim.cli.anneal import anneal
 from spinsim.cli.bench import bench
+from spinsim.cli.check import check
 from spinsim.cli.devices import devices
 from spinsim.cli.plot import plot
 from spinsim.cli.resume import resume
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (anneal, temper, transfer, resume, show, analyze, plot, devices):
+for command in (anneal, temper, transfer, resume, show, analyze, plot, check, devices):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

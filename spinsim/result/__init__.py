@@ -3,7 +3,7 @@
 from spinsim.result.annealing import AnnealResult
 from spinsim.result.base import Result
 from spinsim.result.reading import load, load_anneal, load_temper, load_transfer
-from spinsim.result.tempering import TemperResult, best_of, placement_of
+from spinsim.result.tempering import TemperResult, placement_of, written_again
 from spinsim.result.transfer import TransferResult
 
 __all__ = [
@@ -11,10 +11,10 @@ __all__ = [
     "Result",
     "TemperResult",
     "TransferResult",
-    "best_of",
     "load",
     "load_anneal",
     "load_temper",
     "load_transfer",
     "placement_of",
+    "written_again",
 ]

@@ -34,6 +34,8 @@ class AnnealResult(Result):
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
+    job = "anneal"
+
     model: Ising
     temperature: npt.NDArray[np.float64]
     energy: npt.NDArray[np.float64]
@@ -92,12 +94,14 @@ class AnnealResult(Result):
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult:
     """The first rows of a file."""
     m = file["measurements"]
+    saved = {} if "finished" in attributes else store.last_saved(file)
+    best = {name: saved[name] if name in saved else file[name][...] for name in ("best/energy", "best/spins")}
     return AnnealResult(
         model=store.read_model(file),
         temperature=m["temperature"][:rows],
         energy=m["energy"][:rows],
         magnetization=m["magnetization"][:rows],
-        best_energy=file["best/energy"][...],
-        best_spins=file["best/spins"][...],
+        best_energy=best["best/energy"],
+        best_spins=best["best/spins"],
         attributes=attributes,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class Result:
     """What results of all jobs have, read off the root attributes of their files."""
 
+    job: ClassVar[str]
     attributes: dict[str, str]
 
     @property
@@ -36,7 +37,8 @@ class Result:
     @property
     def _origin(self) -> dict[str, str]:
         """The attributes that a new file of the same run begins with."""
-        return {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
+        own = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
+        return {"job": self.job} | own
 
     def _labelled(self, layout: Layout, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
         """Series of a layout's first group as xarray opens them in the file."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
+
+import h5py
 
 from spinsim import store
 from spinsim.errors import InputError
@@ -15,6 +18,11 @@ from spinsim.result.tempering import TemperResult
 from spinsim.result.transfer import TransferResult
 
 AnyResult = AnnealResult | TemperResult | TransferResult
+READERS: Final[dict[str, Callable[[h5py.File, int, dict[str, str]], AnyResult]]] = {
+    "anneal": annealing.read,
+    "temper": tempering.read,
+    "transfer": transfer.read,
+}
 OneResult = TypeVar("OneResult", bound=Result)
 
 
@@ -26,11 +34,8 @@ def load(path: str | os.PathLike[str]) -> AnyResult:
     """
     with store.open_to_read(Path(path)) as file:
         rows, attributes = store.complete_rows(file), store.text_attributes(file)
-        if attributes.get("job") == "transfer":
-            return transfer.read(file, rows, attributes)
-        if attributes.get("job") == "temper":
-            return tempering.read(file, rows, attributes)
-        return annealing.read(file, rows, attributes)
+        store.check_room(file, rows)
+        return READERS[attributes["job"]](file, rows, attributes)
 
 
 def load_anneal(path: str | os.PathLike[str]) -> AnnealResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ class TemperResult(Result):
         best_spins: State of lowest energy at a measurement, ``int8`` (samples, sites), likewise.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
+
+    job = "temper"
 
     model: Ising
     temperature: npt.NDArray[np.float64]
@@ -121,17 +124,28 @@ def placement_of(file: h5py.File) -> Placement | None:
     return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
 
 
-def best_of(file: h5py.File) -> dict[str, Any]:
-    """``best_energy`` and ``best_spins`` of a tempering file, where it has them."""
-    if "best" not in file or not np.isfinite(file["best/energy"][...]).all():
-        return {}
-    return {"best_energy": file["best/energy"][...], "best_spins": file["best/spins"][...]}
+def written_again(file: h5py.File, attributes: Mapping[str, str]) -> dict[str, Any]:
+    """What a tempering file holds of exchanges and, where it has them, of lowest states, by the names of a result.
+
+    Of a run that is not finished it is that of the last checkpoint: another process may write what stands beside it.
+    """
+    saved = {} if "finished" in attributes else store.last_saved(file)
+    paths = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
+    if "best" in file:
+        paths |= {"best_energy": "best/energy", "best_spins": "best/spins"}
+    found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
+    if "best" in file and not np.isfinite(found["best_energy"]).all():
+        del found["best_energy"], found["best_spins"]
+    return found
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
     """The first rows of a file."""
     m, t = file["measurements"], file["tempering"]
     samples, copies, temperatures = m["energy"].shape[1:]
+    permutation = t["permutation"][:rows]
+    if permutation.min(initial=0) < 0 or permutation.max(initial=0) >= copies * temperatures:
+        raise store.DamageError("its permutation names replicas that do not exist")
     nothing = {
         "overlap": np.empty((rows, samples, 0, temperatures), np.int32),
         "link_overlap": np.empty((rows, samples, 0, temperatures), np.int32),
@@ -145,11 +159,8 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         energy=m["energy"][:rows],
         magnetization=m["magnetization"][:rows],
         **{name: m[name][:rows] if name in m else without for name, without in nothing.items()},
-        permutation=t["permutation"][:rows],
-        attempts=t["attempts"][...],
-        accepts=t["accepts"][...],
-        round_trips=t["round_trips"][...],
+        permutation=permutation,
         placement=placement_of(file),
-        **best_of(file),
+        **written_again(file, attributes),
         attributes=attributes,
     )

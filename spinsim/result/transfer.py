@@ -48,6 +48,8 @@ class TransferResult(Result):
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
+    job = "transfer"
+
     model: Ising
     k: npt.NDArray[np.float64]
     k_time: npt.NDArray[np.float64]
@@ -141,17 +143,19 @@ def _level_first(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResult:
     """Rows as (samples, points, ...), with NaN and 0 for those that are not there yet; points are those of sample 0."""
     group, model = file[SPECTRUM], store.read_model(file)
-    points = int((group["sample"][:rows] == 0).sum())
+    sectors = tuple(name.decode() for name in group["sector"][...])
+    samples = group["sample"][:rows]
+    points = int((samples == 0).sum())
+    if not np.array_equal(samples, np.arange(rows) // max(1, points)) or rows > points * model.samples:
+        raise store.DamageError("its rows belong to other samples than they should")
     table = {}
-    for name in list(group):
+    layout = transfer_layout(model.sites, model.bonds, sectors, len(group["level"]))
+    for name in (series.name for series in layout.series if series.name not in ("step", "sample", "k", "k_time")):
         dataset = group[name]
-        if dataset.is_scale or not dataset.chunks or name in ("sample", "k", "k_time"):
-            continue
         empty = np.nan if dataset.dtype.kind == "f" else 0
         whole = np.full((model.samples * points, *dataset.shape[1:]), empty, dataset.dtype)
         whole[:rows] = dataset[:rows]
         table[_FIELDS.get(name, name)] = whole.reshape(model.samples, points, *dataset.shape[1:])
     table.setdefault("sigma_sigma", np.empty((*table["gap"].shape, len(group["level"]), 0)))
-    sectors = tuple(name.decode() for name in group["sector"][...])
     k, k_time = group["k"][:points], group["k_time"][:points]
     return TransferResult(model=model, k=k, k_time=k_time, sectors=sectors, attributes=attributes, **table)

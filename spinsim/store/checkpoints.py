@@ -10,11 +10,22 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.layout import TEMPERING
 from spinsim.store.parts import compressed, set_aside
+
+_LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 
 CHECKPOINTS: Final = "checkpoint"
 """Their group."""
-_LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
+SAVED: Final = {
+    "attempts": f"{TEMPERING}/attempts",
+    "accepts": f"{TEMPERING}/accepts",
+    "trips": f"{TEMPERING}/round_trips",
+    "best_energy": "best/energy",
+    "best_spins": "best/spins",
+}
+"""Arrays of checkpoints that say the same as other datasets, and those."""
+_TRIES: Final = 100
 
 
 def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -76,6 +87,25 @@ def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any
             return arrays, damaged
         damaged = "the last checkpoint is damaged: the run goes on from the one before it"
     return None, damaged and "both checkpoints are damaged: the run begins anew"
+
+
+def last_saved(file: h5py.File) -> dict[str, npt.NDArray[Any]]:
+    """What the newest whole checkpoint says of ``SAVED``, by the names of those; empty where there is none.
+
+    It is consistent even while another process writes: whoever writes a slot takes its serial number away first and
+    gives it a new one last.
+    """
+    if CHECKPOINTS not in file:
+        return {}
+    group = file[CHECKPOINTS]
+    for _ in range(_TRIES):
+        serials = group["serial"][...]
+        slot = int(serials.argmax())
+        names = set(group[str(slot)]) & SAVED.keys() if serials[slot] else set()
+        arrays = {name: group[f"{slot}/{name}"][...] for name in names}
+        if group["serial"][slot] == serials[slot]:
+            return {SAVED[name]: array for name, array in arrays.items()}
+    return {}
 
 
 def _checksum(arrays: Mapping[str, npt.NDArray[Any]]) -> int:

@@ -20,6 +20,7 @@ from spinsim.store.checkpoints import make_checkpoints
 from spinsim.store.models import write_model
 from spinsim.store.parts import bare_dimension, label, scale, set_aside
 from spinsim.store.reading import SCHEMA
+from spinsim.store.schema import TEXTS
 
 CONVENTIONS: Final = {
     "hamiltonian": "H = - sum over bonds J s_i s_j - sum over sites h s_i, s = +1 or -1, each bond once",
@@ -66,7 +67,8 @@ def create(
     Raises:
         InputError: where the path exists or cannot be written; nothing is left behind.
     """
-    root = CONVENTIONS | {"schema": SCHEMA, "created": stamp()} | dict(attributes)
+    unknown = dict.fromkeys(TEXTS, "") | {"config": "{}"}
+    root = CONVENTIONS | unknown | {"schema": SCHEMA, "created": stamp()} | dict(attributes)
     with new_file(path) as disk, ThreadPoolExecutor(1) as thread:
         thread.submit(write_new, disk, model, layout, max(1, rows), root, best_of, checkpoint or {}).result()
 

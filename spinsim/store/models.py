@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.errors import InputError
 from spinsim.layout import ENERGY
+from spinsim.memory import require
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 from spinsim.store.parts import bare_dimension, compressed, label
 from spinsim.store.reading import text_attributes
+from spinsim.store.schema import DamageError
+
+_ROOM: Final = 2  # times what is stored, to read and check it
+_MEND: Final = "read it on a machine with more memory"
 
 
 def write_model(group: h5py.Group, model: Ising) -> None:
@@ -60,23 +66,44 @@ def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[st
 
 
 def read_model(file: h5py.File) -> Ising:
-    """The model of a run, rebuilt from its file."""
+    """The model of a run, rebuilt from its file.
+
+    Raises:
+        DamageError: where bonds lead to other sites than they may, or numbers are none.
+    """
     group = file["model"]
     attrs = group.attrs
     lattice = None
     if "lattice" in attrs:
         lattice = Lattice(tuple(int(side) for side in attrs["shape"]), attrs["boundary"] == "periodic")
-    model = Ising(
-        Graph(int(attrs["sites"]), group["edges"][...], lattice),
-        _stored(group["couplings"]),
-        _stored(group["fields"]) if "fields" in group else 0.0,
-        name=attrs["name"],
-        offset=float(attrs["offset"]),
-        maxcut_weight=float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None,
-    )
+    require(_ROOM * sum(map(_bytes, (group["edges"], group["couplings"]))), "the model of the file", _MEND)
+    try:
+        model = Ising(
+            Graph(int(attrs["sites"]), _edges(group["edges"], lattice), lattice),
+            _stored(group["couplings"]),
+            _stored(group["fields"]) if "fields" in group else 0.0,
+            name=attrs["name"],
+            offset=float(attrs["offset"]),
+            maxcut_weight=float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None,
+        )
+    except InputError as error:
+        raise DamageError(str(error).split(": ")[0]) from error
     model.rounded = bool(attrs["rounded"])  # what is stored is round already
     model.rounding_error = float(attrs.get("rounding_error", 0.0))
     return model
+
+
+def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:
+    """Bonds as stored, which on a lattice must be its own."""
+    edges = np.asarray(stored[...])
+    if lattice is not None and not np.array_equal(edges, lattice.edges()):
+        raise DamageError("bonds of its model are not those of its lattice")
+    return edges
+
+
+def _bytes(stored: h5py.Dataset) -> int:
+    """Memory that a dataset takes when it is read: none where one number serves all."""
+    return int(stored.nbytes) if stored.id.get_storage_size() else 0
 
 
 def _stored(dataset: h5py.Dataset) -> npt.NDArray[Any]:

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import time
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
 import h5py
 
 from spinsim.errors import InputError
-from spinsim.layout import FIXED
+from spinsim.files import is_locked
+from spinsim.layout import FIXED, MEASUREMENTS, PLACEMENT, SPECTRUM, SUMMARY_GROUP, TEMPERING
+from spinsim.memory import require
+from spinsim.store.schema import DamageError, check_schema
 
 SCHEMA: Final = "spinsim/1"
+GROUPS: Final = ("model", MEASUREMENTS, TEMPERING, SPECTRUM, PLACEMENT, SUMMARY_GROUP, "best")
+"""All that hold datasets, but for checkpoints."""
+_TRIES: Final = 40  # to see a whole header of a file that is being written
+_WAIT: Final = 0.025
+_FOREIGN: Final = (
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What h5py raises on damaged files."""
 
 
 def growing(file: h5py.File) -> list[h5py.Dataset]:
@@ -32,9 +53,20 @@ def complete_rows(file: h5py.File) -> int:
     return min((len(dataset) for dataset in growing(file)), default=0)
 
 
+def check_room(file: h5py.File, rows: int) -> None:
+    """Refuse to read a file whose series do not fit in memory.
+
+    Raises:
+        InputError: naming the need and the room.
+    """
+    needed = rows * sum(item.dtype.itemsize * prod(item.shape[1:]) for item in growing(file))
+    require(needed, f"what {Path(os.fsdecode(file.filename)).name} holds", "look at it with 'spinsim show'")
+
+
 def attributes(file: h5py.File) -> dict[str, Any]:
     """The root attributes of a spinsim file, ``finished`` only where it is."""
-    values = {key: value.decode() if isinstance(value, bytes) else value for key, value in file.attrs.items()}
+    found = {key: file.attrs[key] for key in list(file.attrs)}
+    values = {key: value.decode() if isinstance(value, bytes) else value for key, value in found.items()}
     return {key: value for key, value in values.items() if key != "finished" or value}
 
 
@@ -55,30 +87,76 @@ def read_attributes(path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_to_read(path: Path) -> Iterator[h5py.File]:
-    """A spinsim file, open for reading.
+    """A spinsim file, checked and open for reading; one that another process writes is shown as far as it is by now.
+
+    No lock is held: nobody who writes has to wait. Rows up to the lengths that are seen here are whole and stay: they
+    are written in place and the lengths after them. What is written again and again comes from ``last_saved``.
 
     Raises:
-        InputError: for a missing file and for one that is not of this schema.
+        InputError: for a missing file, one that is not of this schema, and one that is damaged.
     """
+    _check_there(path)
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            file = _open_checked(path)
+            break
+        except InputError:
+            if not tries_left or not is_locked(path):
+                raise
+            time.sleep(_WAIT)  # a header was read while it was written
+    with file:
+        try:
+            yield file
+        except DamageError as error:
+            raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
+        except (KeyError, OSError, RuntimeError) as error:
+            raise InputError(f"{path} is damaged, a part cannot be read: take another copy of it") from error
+
+
+def _check_there(path: Path) -> None:
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory: give a file that spinsim wrote")
     if not os.path.isfile(path):
         raise InputError(f"{path} is not there: give the path of a spinsim file")
+
+
+def _open_checked(path: Path) -> h5py.File:
+    """A file whose schema has been checked."""
     try:
-        file = h5py.File(path, "r")
+        file = _open_unlocked(path)
     except BlockingIOError as error:
         raise InputError(f"{path} is open in another process: wait until that one is done") from error
     except PermissionError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
-    except OSError as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"{path} is not an HDF5 file: give a file that spinsim wrote") from error
-    with file:
-        schema = str(file.attrs.get("schema"))
-        if schema != SCHEMA:
-            raise InputError(f"{path} has schema {schema!r}, not {SCHEMA}: give a file that spinsim wrote")
-        try:
-            yield file
-        except (KeyError, OSError) as error:
-            raise InputError(
-                f"{path} is damaged, a part cannot be read: give another file that spinsim wrote"
-            ) from error
+    try:
+        _check_version(path, file)
+        check_schema(file)
+    except BaseException as error:
+        file.close()
+        if isinstance(error, DamageError):
+            raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
+        if isinstance(error, _FOREIGN) and not isinstance(error, InputError):
+            raise InputError(f"{path} is damaged, a part cannot be read: take another copy of it") from error
+        raise
+    return file
+
+
+def _open_unlocked(path: Path) -> h5py.File:
+    try:
+        return h5py.File(path, "r", locking=False)
+    except OSError as error:
+        if "locking" not in str(error):
+            raise
+        return h5py.File(path, "r")  # this process has it open with a lock
+
+
+def _check_version(path: Path, file: h5py.File) -> None:
+    """Refuse files of other programs and of other versions of the schema."""
+    schema = file.attrs.get("schema")
+    if schema == SCHEMA:
+        return
+    if isinstance(schema, str) and re.fullmatch(r"spinsim/[0-9]+", schema):
+        raise InputError(f"{path} has schema {schema}, this version of spinsim reads {SCHEMA}: use a newer spinsim")
+    raise InputError(f"{path} has schema {str(schema)[:40]!r}, not {SCHEMA}: give a file that spinsim wrote")

@@ -1,0 +1,85 @@
+"""Damaged, foreign and future files: one sentence, nothing written, no end of the process, no waiting."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import damage
+import pytest
+
+NAMES = ["anneal", "instance", "temper", "temper-auto", "transfer"]
+UNFINISHED = ["unfinished-anneal", "unfinished-temper", "unfinished-transfer"]
+LIMIT = 60  # seconds for a command
+
+
+class Worker:
+    """A process that shows damaged files to commands; a new one takes over where it ends or waits."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.process = folder, None
+
+    def ask(self, case: str) -> list[object]:
+        """What became of a case: what was done, exit status, standard error, whether a refusal changed the file."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-X", "faulthandler", damage.__file__],
+                cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            )  # fmt: skip
+        process = self.process
+        process.stdin.write(f"{case}\n")
+        process.stdin.flush()
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            line = process.stdout.readline() if selector.select(LIMIT) else "no answer in time"
+        if line.startswith("["):
+            return json.loads(line)
+        self.close()
+        return [line or "the process ended", "crash", "", False]
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+
+@pytest.fixture
+def worker(tmp_path) -> Iterator[Worker]:
+    found = Worker(tmp_path)
+    yield found
+    found.close()
+
+
+def wrong(case: str, what: str, status: object, said: str, changed: bool) -> str:
+    """What a command should not have done, if anything."""
+    one_line = said.startswith("spinsim: ") and said.count("\n") == 1 and "Traceback" not in said
+    if status not in (0, 2) or (status == 2 and not one_line) or changed:
+        return f"{case} ({what}): {status} {said}{' and the file has changed' if changed else ''}"
+    return ""
+
+
+def attack(worker: Worker, names: list[str], seeds: range, commands: list[str]) -> None:
+    cases = [f"{name} {seed} {commands[seed % len(commands)]}" for seed in seeds for name in names]
+    problems = [wrong(case, *worker.ask(case)) for case in cases]
+    assert not [problem for problem in problems if problem]
+
+
+def test_damaged_files_are_read_or_refused_in_a_sentence(worker) -> None:
+    attack(worker, NAMES + UNFINISHED, range(25), ["show", "check"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["show", "check", "show --json"])
+def test_thousands_of_damaged_files(worker, command) -> None:
+    attack(worker, NAMES + UNFINISHED, range(100, 400), [command])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["analyze", "plot --out a.pdf --what all", "resume --quiet"])
+def test_damaged_files_are_analysed_drawn_and_resumed_or_refused(worker, command) -> None:
+    attack(worker, NAMES + UNFINISHED, range(1000, 1100), [command])
