@@ -118,14 +118,23 @@ def report(result: TemperResult, found: Summary, columns: str | None = None, eve
 
 
 def _write_summary(file: Path, room: list[Series], found: Summary) -> list[str]:
-    """Keep the averages in the file, without errors that cannot be trusted; lines on those it has no room for."""
+    """Keep the averages in the file, without errors that cannot be trusted; lines on those it has no room for.
+
+    A file that another process writes is left as it is.
+    """
     from spinsim.analysis.tables import summary_columns
     from spinsim.cli.averages import wrapped
+    from spinsim.errors import InputError
     from spinsim.store import open_to_append
 
     columns = summary_columns(found)
-    with open_to_append(file) as opened:
-        unwritten = opened.write_summary({series: columns[series.name] for series in room})
+    try:
+        with open_to_append(file) as opened:
+            unwritten = opened.write_summary({series: columns[series.name] for series in room})
+    except InputError as error:
+        if not isinstance(error.__cause__, BlockingIOError):
+            raise
+        return wrapped("another process writes the file, so its /summary is left as it is", "Note     ")
     lacking = ", ".join(name for name in found.estimates if name in unwritten)
     return wrapped(f"an older version made the file, without room for {lacking}", "Note     ") if lacking else []
 

@@ -53,7 +53,7 @@ def _of_file(file: Path) -> tuple[dict[str, Any], list[str]]:
         planned = result.config.get("anneal", {}).get("steps", rows)
         numbers, lines = _of_annealing(result)
     model, attributes = result.model, result.attributes
-    state = f"finished {attributes['finished']}" if result.finished else "NOT finished: the same command completes it"
+    state = f"finished {attributes['finished']}" if result.finished else f"NOT finished: {_next(file)}"
     head = [
         f"{file}: {attributes['job']} of {model.name}",
         f"Model      {model.sites} sites, {model.bonds} bonds, {model.samples} samples, quantum {model.quantum:g}",
@@ -71,6 +71,13 @@ def _rounded(model: Ising) -> list[str]:
     from spinsim.cli.averages import wrapped
 
     return wrapped(model.caution, "Rounded    ") if model.caution else []
+
+
+def _next(file: Path) -> str:
+    """Who completes a run."""
+    from spinsim.files import is_locked
+
+    return "another process is at it" if is_locked(file) else "the same command completes it"
 
 
 def _origin(attributes: dict[str, str]) -> list[str]:
@@ -124,7 +131,7 @@ def _of_transfer(file: Path, result: TransferResult) -> tuple[dict[str, Any], li
     model, attributes = result.model, result.attributes
     couplings = result.planned_rows // model.samples
     rows, planned = int(result.there.sum()), result.planned_rows
-    state = "NOT finished" + ("" if rows == planned else ": the same command completes it")
+    state = "NOT finished" + ("" if rows == planned else f": {_next(file)}")
     state = f"finished {attributes['finished']}" if result.finished else state
     head = [
         f"{file}: {attributes['job']} of {model.name}",

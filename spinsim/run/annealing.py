@@ -92,7 +92,7 @@ def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> N
         attributes = plan.attributes | engine_attributes(engine)
         store.create(plan.path, plan.model, layout, a.steps, attributes, run.replicas, state())
     with open_own(plan, begun) as file:
-        saved, damaged = file.saved()
+        saved, damaged = file.saved(state())
         if damaged:
             watch.on_warning(damaged)
         if saved is not None:

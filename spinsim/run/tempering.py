@@ -120,7 +120,7 @@ def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> N
     elif plan.extends:
         _extend(plan, ladder, placement)
     with open_own(plan, begun) as file:
-        saved, damaged = file.saved()
+        saved, damaged = file.saved(state())
         if damaged:
             watch.on_warning(damaged)
         file.forget_summary()

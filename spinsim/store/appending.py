@@ -25,6 +25,7 @@ from spinsim.texts import quoted
 
 _FLUSH_SECONDS: Final = 0.5
 _PENDING_BYTES: Final = 2**24
+Saved = dict[str, npt.NDArray[Any]]
 
 
 class RunFile:
@@ -150,15 +151,29 @@ class RunFile:
         self._disk.check()
         self._check_place()
 
-    def saved(self) -> tuple[dict[str, npt.NDArray[Any]] | None, str]:
-        """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged."""
-        return read_checkpoint(self._file.get("checkpoint"))
+    def saved(self, like: Mapping[str, npt.NDArray[Any]] | None = None) -> tuple[Saved | None, str]:
+        """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged.
+
+        Args:
+            like: Arrays of the names and shapes that it must have.
+
+        Raises:
+            InputError: where it has others.
+        """
+        found, damaged = self._thread.submit(lambda: read_checkpoint(self._file.get("checkpoint"))).result()
+        if found and like is not None and _forms(found) != _forms(like):
+            raise InputError(f"{self.path} is damaged, its checkpoint is of another run: take another copy of it")
+        return found, damaged
 
     def forget_summary(self) -> None:
         """What an analysis of fewer rows found is no longer true."""
-        group = self._file.get(SUMMARY_GROUP, {})
-        stale = [dataset.name for dataset in group.values() if not dataset.is_scale]
-        self.write_again({name: np.full(self._file[name].shape, np.nan) for name in stale})
+
+        def blank() -> dict[str, npt.NDArray[Any]]:
+            group = self._file.get(SUMMARY_GROUP, {})
+            found = [group[name] for name in list(group)]  # values() would hold the lock of h5py between two of them
+            return {item.name: np.full(item.shape, np.nan) for item in found if not item.is_scale}
+
+        self.write_again(self._thread.submit(blank).result())
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
         """Write the lowest states met so far."""
@@ -204,6 +219,11 @@ def _long_name(dataset: h5py.Dataset) -> str:
     """What a dataset says that it is."""
     text = dataset.attrs.get("long_name", "")
     return text.decode() if isinstance(text, bytes) else str(text)
+
+
+def _forms(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[tuple[int, ...], bool]]:
+    """Names and shapes of arrays, and which are no integers."""
+    return {name: (np.shape(array), np.asarray(array).dtype.kind == "f") for name, array in arrays.items()}
 
 
 @contextlib.contextmanager

@@ -67,6 +67,9 @@ def check_schema(file: h5py.File) -> None:
         _check_group(_group(file, name), layout)
     if "best" in file or texts["job"] == "anneal":
         best = _group(file, "best")
+        for axis, length in (("sample", sizes.samples), ("replica", replicas)):
+            _dataset(best, axis, np.int64, (length,))
+        _dataset(best, "site", np.int8, (sizes.sites,))
         _dataset(best, "energy", np.float64, (sizes.samples, replicas))
         _dataset(best, "spins", np.int8, (sizes.samples, sizes.sites))
     if CHECKPOINTS in file:
