@@ -92,15 +92,12 @@ class Disk(io.FileIO):
 
 def is_locked(path: str | os.PathLike[str]) -> bool:
     """Whether somebody writes a file at this moment: such files are locked."""
-    if fcntl is None:
-        return False
-    try:
-        with open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # let go as the file is closed
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # let go as the file is closed
+        except BlockingIOError:
+            return True
     return False
 
 
