@@ -17,14 +17,10 @@ from spinsim.store.checkpoints import last_saved
 from spinsim.store.creating import create, stamp
 from spinsim.store.extending import extend
 from spinsim.store.models import identity, read_model
-<<<<<<< HEAD
 from spinsim.store.parts import scale_attributes
-from spinsim.store.reading import SCHEMA, complete_rows, open_to_read, read_attributes, text_attributes
-=======
 from spinsim.store.reading import SCHEMA, check_room, complete_rows, open_to_read, read_attributes, text_attributes
 from spinsim.store.schema import DamageError
 from spinsim.store.verifying import verify
->>>>>>> 1b37ebd (Files are read through one door that checks their whole schema; a running file can be looked at; spinsim check)
 
 __all__ = [
     "SCHEMA",
