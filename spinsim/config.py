@@ -27,11 +27,12 @@ from spinsim.engine import DEVICES
 from spinsim.engine.base import STARTS, Start
 from spinsim.errors import InputError
 from spinsim.files import open_regular
+from spinsim.grids import FORM, is_grid, read_grid
 from spinsim.model.disorder import KINDS, RANDOM_KINDS
 from spinsim.model.lattice import NAMES
 from spinsim.packing import LANES
 from spinsim.sampling import placement
-from spinsim.sampling.annealing import SCHEDULES, Schedule, temperature_schedule
+from spinsim.sampling.annealing import SCHEDULES, Schedule
 from spinsim.sampling.tempering import Times
 from spinsim.transfer_matrix.configuration import TransferConfig
 
@@ -142,8 +143,8 @@ class TemperConfig:
     """The ladder of temperatures and the length of the run; it goes by default from 0.3 to 0.8 times the local field.
 
     Attributes:
-        temperatures: ``from:to:count``, geometric, or a list with commas, from the lowest to the highest; or
-            ``auto:from:to`` or ``auto:from:to:count``, placed in a pre-run so that all exchange equally often.
+        temperatures: From the lowest to the highest, as ``grids.read_grid`` takes them; or ``auto:from:to`` or
+            ``auto:from:to:count``, placed in a pre-run so that all exchange equally often.
         correlations: Whether link overlaps and the smallest Fourier modes are measured and stored.
     """
 
@@ -176,19 +177,10 @@ class TemperConfig:
     def ladder(self) -> npt.NDArray[np.float64]:
         """The temperatures given, from the lowest to the highest, in the unit of the couplings."""
         text = self.temperatures or ""
-        form = "give from:to:count such as 0.7:2.0:32, auto:0.7:2.0, or numbers with commas between them"
-        try:
-            if ":" in text:
-                low, high, count = text.split(":")
-                ladder = temperature_schedule(float(low), float(high), int(count), "geometric")
-            else:
-                ladder = check_temperatures([float(part) for part in text.split(",")])
-        except InputError:
-            raise
-        except ValueError as error:
-            raise InputError(f"temperatures {text!r} cannot be read: {form}") from error
+        form = f"{FORM}, or auto:0.7:2.0"
+        ladder = check_temperatures(read_grid("temperatures", text, form))
         if not (np.diff(ladder) > 0).all():
-            raise InputError(f"temperatures {text!r} do not rise from the lowest to the highest: {form}")
+            raise InputError(f"temperatures {text!r} do not rise from the lowest to the highest: give {form}")
         return ladder
 
 
@@ -247,7 +239,7 @@ class Temper(Config):
         if self.temper.temperatures is not None:
             return self
         scale = energy_scale or 1.0
-        return replace(self, temper=replace(self.temper, temperatures=f"{0.3 * scale!r}:{0.8 * scale!r}:16"))
+        return replace(self, temper=replace(self.temper, temperatures=f"{0.3 * scale!r}:{0.8 * scale!r}:16g"))
 
 
 @dataclass(frozen=True)
@@ -278,10 +270,21 @@ def physics_sha256(job: str, tables: Mapping[str, Mapping[str, Any]], model_sha2
     kept.get("transfer", {}).pop("most_steps", None)
     if not kept.get("temper", {}).get("correlations", True):
         del kept["temper"]["correlations"]  # as in runs from before there were any
+    if "temper" in kept:
+        kept["temper"] |= _grid_identity(kept["temper"]["temperatures"] or "")
     kept["model"]["size"] = list(ModelConfig(**kept["model"]).shape())
     if model_sha256 is not None:
         kept["model"] = {"model_sha256": model_sha256}
     return sha256(canonical_json({"job": job, **kept}))
+
+
+def _grid_identity(text: str) -> dict[str, str]:
+    """How a ladder's grid counts in an identity: early development versions took ``from:to:count`` as geometric."""
+    if not is_grid(text) or text.startswith(placement.PREFIX):
+        return {}
+    plain = text.strip().removesuffix("g")
+    same = np.array_equal(read_grid("temperatures", text), read_grid("temperatures", f"{plain}g"))
+    return {"temperatures": plain} | ({} if same else {"grid": "linear"})
 
 
 def canonical_json(tables: dict[str, Any]) -> str:

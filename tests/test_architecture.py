@@ -28,7 +28,7 @@ LAYERS = [
     ["gemm"],
     ["engine"],
     ["model", "cuda"],
-    ["rng", "packing", "acceptance"],
+    ["rng", "packing", "grids", "acceptance"],
     ["outputs"],
     ["compiled", "memory", "files", "texts"],
     ["errors"],

@@ -41,7 +41,7 @@ def test_jobs_share_a_file(tmp_path: Path) -> None:
     assert anneal.anneal.steps == 7
     assert anneal.model.shape() == (4, 6)
     assert temper.temper.ladder().tolist() == [0.8, 1.0, 1.25]
-    assert transfer.transfer.points(2).k.tolist() == [0.2, 0.3]
+    assert transfer.transfer.points(None).k.tolist() == [0.2, 0.3]
     assert transfer.model == anneal.model
 
 

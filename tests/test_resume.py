@@ -18,11 +18,11 @@ from spinsim.model.ising import Ising
 OWN = ("command", "config", "history")  # root attributes that name the file, and how it was run
 ANNEAL = "anneal --lattice cubic --size 6 --couplings pm-j --samples 3 --steps 300 --sweeps 40 --replicas 70 --quiet"
 TEMPER = (
-    "temper --lattice cubic --size 6 --couplings pm-j --samples 3 --temperatures 0.8:2.5:9 --thermalize 500 "
+    "temper --lattice cubic --size 6 --couplings pm-j --samples 3 --temperatures 0.8:2.5:9g --thermalize 500 "
     "--sweeps 6000 --swap-every 2 --quiet"
 )
 GAUSSIAN = "temper --size 5 --couplings gaussian --temperatures 0.5,0.9,1.6 --thermalize 40 --sweeps 200 --quiet"
-SITE = "temper --size 256x4 --temperatures 2.0:2.6:3 --thermalize 20 --sweeps 100 --quiet"
+SITE = "temper --size 256x4 --temperatures 2.0:2.6:3g --thermalize 20 --sweeps 100 --quiet"
 MODELS = {
     "pm-j": lambda: ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=1),
     "field": lambda: ss.EdwardsAnderson(ss.square(5, 3, periodic=False), seed=1, field=0.3),

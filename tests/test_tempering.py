@@ -254,7 +254,8 @@ def test_every_replica_is_at_one_temperature() -> None:
 
 
 COMMAND = (
-    "temper --lattice cubic --size 4 --couplings pm-j --samples 3 --temperatures 0.8:2.5:6 --sweeps 120 --thermalize 20"
+    "temper --lattice cubic --size 4 --couplings pm-j --samples 3 --temperatures 0.8:2.5:6g --sweeps 120 "
+    "--thermalize 20"
 )
 
 
@@ -301,7 +302,7 @@ def test_the_file_holds_what_python_returns(do, tmp_path) -> None:
     ],
 )
 def test_what_is_measured_can_be_chosen(do, tmp_path, capsys, monkeypatch, flags: str, there: set[str]) -> None:
-    path = do(f"temper --size 4 --temperatures 2:3:3 --sweeps 160 --thermalize 0 {flags}")
+    path = do(f"temper --size 4 --temperatures 2:3:3g --sweeps 160 --thermalize 0 {flags}")
     read = load_temper(path)
     assert same(load_temper(read.save(tmp_path / "saved.h5")), read)
     with xarray.open_dataset(path, group="measurements", engine="h5netcdf") as dataset:
@@ -328,7 +329,7 @@ def test_correlations_do_not_change_the_run() -> None:
 
 def test_correlations_in_a_configuration_file(do, tmp_path) -> None:
     (tmp_path / "run.toml").write_text("[temper]\ncorrelations = false\nsweeps = 100\n")
-    config = f"temper --config {tmp_path / 'run.toml'} --size 4 --temperatures 2:3:3 --thermalize 0"
+    config = f"temper --config {tmp_path / 'run.toml'} --size 4 --temperatures 2:3:3g --thermalize 0"
     assert not load_temper(do(config)).has_correlations
     assert load_temper(do(config + " --correlations", "b")).has_correlations
 
@@ -373,7 +374,7 @@ def test_show_and_json(do, capsys, monkeypatch) -> None:
 
 def test_analyze_agrees_with_the_exact_averages(do, capsys, monkeypatch) -> None:
     """Cumulants and specific heat of one sample, with errors from its own series."""
-    path = do("temper --lattice square --size 4 --temperatures 1.5:4:4 --replicas 4 --sweeps 40000 --thermalize 200")
+    path = do("temper --lattice square --size 4 --temperatures 1.5:4:4g --replicas 4 --sweeps 40000 --thermalize 200")
     found = json.loads(run(capsys, monkeypatch, "analyze", str(path), "--json").out)
     model = ss.Ising(ss.square(4))
     spins = (2 * (np.arange(2**16) >> np.arange(16)[:, None] & 1) - 1).astype(np.int8)
@@ -426,7 +427,7 @@ def test_errors_of_a_short_series_cover_the_truth() -> None:
 
 def test_analyze_gives_no_error_that_cannot_be_trusted(do, capsys, monkeypatch) -> None:
     """A frozen run: at the lowest temperature nothing moves."""
-    path = do("temper --size 4 --temperatures 0.1:0.2:2 --start up --sweeps 2000 --thermalize 0")
+    path = do("temper --size 4 --temperatures 0.1:0.2:2g --start up --sweeps 2000 --thermalize 0")
     shown = run(capsys, monkeypatch, "analyze", str(path)).out
     assert "? : the series spans fewer than 20 autocorrelation times" in shown
     assert json.loads(run(capsys, monkeypatch, "analyze", str(path), "--json").out)["energy_per_site_error"][0] is None
@@ -435,21 +436,20 @@ def test_analyze_gives_no_error_that_cannot_be_trusted(do, capsys, monkeypatch) 
 def test_analyze_refuses_what_it_cannot_analyse(do, capsys, monkeypatch) -> None:
     annealed = do("anneal --size 4 --steps 3 --sweeps 2 --replicas 4", "b")
     assert "give the file of a temper run" in run(capsys, monkeypatch, "analyze", str(annealed)).err
-    short = do("temper --size 4 --temperatures 1:2:2 --sweeps 100 --thermalize 0", "c")
+    short = do("temper --size 4 --temperatures 1:2:2g --sweeps 100 --thermalize 0", "c")
     assert "too few to analyse" in run(capsys, monkeypatch, "analyze", str(short)).err
 
 
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ("--temperatures 1.0", "do not rise"),
-        ("--temperatures 2:1:4", "do not rise"),
+        ("--temperatures 2:1:4g", "do not rise"),
         ("--temperatures 1:x:4", "cannot be read"),
         ("--temperatures 1,1,2", "do not rise"),
-        ("--temperatures 1:2:4 --measure-every 7 --sweeps 100", "not a multiple"),
-        ("--temperatures 1:2:4 --thermalize 15 --swap-every 10", "not a multiple"),
-        ("--temperatures 1:2:4 --replicas 0", "out of range"),
-        ("--temperatures=-1:2:4", "not allowed"),
+        ("--temperatures 1:2:4g --measure-every 7 --sweeps 100", "not a multiple"),
+        ("--temperatures 1:2:4g --thermalize 15 --swap-every 10", "not a multiple"),
+        ("--temperatures 1:2:4g --replicas 0", "out of range"),
+        ("--temperatures=-1:2:4", "not all above 0"),
     ],
 )
 def test_bad_ladders_and_times(capsys, monkeypatch, tmp_path, flags: str, told: str) -> None:

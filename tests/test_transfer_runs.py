@@ -287,7 +287,7 @@ BAD = [
     ("transfer --temperature 1e-320", "k inf"),
     ("transfer --temperature -2", "'-2'", "above 0"),
     ("transfer --k 0.3 --temperature 3", "leave one out"),
-    ("transfer --k x", "'x'", "0.2:0.3:11"),
+    ("transfer --k x", "'x'", "0.8:2:16"),
     ("transfer --k 0.1:0.2:3:4", "cannot be read"),
     ("transfer --k 0.1:0.2:0", "0 points"),
     ("transfer --k 0.1,0.2,0.3 --k-time 0.1,0.2", "2 numbers k_time do not fit 3"),

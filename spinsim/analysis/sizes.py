@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
 from spinsim.analysis.crossings import Crossing, crossing
+from spinsim.analysis.kinds import check_one_model
 from spinsim.analysis.summary import Estimate, resampled, summarize
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -94,11 +95,11 @@ def compare_sizes(
         One for each estimate that all results have.
 
     Raises:
-        InputError: for fewer than two sizes, equal ones and different kinds of lattices, an unknown observable,
-            overlaps of a run with one copy, and runs too short to analyse.
+        InputError: for fewer than two sizes, equal ones and different models (``kinds.check_one_model``), an unknown
+            observable, overlaps of a run with one copy, and runs too short to analyse.
     """
     ordered = sorted(results, key=lambda result: result.model.sites)
-    _check_sizes([result.model for result in ordered])
+    _check_sizes(ordered)
     names = CURVES[_check_observable(ordered, observable)]
     found = [(summarize(result), resampled(result, RESAMPLES, seed)) for seed, result in enumerate(ordered)]
     comparisons = []
@@ -136,21 +137,14 @@ def _label(model: Ising) -> str:
     return f"L = {sides[0]}" if len(set(sides)) == 1 else " x ".join(map(str, sides))
 
 
-def _check_sizes(models: list[Ising]) -> None:
-    if len(models) < 2:
+def _check_sizes(results: list[TemperResult]) -> None:
+    if len(results) < 2:
         raise InputError("curves of one size cross nothing: give two files or more of different sizes")
-    for a, b in combinations(models, 2):
+    for one, other in combinations(results, 2):
+        a, b = one.model, other.model
         if a.sites == b.sites:
             raise InputError(f"two runs have size {_label(a)}: give runs of different sizes, one of each")
-        if model_kind(a) != model_kind(b):
-            raise InputError(f"{a.name} and {b.name} are not one model in two sizes: give runs that are")
-
-
-def model_kind(model: Ising) -> tuple[object, ...]:
-    """What models of different sizes have in common."""
-    lattice = (model.lattice.dimension, model.lattice.periodic) if model.lattice else None
-    field = None if model.uniform_field is None else model.uniform_field * model.quantum
-    return lattice, model.magnitude is None, is_ferromagnet(model), field
+        check_one_model(one, other)
 
 
 def _check_observable(results: list[TemperResult], observable: str | None) -> str:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.interpolate import CubicSpline
 
-from spinsim.analysis.crossings import Crossing, crossing
-from spinsim.analysis.sizes import model_kind
+from spinsim.analysis.crossings import crossing
+from spinsim.analysis.jackknife import bootstrap
+from spinsim.analysis.kinds import check_one_model
 from spinsim.errors import InputError
+from spinsim.model.ising import Ising
 from spinsim.result import TransferResult
 
 Array = npt.NDArray[np.float64]
 
+AVERAGES: Final = ("mean", "typical")
+"""Over samples: [xi], and exp[ln xi]."""
+RESAMPLES: Final = 500  # errors to 3 %
 _FEWEST: Final = 4  # points of a spline
 MOST_EXACT: Final = 20  # sites: all sets of excitations are listed
 
@@ -55,81 +62,169 @@ def strip_levels(width: int, k: float, k_time: float, sector: str, count: int = 
     return np.asarray(ground - np.sort(sums[parity == 0])[:count])
 
 
+@dataclass(frozen=True)
+class LengthCurve:
+    """xi / L of one width against temperature, averaged over samples.
+
+    Attributes:
+        width: The layer's first side.
+        samples: Of the couplings.
+        temperature: Rising, (points,); points without a value are left out.
+        log: ln(xi / L): row 0 from all samples, then one row a bootstrap resample of them, (1 + resamples, points).
+    """
+
+    width: int
+    samples: int
+    temperature: Array
+    log: Array
+
+    @property
+    def value(self) -> Array:
+        """Xi / L, (points,)."""
+        return np.asarray(np.exp(self.log[0]))
+
+    @property
+    def log_error(self) -> Array:
+        """Standard errors of ln(xi / L) over samples, NaN for a single one."""
+        none = np.full(len(self.temperature), np.nan)
+        return none if self.samples < 2 else np.asarray(self.log[1:].std(axis=0, ddof=1))
+
+
 class LengthCrossing(NamedTuple):
     """Where xi / L of two widths agree: an estimate of the transition.
 
     Attributes:
         widths: The two.
         temperature: NaN where the curves do not cross once.
-        error: Of the interpolation between points: by how much half of them give another crossing; NaN where they
-            give none.
+        error: Its standard error over samples, by bootstrap; NaN where one of the widths has a single sample.
+        interpolation: By how much half of the points give another crossing; NaN where they give none.
+        height: Of the curves there.
         reason: Why there is none, in words.
     """
 
     widths: tuple[int, int]
     temperature: float
     error: float
+    interpolation: float
+    height: float
     reason: str
 
 
-def scaled_lengths(result: TransferResult) -> Array:
+def scaled_lengths(result: TransferResult, average: str = "mean") -> Array:
     """Correlation length over width of the leading odd level at each point, averaged over samples.
 
-    The width is the layer's first side.
+    The width is the layer's first side. A point is NaN where a sample has no such length, or one that rounding may
+    have changed by more than 1 % (``TransferResult.in_noise``): these are the longest, which no mean may leave out.
+
+    Args:
+        result: Of any number of samples.
+        average: ``mean``, which rare long lengths dominate, or ``typical``, exp[ln xi].
 
     Raises:
-        InputError: where the run has no odd sector beside the even one.
+        InputError: where the run has no odd sector beside the even one, and for an unknown average.
     """
-    if result.sectors != ("even", "odd") or result.model.lattice is None:
-        raise InputError(f"{result.model.name} has no xi / L: run both sectors of a lattice layer without a field")
-    return np.asarray(result.correlation_length[:, :, 1, 0].mean(axis=0) / result.model.lattice.shape[0])
+    if average not in AVERAGES:
+        raise InputError(f"average {average!r} is unknown: choose {' or '.join(AVERAGES)}")
+    return np.asarray(_inverse(average)(_per_sample(result, average).mean(axis=0)))
 
 
-def length_crossings(results: Sequence[TransferResult]) -> list[LengthCrossing]:
+def length_curve(result: TransferResult, average: str = "mean", seed: int = 0) -> LengthCurve:
+    """``scaled_lengths`` with bootstrap resamples over samples, the same ones at all temperatures; ``seed`` draws them.
+
+    Raises:
+        InputError: as ``scaled_lengths``.
+    """
+    known = np.isfinite(scaled_lengths(result, average))
+    order = np.argsort(result.temperature)
+    order = order[known[order]]
+    width = result.model.lattice.shape[0] if result.model.lattice else 0
+    rows = _per_sample(result, average)[:, order]
+    inverse = _inverse(average)
+    if len(rows) > 1:
+        log = bootstrap(lambda mean: np.log(inverse(mean)), rows, RESAMPLES, seed).values
+    else:
+        log = np.tile(np.log(inverse(rows)), (1 + RESAMPLES, 1))
+    return LengthCurve(width, len(rows), result.temperature[order], log)
+
+
+def length_crossings(
+    results: Sequence[TransferResult], average: str = "mean", near: float | None = None
+) -> list[LengthCrossing]:
     """Phenomenological renormalisation: crossings of xi / L of neighbouring widths, from the smallest on.
 
     Source: M. P. Nightingale, Physica A 83, 561 (1976).
 
-    Curves are splines of ln(xi / L) through the points that have one in every sample.
+    Curves are splines of ln(xi / L) through the points that have one in every sample. Errors are those of a bootstrap
+    over samples. Samples that one disorder seed made for two widths begin with the same bonds, and are drawn together;
+    others are independent of each other.
+
+    Args:
+        results: One for each width.
+        average: Over samples, see ``scaled_lengths``.
+        near: The crossing nearest to this temperature is taken where curves cross more than once.
 
     Raises:
         InputError: for results of one width, two of equal width, different models, and for fewer than 4 points.
     """
-    curves = {}
-    for result in results:
-        order = np.argsort(result.temperature)
-        width = result.model.lattice.shape[0] if result.model.lattice else 0
-        lengths = np.log(scaled_lengths(result)[order])
-        if width in curves:
-            raise InputError(f"two runs have width {width}: give one of each width")
-        if _kind(result) != _kind(results[0]):
-            names = f"{results[0].model.name} and {result.model.name}"
-            raise InputError(f"{names} are not one model in two widths: give runs that are")
-        known = np.isfinite(lengths)  # not those of levels that did not converge
-        curves[width] = result.temperature[order][known], lengths[known]
+    curves: dict[int, LengthCurve] = {}
+    for seed, result in enumerate(results):
+        curve = length_curve(result, average, 0 if _share_bonds(results[0].model, result.model) else seed)
+        if curve.width in curves:
+            raise InputError(f"two runs have width {curve.width}: give one of each width")
+        _check_kind(results[0], result)
+        curves[curve.width] = curve
     if len(curves) < 2:
         raise InputError(f"{len(curves)} width has no crossing: give files of two widths or more")
-    found = []
-    for small, large in pairwise(sorted(curves)):
-        both = (*curves[small], *curves[large])
-        c, half = _cross(*both), _cross(*(array[::2] for array in both))
-        if c is None:
-            raise InputError(f"fewer than {_FEWEST} points make no curves: give more temperatures or couplings")
-        error = np.nan if half is None else abs(half.value - c.value)
-        found.append(LengthCrossing((small, large), c.value, error, c.reason))
-    return found
+    return [_cross(curves[small], curves[large], near) for small, large in pairwise(sorted(curves))]
 
 
-def _cross(x1: Array, y1: Array, x2: Array, y2: Array) -> Crossing | None:
-    """Where exact curves cross, the resamples being the curves; None for fewer points than a spline needs."""
-    if min(len(x1), len(x2)) < _FEWEST:
-        return None
-    return crossing(x1, np.tile(y1, (3, 1)), x2, np.tile(y2, (3, 1)))
+def _share_bonds(one: Ising, other: Ising) -> bool:
+    """Whether the samples of two layers begin with the same random bonds, as those of one disorder seed do."""
+    common = min(one.bonds, other.bonds)
+    return len(one.couplings) == len(other.couplings) > 1 and bool(
+        np.array_equal(one.couplings[:, :common], other.couplings[:, :common])
+    )
 
 
-def _kind(result: TransferResult) -> tuple[object, ...]:
-    """What models of different widths have in common."""
-    return *model_kind(result.model), round(float(result.k_time[0] / result.k[0]), 9)
+def _cross(small: LengthCurve, large: LengthCurve, near: float | None) -> LengthCrossing:
+    """Where the curves of two widths cross."""
+    if min(len(small.temperature), len(large.temperature)) < _FEWEST:
+        raise InputError(f"fewer than {_FEWEST} points make no curves: give more temperatures or couplings")
+    x1, x2, widths = small.temperature, large.temperature, (small.width, large.width)
+    c = crossing(x1, small.log, x2, large.log, near)
+    if np.isnan(c.value):
+        return LengthCrossing(widths, np.nan, np.nan, np.nan, np.nan, c.reason)
+    interpolation = np.nan
+    if min(len(x1[::2]), len(x2[::2])) >= _FEWEST:
+        half = (np.tile(curve.log[0, ::2], (3, 1)) for curve in (small, large))
+        interpolation = abs(crossing(x1[::2], next(half), x2[::2], next(half), c.value).value - c.value)
+    error = c.error if min(small.samples, large.samples) > 1 else np.nan
+    height = float(np.exp(CubicSpline(x1, small.log[0])(c.value)))
+    return LengthCrossing(widths, c.value, error, interpolation, height, "")
+
+
+def _per_sample(result: TransferResult, average: str) -> Array:
+    """What is averaged over samples, (samples, points): xi / L, or its logarithm; NaN where it is not known."""
+    if result.sectors != ("even", "odd") or result.model.lattice is None:
+        raise InputError(f"{result.model.name} has no xi / L: run both sectors of a lattice layer without a field")
+    length = np.where(result.in_noise, np.nan, result.correlation_length)[:, :, 1, 0] / result.model.lattice.shape[0]
+    return np.asarray(np.log(length) if average == "typical" else length)
+
+
+def _inverse(average: str) -> Callable[[Array], Array]:
+    """From the average of ``_per_sample`` to xi / L."""
+    return np.exp if average == "typical" else np.asarray
+
+
+def _check_kind(one: TransferResult, other: TransferResult) -> None:
+    """Refuse layers of two models, and such as are bound to the next one in two ways."""
+    check_one_model(one, other)
+    ratios = [float(result.k_time[0] / result.k[0]) for result in (one, other)]
+    if abs(ratios[0] - ratios[1]) > 1e-9 * ratios[0]:
+        raise InputError(
+            f"{one.model.name} and {other.model.name} are not one model in two sizes: k_time / k is {ratios[0]:.6g} "
+            f"and {ratios[1]:.6g}, give runs that are"
+        )
 
 
 def extrapolate(sizes: npt.ArrayLike, values: npt.ArrayLike, power: float) -> Array:

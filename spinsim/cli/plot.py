@@ -50,6 +50,9 @@ def plot(
         ),
     ] = None,
     near: Annotated[float | None, Real(help="Temperature near which to look for crossings.")] = None,
+    average: Annotated[
+        str | None, typer.Option(help="Of xi of transfer runs over samples, mean or typical, exp[ln xi].  [mean]")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Figure file.  [beside the first FILE, <its stem>-<what>.pdf]")
     ] = None,
@@ -68,15 +71,14 @@ def plot(
     if out and out.suffix[1:].lower() in FORMATS:
         check_output(out, out.suffix[1:].lower(), overwrite=True)  # no other file, such as a result
     if is_transfer(files[0]):
-        _check_options("transfer", {"--sample": (sample, "anneal"), "--observable": (observable, "several"),
-                                    "--near": (near, "several")})  # fmt: skip
-        plot_transfer(files, what, out, suffix, overwrite)
+        _check_options("transfer", {"--sample": (sample, "anneal"), "--observable": (observable, "several")})
+        plot_transfer(files, what, out, suffix, overwrite, average or "mean", near)
         return
     results, kind = _read(files, what)
     if out and what == "all" and len(FIGURES[kind]) > 1:
         raise InputError(f"--out {out} names one figure: add --what {' or --what '.join(FIGURES[kind])}")
     _check_options(kind, {"--sample": (sample, "anneal"), "--observable": (observable, "several"),
-                          "--near": (near, "several")})  # fmt: skip
+                          "--near": (near, "several"), "--average": (average, "transfer")})  # fmt: skip
     if kind == "several":
         figures = _of_several(results, observable, near)
     elif kind == "temper":
@@ -115,7 +117,8 @@ def _check_options(kind: str, options: dict[str, tuple[object, str]]) -> None:
     """Refuse options that would do nothing."""
     from spinsim.errors import InputError
 
-    whose = {"anneal": "the configuration of an anneal run", "several": "the crossings of several temper runs"}
+    whose = {"anneal": "the configuration of an anneal run", "several": "the crossings of several temper runs",
+             "transfer": "the lengths of transfer runs"}  # fmt: skip
     for name, (value, of) in options.items():
         if value is not None and of != kind:
             raise InputError(f"{name} is for {whose[of]}: leave it out")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spinsim.cli.saying import say
 
 if TYPE_CHECKING:
+    from spinsim.analysis.strips import LengthCrossing
     from spinsim.result import TransferResult
 
 FIGURE = "lengths"
@@ -33,19 +34,28 @@ def _say_what_is_left_out(file: Path, result: TransferResult) -> None:
     from spinsim.errors import InputError
 
     known = np.isfinite(scaled_lengths(result))
-    count = f"{known.size - known.sum()} of {known.size}"
+    count, hidden = f"{known.size - known.sum()} of {known.size}", int(result.in_noise[:, :, 1, 0].sum())
     if not known.any():
         raise InputError(
             f"{file} has a finite xi / L at no coupling in all samples: complete it with spinsim resume, or give "
             "smaller couplings"
         )
     if not known.all():
-        say(f"{file}: {count} couplings without a finite xi / L in all samples are left out", err=True)
+        why = f": rounding may have changed {hidden} of {result.gap.size} lengths by more than 1 %" if hidden else ""
+        say(f"{file}: {count} couplings without a finite xi / L in all samples are left out{why}", err=True)
     if not result.finished:
         say(f"{file}: the run is not finished: these are the rows it has so far", err=True)
 
 
-def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | None, overwrite: bool) -> None:
+def plot_transfer(
+    files: list[Path],
+    what: str,
+    out: Path | None,
+    suffix: str | None,
+    overwrite: bool,
+    average: str,
+    near: float | None,
+) -> None:
     """Draw xi / L of one file or more, and say where neighbouring widths cross.
 
     Raises:
@@ -62,14 +72,22 @@ def plot_transfer(files: list[Path], what: str, out: Path | None, suffix: str | 
     results = [load_transfer(file) for file in files]
     for file, result in zip(files, results, strict=True):
         _say_what_is_left_out(file, result)
-    crossings = length_crossings(results) if len(files) > 1 else []
+    crossings = length_crossings(results, average, near) if len(files) > 1 else []
     path = out or files[0].with_name(f"{files[0].stem}-{FIGURE}.{suffix or 'pdf'}")
-    save_figure(lengths_figure(results, crossings), path, overwrite)
+    save_figure(lengths_figure(results, crossings, average), path, overwrite)
     if crossings:
-        say("  widths   crossing of xi / L")
+        of = "exp[ln xi] / L" if average == "typical" else "xi / L"
+        say(f"  widths   crossing of {of}")
     for c in crossings:
-        digits = 3 if isnan(c.error) else max(2, min(10, -floor(log10(c.error or 1e-10))))
-        off = "few points between which to interpolate" if isnan(c.error) else f"interpolation within {c.error:.1g}"
-        where = f"T = {c.temperature:.{digits}f}, k = {1 / c.temperature:.{digits}f}, {off}"
-        say(f"{c.widths[0]:4d},{c.widths[1]:3d}   {c.reason or where}")
+        say(f"{c.widths[0]:4d},{c.widths[1]:3d}   {c.reason or _where(c)}")
     say(path)
+
+
+def _where(c: LengthCrossing) -> str:
+    """The temperature of a crossing with what is known of its errors."""
+    known = [error for error in (c.error, c.interpolation) if not isnan(error)]
+    digits = max(2, min(10, 1 - floor(log10(max(known) or 1e-10)))) if known else 3
+    statistical = "" if isnan(c.error) else f" +- {c.error:.2g} over samples"
+    off = "few points between which to interpolate"
+    off = off if isnan(c.interpolation) else f"interpolation within {c.interpolation:.1g}"
+    return f"T = {c.temperature:.{digits}f}{statistical}, k = {1 / c.temperature:.{digits}f}, {off}"

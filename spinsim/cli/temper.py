@@ -44,8 +44,8 @@ def temper(
     temperatures: Annotated[
         str | None,
         flags.Flag(
-            help="from:to:count, geometric; 0.8,1.0,1.3; auto:from:to or auto:from:to:count, placed in a pre-run so "
-            "that all exchange equally often.  [16 from 0.3 to 0.8 x the rms local field]"
+            help="0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or auto:0.8:2:16, placed in "
+            "a pre-run so that all exchange equally often.  [16g from 0.3 to 0.8 x the rms local field]"
         ),
     ] = None,
     thermalize: Annotated[int | None, Whole(help="Sweeps before the first measurement.  [2000]")] = None,

@@ -26,7 +26,7 @@ MOST_NAMED = 3
 SQUARE_WIDTH = "4"
 
 MostSteps = Annotated[int | None, Whole(help="Products with T after which levels are given up.  [5000]")]
-_POINTS = "one, 2.1,2.2,2.3 or from:to:count."
+_POINTS = "one, 2.1,2.2,2.3, 2.1:2.3:3 evenly spaced or 2.1:2.3:3g geometric."
 
 
 def transfer(
@@ -58,7 +58,11 @@ def transfer(
     quiet: flags.Quiet = False,
     as_json: flags.AsJson = False,
 ) -> None:
-    """Find the leading eigenvalues of transfer matrices: correlation lengths, free energies, gaps."""
+    """Find the leading eigenvalues of transfer matrices: correlation lengths, free energies, gaps.
+
+    All layers of a sample are equal, with ferromagnetic bonds --k-time between them: random couplings make a McCoy-Wu
+    model, random within a layer alone.
+    """
     given = locals()
     from spinsim.config import Transfer, build_config, read_toml
     from spinsim.run import plan_transfer
@@ -125,10 +129,13 @@ def report(result: TransferResult) -> list[str]:
         for i, sector in enumerate(result.sectors):
             at = sample, point, i
             numbers = "".join(f"{value:17.10f}" for value in result.levels[at][: len(levels)])
-            reached, length = np.fmax.reduce(result.residual[at]), _longest(result.correlation_length[at])
+            reached = np.fmax.reduce(result.residual[at])
+            length = _longest(result.correlation_length[at], result.in_noise[at])
             lines.append(f"{sample:8d} {1 / k:10.6f} {k:10.6f}  {sector:6}{numbers} {reached:10.1e} {length:>10}")
     if len(lines) > MOST_LINES + 1:
         lines = [*lines[: MOST_LINES + 1], f"... and {len(lines) - MOST_LINES - 1} more lines, all in the file"]
+    if result.in_noise.any():
+        lines.append(f"? {result.in_noise.sum()} lengths xi that rounding may have changed by more than 1 %")
     if result.levels.shape[:2] == (1, 1):
         energies = {"Free energy per site": result.free_energy_per_site, "Energy per site": result.energy_per_site}
         known = {name: float(table[0, 0]) for name, table in energies.items() if not math.isnan(table[0, 0])}
@@ -152,10 +159,15 @@ def lacking(result: TransferResult, path: Path) -> list[str]:
     ]
 
 
-def _longest(lengths: Any) -> str:
-    """The longest correlation length of a sector, a dash where there is none."""
-    known = [float(length) for length in lengths if not math.isnan(length)]
-    return f"{max(known):.6g}" if known else "-"
+def _longest(lengths: Any, in_noise: Any) -> str:
+    """The longest correlation length of a sector, with a ? where rounding matters, a dash where there is none."""
+    known = [
+        (float(length), bool(hidden)) for length, hidden in zip(lengths, in_noise, strict=True) if length == length
+    ]
+    if not known:
+        return "-"
+    length, hidden = max(known)
+    return f"{length:.6g}{'?' * hidden}"
 
 
 def summary(result: TransferResult) -> dict[str, Any]:
@@ -176,6 +188,7 @@ def summary(result: TransferResult) -> dict[str, Any]:
         "rows": int(result.there.sum()),
         "planned_rows": result.planned_rows,
         "incomplete": np.argwhere(result.incomplete).tolist(),
+        "in_noise": np.argwhere(result.in_noise).tolist(),
         "k": _plain(result.k),
         "k_time": result.k_time.tolist(),
         **tables,

@@ -15,11 +15,13 @@ from spinsim.layout import SPECTRUM, Layout, Series, transfer_layout
 from spinsim.model.ising import Ising
 from spinsim.result.base import Result
 from spinsim.transfer_matrix.points import read_points
+from spinsim.transfer_matrix.spectrum import RESOLUTION
 
 if TYPE_CHECKING:
     import h5py
     import xarray
 
+MOST_NOISE: Final = 0.01  # of a correlation length that counts
 _FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another name
 
 
@@ -79,6 +81,20 @@ class TransferResult(Result):
     def incomplete(self) -> npt.NDArray[np.bool_]:
         """Which of them lack levels that did not converge, (samples, points)."""
         return np.asarray(self.there & np.isnan(self.levels).any(axis=(2, 3)))
+
+    @property
+    def in_noise(self) -> npt.NDArray[np.bool_]:
+        """Which correlation lengths rounding and unfinished convergence may have changed by more than 1 %.
+
+        An eigenvalue is off by its residual at most, and by residual^2 / distance from the next one of its sector.
+        """
+        off = np.nan_to_num(self.residual)
+        if self.levels.shape[-1] > 1:
+            apart = np.nan_to_num(self.levels[..., 0] - self.levels[..., 1])
+            off[..., 0] = np.minimum(off[..., 0], off[..., 0] ** 2 / np.maximum(apart, RESOLUTION))
+        with np.errstate(divide="ignore"):
+            distance = 1 / self.correlation_length
+        return np.asarray(RESOLUTION + off[:, :, :1, :1] + off > MOST_NOISE * distance)
 
     @property
     def planned_rows(self) -> int:

@@ -177,7 +177,8 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         return plan, False
     if own not in lengths(attributes) or not isinstance(plan.config, Temper):
         raise another(plan.path)
-    config = replace(config_of(plan.path, attributes), run=plan.config.run)
+    found = config_of(plan.path, attributes, plan.attributes["model_sha256"])
+    config = replace(found, run=plan.config.run)
     done = "finished" in attributes or rows >= plan.config.temper.times().measurements
     named = {name: attributes[name] for name in ("config", "config_sha256")}
     return replace(plan, config=config, attributes=plan.attributes | named), done

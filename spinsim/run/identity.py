@@ -12,6 +12,7 @@ from typing import Any, Final
 from spinsim import store
 from spinsim.config import JOBS, Config, physics_sha256, sha256, tables_of
 from spinsim.errors import InputError
+from spinsim.grids import is_grid
 
 _MOST_HISTORY: Final = 60_000  # bytes; an attribute holds 64 KiB
 
@@ -20,13 +21,13 @@ class AlreadyFinishedError(Exception):
     """Another process has finished the run meanwhile."""
 
 
-def config_of(path: Path, attributes: Mapping[str, str]) -> Config:
-    """The configuration that a file holds.
+def config_of(path: Path, attributes: Mapping[str, str], model_sha256: str) -> Config:
+    """The configuration that a file holds, whose model has this digest.
 
     Raises:
         InputError: where it has none to go on with.
     """
-    tables = json.loads(attributes["config"])
+    tables = _tables(attributes, model_sha256)
     for job in JOBS:
         if attributes["job"] == job.job and tables.keys() == tables_of(job).keys():
             kinds = tables_of(job)
@@ -34,6 +35,27 @@ def config_of(path: Path, attributes: Mapping[str, str]) -> Config:
             tables.get("temper", {}).setdefault("correlations", False)  # of files from before there were any
             return job(**{n: k(**{x: v for x, v in tables[n].items() if x in known[n]}) for n, k in kinds.items()})
     raise InputError(f"{path} holds no configuration to go on with: only runs of the command line can be resumed")
+
+
+def _tables(attributes: Mapping[str, str], model_sha256: str) -> Any:
+    """The tables of a file's configuration, with a g where early development versions took a grid as geometric."""
+    tables = json.loads(attributes["config"])
+    if _is_own(attributes, tables) and is_grid(tables.get("temper", {}).get("temperatures") or ""):
+        meant = tables | {"temper": tables["temper"] | {"temperatures": f"{tables['temper']['temperatures']}g"}}
+        with contextlib.suppress(InputError):
+            if _identity(attributes, meant, model_sha256) == attributes.get("config_sha256"):
+                return meant
+    return tables
+
+
+def _is_own(attributes: Mapping[str, str], tables: Any) -> bool:
+    """Whether the tables are a configuration of the file's job; Python calls have others."""
+    return any(attributes["job"] == job.job and tables.keys() == tables_of(job).keys() for job in JOBS)
+
+
+def _identity(attributes: Mapping[str, str], tables: Any, model_sha256: str) -> str:
+    instance = tables["model"]["instance"] is not None
+    return physics_sha256(attributes["job"], tables, model_sha256 if instance else None)
 
 
 def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -> None:
@@ -50,14 +72,9 @@ def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -
     if attributes.get("model_sha256", model_sha256) != model_sha256:  # older files have none
         raise InputError(f"{path} is damaged, its model is not the one of its model_sha256: take another copy of it")
     try:
-        tables = json.loads(attributes["config"])
-        own = any(attributes["job"] == job.job and tables.keys() == tables_of(job).keys() for job in JOBS)
-        instance = own and tables["model"]["instance"] is not None
-        found = (
-            physics_sha256(attributes["job"], tables, model_sha256 if instance else None)
-            if own
-            else sha256(attributes["config"])
-        )
+        tables = _tables(attributes, model_sha256)
+        own = _is_own(attributes, tables)
+        found = _identity(attributes, tables, model_sha256) if own else sha256(attributes["config"])
     except (KeyError, TypeError, ValueError, AttributeError, InputError):
         found = ""
     if found != attributes.get("config_sha256"):

@@ -33,8 +33,9 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps:
     """
     with store.open_to_read(path) as file:
         attributes, model = store.text_attributes(file), store.read_model(file)
-    check_stored(path, attributes, model.content_sha256())
-    config = config_of(path, attributes)
+    model_sha256 = model.content_sha256()
+    check_stored(path, attributes, model_sha256)
+    config = config_of(path, attributes, model_sha256)
     config = replace(config, run=replace(config.run, out=str(path), **{k: v for k, v in run.items() if v is not None}))
     if sweeps is not None:
         config = _with_sweeps(config, sweeps, path)

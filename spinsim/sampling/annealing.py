@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.acceptance import check_temperatures, exp_reduced
+from spinsim.acceptance import check_temperatures
 from spinsim.engine.base import Engine, check_run
 from spinsim.errors import InputError
+from spinsim.grids import geometric
 from spinsim.measure import Measurement, measure
 from spinsim.sampling.portions import sweeps_a_portion
 
@@ -51,16 +51,7 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: Schedu
         raise InputError(f"schedule {schedule!r} is unknown: choose linear or geometric")
     if schedule == "linear" or steps == 1:
         return np.linspace(ends[0], ends[1], steps)
-    return _geometric(ends[0], ends[1], steps)
-
-
-def _geometric(start: float, stop: float, steps: int) -> npt.NDArray[np.float64]:
-    """The same bits everywhere, unlike ``np.geomspace``, whose last bits depend on the processor."""
-    growth = float((Decimal(float(stop)) / Decimal(float(start))).ln())
-    mantissa, power = exp_reduced(growth * (np.arange(steps) / (steps - 1)))
-    ladder = start * np.ldexp(mantissa, power.astype(np.int64))
-    ladder[-1] = stop
-    return np.asarray(ladder)
+    return geometric(ends[0], ends[1], steps)
 
 
 def annealing(

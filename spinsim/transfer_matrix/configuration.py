@@ -16,7 +16,7 @@ class TransferConfig:
     """Couplings and levels of a transfer matrix; by default at the transition of the ferromagnet.
 
     Attributes:
-        temperature: ``from:to:count``, evenly spaced, or a list with commas; or give ``k``, 1 / T.
+        temperature: As ``grids.read_grid`` takes them; or give ``k``, 1 / T.
         k: Likewise.
         k_time: Coupling to the next layer, where it is not k times |J|: one number, or as many.
         sector: ``even``, ``odd`` or ``both``.

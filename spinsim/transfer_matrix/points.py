@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.grids import read_grid
 from spinsim.model.ising import Ising
 
 CRITICAL: Final = {1: log(1 + sqrt(2)) / 2, 2: 0.22165463}
 """Critical k of the ferromagnet, J = 1, that layers of one and two dimensions make; the latter is from A. Ferrenberg,
 J. Xu, D. Landau, Phys. Rev. E 97, 043301 (2018)."""
-MOST_POINTS: Final = 10**6
 
 
 class Points(NamedTuple):
@@ -30,7 +30,7 @@ class Points(NamedTuple):
 
 
 def read_points(temperature: str | None, k: str | None, k_time: str | None, model: Ising | None = None) -> Points:
-    """Points from texts: numbers with commas between them, or ``from:to:count``, evenly spaced.
+    """Points from texts as ``grids.read_grid`` takes them.
 
     Args:
         temperature: In the unit of the couplings; None with ``k``, or with neither.
@@ -44,12 +44,12 @@ def read_points(temperature: str | None, k: str | None, k_time: str | None, mode
     if temperature is not None and k is not None:
         raise InputError(f"temperature {temperature!r} and k {k!r} say the same thing, k = 1 / T: leave one out")
     if temperature is not None:
-        inside = inverse(numbers("temperature", temperature))
+        inside = inverse(read_grid("temperature", temperature))
     elif k is not None:
-        inside = numbers("k", k)
+        inside = read_grid("k", k)
     else:
         inside = critical(model)
-    return make_points(inside, None if k_time is None else numbers("k_time", k_time), model)
+    return make_points(inside, None if k_time is None else read_grid("k_time", k_time), model)
 
 
 def critical(model: Ising | None) -> npt.NDArray[np.float64]:
@@ -97,24 +97,3 @@ def positive(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if bad.size:
         raise InputError(f"{name} {bad[0]} does not make a transfer matrix: give finite numbers above 0")
     return found
-
-
-def numbers(name: str, text: str) -> npt.NDArray[np.float64]:
-    """The numbers that a text stands for, all above 0."""
-    form = "give numbers above 0 with commas between them, or from:to:count such as 0.2:0.3:11"
-    try:
-        if ":" in text:
-            low, high, count = text.split(":")
-            first, last, steps = float(low), float(high), int(count)
-            if not 1 <= steps <= MOST_POINTS:
-                raise InputError(f"{name} {text!r} has {steps} points: give 1 to {MOST_POINTS}")
-            values = np.array([first + (last - first) * (i / max(steps - 1, 1)) for i in range(steps)])
-        else:
-            values = np.array([float(part) for part in text.split(",")])
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{name} {text!r} cannot be read: {form}") from error
-    if not ((values > 0) & (values < inf)).all():
-        raise InputError(f"{name} {text!r} is not all above 0 and finite: {form}")
-    return values

@@ -32,7 +32,8 @@ from spinsim.transfer_matrix.vectors import Vectors
 
 Array = npt.NDArray[np.float64]
 
-_RESOLUTION: Final = 1e-14  # of ln(lambda_0 / lambda), by rounding in T
+RESOLUTION: Final = 1e-14
+"""Of ln(lambda_0 / lambda), by rounding in T."""
 _FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
 _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
 
@@ -303,7 +304,7 @@ def _lengths(scaled: Array) -> dict[str, Any]:
     """
     distance = scaled[0, 0] - scaled
     distance[0, 0] = np.nan
-    distance = np.where(distance < _RESOLUTION, np.where(np.isnan(distance), np.nan, 0.0), distance)
+    distance = np.where(distance < RESOLUTION, np.where(np.isnan(distance), np.nan, 0.0), distance)
     with np.errstate(divide="ignore"):
         length = 1 / distance
     others = [*distance[0, 1:2], *distance[1:, 0]]

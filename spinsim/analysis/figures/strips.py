@@ -10,15 +10,19 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from spinsim.analysis.figures.panels import TEMPERATURE
-from spinsim.analysis.figures.paper import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILION, WIDTH
-from spinsim.analysis.strips import LengthCrossing, scaled_lengths
+from spinsim.analysis.figures.paper import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILION, WIDTH, draw_legend
+from spinsim.analysis.strips import LengthCrossing, length_curve
 from spinsim.result import TransferResult
 
 _COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 
 
-def lengths_figure(results: Sequence[TransferResult], crossings: Sequence[LengthCrossing]) -> Figure:
-    """Correlation lengths over widths, which cross near a transition, with the crossings marked below.
+def lengths_figure(
+    results: Sequence[TransferResult], crossings: Sequence[LengthCrossing], average: str = "mean"
+) -> Figure:
+    """Correlation lengths over widths, on a logarithmic axis, which cross near a transition, with the crossings.
+
+    Error bars are those over samples, of curves and of crossings, where there are several.
 
     The axis is k where the first run was given k, else the temperature.
 
@@ -30,22 +34,26 @@ def lengths_figure(results: Sequence[TransferResult], crossings: Sequence[Length
         figure = Figure(figsize=(WIDTH, 2.8), layout="constrained")
         ax = figure.subplots()
         for i, result in enumerate(sorted(results, key=lambda result: result.model.sites)):
-            x = result.k if by_k else result.temperature
-            order = np.argsort(x)
+            curve = length_curve(result, average)
+            x = 1 / curve.temperature if by_k else curve.temperature
+            bars = None if curve.samples < 2 else curve.value * np.expm1(np.multiply.outer([-1, 1], curve.log_error))
             shape = result.model.lattice.shape if result.model.lattice else ()
             sides = r" \times ".join(map(str, shape))
-            style = "o-" if len(order) < 30 else "-"
-            ax.plot(
-                x[order], scaled_lengths(result)[order], style, ms=2.2, lw=0.8,
+            style = "o-" if len(x) < 30 else "-"
+            ax.errorbar(
+                x, curve.value, None if bars is None else np.abs(bars), fmt=style, ms=2.2, lw=0.8, elinewidth=0.6,
                 color=_COLOURS[i % len(_COLOURS)], label=f"$L = {sides}$",
             )  # fmt: skip
-        known = [1 / c.temperature if by_k else c.temperature for c in crossings if not np.isnan(c.temperature)]
-        if known:
-            ax.plot(known, np.zeros(len(known)), "|", ms=8, color=GREY, label="crossings", clip_on=False,
-                    transform=ax.get_xaxis_transform())  # fmt: skip
+        for c in crossings:
+            if not c.reason:
+                x_error = c.error / c.temperature**2 if by_k else c.error
+                ax.errorbar(1 / c.temperature if by_k else c.temperature, c.height, fmt="D", ms=3, mew=0.6, mfc="none",
+                            xerr=None if np.isnan(c.error) else x_error, elinewidth=0.8, color=GREY, zorder=3,
+                            label="crossings")  # fmt: skip
+        ax.set_yscale("log")
         ax.set_xlabel(r"coupling $k = 1/T$" if by_k else TEMPERATURE)
-        ax.set_ylabel(r"$\xi/L$")
-        figure.legend(loc="outside upper center", ncols=4, handlelength=1.6)
+        ax.set_ylabel(r"$\exp[\ln\xi]/L$" if average == "typical" else r"$\xi/L$")
+        draw_legend(figure, ax)
     return figure
 
 

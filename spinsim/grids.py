@@ -1,0 +1,76 @@
+"""Lists of temperatures and couplings as users write them, the same in every job.
+
+``0.8:2:16`` are 16 numbers from 0.8 to 2, evenly spaced; ``0.8:2:16g`` are as many in a geometric row, each the same
+multiple of the one before; ``0.8,1.0,1.3`` are these.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import inf
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.acceptance import exp_reduced
+from spinsim.errors import InputError
+
+Array = npt.NDArray[np.float64]
+
+MOST: Final = 10**6
+FORM: Final = "0.8:2:16 (evenly spaced), 0.8:2:16g (geometric) or numbers with commas between them"
+
+
+def read_grid(name: str, text: str, form: str = FORM) -> Array:
+    """The numbers that a text stands for, all above 0.
+
+    Args:
+        name: Of the setting, for messages.
+        text: What the user wrote.
+        form: What may be written, for messages.
+
+    Raises:
+        InputError: for anything else.
+    """
+    try:
+        values = _grid(name, text) if is_grid(text) else np.array([float(part) for part in text.split(",")])
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{name} {text!r} cannot be read: give {form}") from error
+    if not ((values > 0) & (values < inf)).all():
+        raise InputError(f"{name} {text!r} is not all above 0 and finite: give {form}")
+    return values
+
+
+def _grid(name: str, text: str) -> Array:
+    """The numbers of ``from:to:count``; only the ends where these are not positive and finite."""
+    low, high, count = text.split(":")
+    first, last, steps = float(low), float(high), int(count.strip().removesuffix("g"))
+    if not 1 <= steps <= MOST:
+        raise InputError(f"{name} {text!r} has {steps} points: give 1 to {MOST}")
+    if not (0 < first < inf and 0 < last < inf):
+        return np.array([first, last])
+    return (geometric if text.strip().endswith("g") else linear)(first, last, steps)
+
+
+def linear(first: float, last: float, count: int) -> Array:
+    """Evenly spaced numbers; of one it is the first."""
+    return np.array([first + (last - first) * (i / max(count - 1, 1)) for i in range(count)])
+
+
+def geometric(first: float, last: float, count: int) -> Array:
+    """A geometric row with the same bits everywhere; the last bits of ``np.geomspace`` depend on the processor."""
+    if count == 1:
+        return np.array([first], np.float64)
+    growth = float((Decimal(float(last)) / Decimal(float(first))).ln())
+    mantissa, power = exp_reduced(growth * (np.arange(count) / (count - 1)))
+    row = first * np.ldexp(mantissa, power.astype(np.int64))
+    row[-1] = last
+    return np.asarray(row)
+
+
+def is_grid(text: str) -> bool:
+    """Whether a text is no list."""
+    return ":" in text

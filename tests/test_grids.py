@@ -1,0 +1,108 @@
+"""a:b:n, a:b:ng and lists of numbers: one syntax in every job; ladders of runs from before there was a g."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+from harness import one_sentence, run
+
+import spinsim as ss
+from spinsim.config import Temper, build_config
+from spinsim.grids import read_grid
+
+TEMPER = "temper --size 4 --thermalize 0 --sweeps 100 --quiet --temperatures"
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("0.8:2:4", [0.8, 1.2, 1.6, 2.0]),
+        ("1:8:4g", [1, 2, 4, 8]),
+        ("8:1:4g", [8, 4, 2, 1]),
+        ("0.3:0.2:3", [0.3, 0.25, 0.2]),
+        ("1:2:1", [1]),
+        ("1:2:1g", [1]),
+        ("0.8, 1.0,1.3", [0.8, 1.0, 1.3]),
+        ("2.5", [2.5]),
+        ("1e-1:1e1:3g", [0.1, 1, 10]),
+    ],
+)
+def test_numbers_of_a_text(text, numbers) -> None:
+    np.testing.assert_allclose(read_grid("k", text), numbers, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x", "cannot be read"),
+        ("1:2", "cannot be read"),
+        ("1:2:3:4", "cannot be read"),
+        ("1:2:g", "cannot be read"),
+        ("1:2:3gg", "cannot be read"),
+        ("1:2:3.5", "cannot be read"),
+        ("", "cannot be read"),
+        ("1:2:0", "has 0 points: give 1 to 1000000"),
+        ("1:2:9999999g", "9999999 points"),
+        ("0:2:3", "not all above 0 and finite"),
+        ("-1:2:3g", "not all above 0 and finite"),
+        ("1:inf:3", "not all above 0 and finite"),
+        ("1,nan", "not all above 0 and finite"),
+    ],
+)
+def test_texts_that_are_refused(text, words) -> None:
+    with pytest.raises(ss.InputError, match=words) as refused:
+        read_grid("k", text)
+    assert repr(text) in str(refused.value)
+
+
+def test_the_same_in_temper_and_transfer(do) -> None:
+    for text, numbers in (("2:3:3", [2, 2.5, 3]), ("2:4.5:3g", [2, 3, 4.5]), ("2,3", [2, 3])):
+        np.testing.assert_allclose(ss.load(do(f"{TEMPER} {text}", f"temper {text}")).temperature, numbers)
+        for key, values in (("temperature", "temperature"), ("k", "k")):
+            line = f"transfer --layer chain --width 4 --quiet --device cpu --{key} {text}"
+            np.testing.assert_allclose(getattr(ss.load(do(line, f"{key} {text}")), values), numbers)
+    found = ss.load(do("transfer --layer chain --width 4 --quiet --device cpu --k 0.2,0.3,0.4 --k-time 1:4:3g"))
+    np.testing.assert_allclose(found.k_time, [1, 2, 4])
+    ladder = ss.temper(ss.Ising(ss.square(4)), "2:4.5:3g", 20, 0).temperature
+    np.testing.assert_allclose(ladder, [2, 3, 4.5])
+
+
+def identity(text: str | None) -> str:
+    config = build_config(Temper, {"temper": {"temperatures": text}}).with_temperatures(2.0)
+    return config.sha256(None)
+
+
+def test_identities() -> None:
+    """Those of geometric ladders are what they were when these were written without a g."""
+    assert len({identity(text) for text in ("0.8:2:16", "0.8:2:16g", "0.8:2:8g", "0.8,2", "auto:0.8:2")}) == 5
+    assert identity("0.8:2:16g") == "61e5bd2fc204542eb710ac34c6f68a3624a3a114971a549ba5b1dda1b42073f8"
+    assert identity("0.8,1.2,2") == "54179f55c802c05d149b1186a9449e4b7ffca205ae46b7e12c531bee80234fdc"
+    assert identity("0.8:2:2") == identity("0.8:2:2g")  # the same temperatures
+    assert identity(None) == "d2f0925c795c2f7121f1421b0de25b47163d985414cedf2829d3a0cd9de0aa0d"
+
+
+def test_a_file_whose_ladder_was_geometric_without_a_g(do, capsys, monkeypatch) -> None:
+    path, long = do(f"{TEMPER} 2:3:5g", "short"), do(f"{TEMPER} 2:3:5g --sweeps 200", "long")
+    with h5py.File(path, "r+") as file:
+        config = json.loads(file.attrs["config"])
+        config["temper"]["temperatures"] = "2:3:5"
+        file.attrs["config"] = json.dumps(config, sort_keys=True, separators=(",", ":"))
+    assert "finished already" in run(capsys, monkeypatch, "resume", path).out
+    one_sentence(run(capsys, monkeypatch, *f"{TEMPER} 2:3:5 --out {path}".split()), "another run")
+    assert run(capsys, monkeypatch, *f"{TEMPER} 2:3:5g --out {path}".split()).status == 0
+    assert run(capsys, monkeypatch, "resume", path, "--sweeps", 200, "--quiet").status == 0
+    one, other = ss.load(path), ss.load(long)
+    np.testing.assert_array_equal(one.temperature, other.temperature)
+    np.testing.assert_array_equal(one.energy, other.energy)
+    assert one.config["temper"]["temperatures"] == "2:3:5g"
+    assert one.attributes["config_sha256"] == other.attributes["config_sha256"]
+
+
+def test_a_linear_ladder_is_resumed_as_such(do, capsys, monkeypatch) -> None:
+    path, long = do(f"{TEMPER} 2:3:5", "short"), do(f"{TEMPER} 2:3:5 --sweeps 200", "long")
+    assert run(capsys, monkeypatch, "resume", path, "--sweeps", 200, "--quiet").status == 0
+    np.testing.assert_array_equal(ss.load(path).temperature, [2, 2.25, 2.5, 2.75, 3])
+    np.testing.assert_array_equal(ss.load(path).energy, ss.load(long).energy)
