@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.result import Result
+from spinsim.result import TemperResult, TransferResult
 
+SizedRun = TemperResult | TransferResult
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 MOST_DEVIATIONS: Final = 4.0
@@ -24,7 +25,7 @@ class Moment(NamedTuple):
     error: float
 
 
-def check_one_model(a: Result, b: Result) -> None:
+def check_one_model(a: SizedRun, b: SizedRun) -> None:
     """Refuse runs of two models.
 
     Lattices must have one dimension, one boundary and one ratio of sides. Couplings and fields must be of one kind: by
@@ -41,7 +42,7 @@ def check_one_model(a: Result, b: Result) -> None:
         )
 
 
-def _lattices_differ(a: Result, b: Result) -> str:
+def _lattices_differ(a: SizedRun, b: SizedRun) -> str:
     """How lattices differ besides their size; empty where they do not."""
     one, other = a.model.lattice, b.model.lattice
     if one is None or other is None:
@@ -56,7 +57,7 @@ def _lattices_differ(a: Result, b: Result) -> str:
     return ""
 
 
-def _settings_differ(a: Result, b: Result) -> str:
+def _settings_differ(a: SizedRun, b: SizedRun) -> str:
     """How couplings and fields differ; empty where they do not."""
     settings = [_settings(result) for result in (a, b)]
     if settings[0] and settings[1]:
@@ -71,7 +72,7 @@ def _settings_differ(a: Result, b: Result) -> str:
     return ""
 
 
-def _settings(result: Result) -> dict[str, Any] | None:
+def _settings(result: SizedRun) -> dict[str, Any] | None:
     """What a run of the command line was told of its couplings; None of an instance and of a Python call."""
     settings = result.config.get("model")
     if not isinstance(settings, dict) or settings.get("instance") is not None or not settings.keys() >= set(SETTINGS):
