@@ -32,7 +32,7 @@ def most(share: float, runs: int) -> float:
 @pytest.mark.parametrize("samples", [1, 3, 20])
 @pytest.mark.parametrize("tau", [1, 7, 15])
 def test_false_alarms_are_as_rare_as_promised(tau: int, samples: int) -> None:
-    runs = 300 if samples < 20 else 150
+    runs = 200 if samples < 20 else 100
     series = ar1(rho_of(tau), (LENGTH, runs, samples), seed=100 * tau + samples)
     assert verdicts(series)["not equilibrated"] <= most(FALSE_ALARMS, runs)
 
