@@ -35,8 +35,7 @@ for side in sides:
     ladder = np.linspace(0.85, 1.7, count)
     result = ss.temper(model, ladder, sweeps, thermalize, replicas=4, measure_every=every)
     results.append(result)
-    for name, reached in summarize(result).equilibration.items():
-        print(f"L = {side}, {name} at T = {ladder[0]:.2f}: {reached.verdict}")
+    print(f"L = {side}: {summarize(result).verdict}")
     print(f"L = {side}: exchanges {result.swap_rate.min():.2f} to {result.swap_rate.max():.2f}")
 
 comparisons = compare_sizes(results, near=CRITICAL)

@@ -27,8 +27,7 @@ for side in sides:
     summary = summarize(result)
 
     print(f"L = {side}: {samples} samples, exchange rates {result.swap_rate.min():.2f} to {result.swap_rate.max():.2f}")
-    for name, verdict in summary.equilibration.items():
-        print(f"  equilibrium by {name}: {verdict.verdict}")
+    print(f"  {summary.verdict}")
     curves[side] = summary.estimates["overlap_binder_cumulant"]
 
 print("       T" + "".join(f"   U_q(L = {side})     error" for side in sides))
