@@ -21,6 +21,7 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 _PART: Final = ".part"
+_HEAD_BYTES: Final = 2**16
 
 
 class Disk(io.FileIO):
@@ -45,12 +46,26 @@ class Disk(io.FileIO):
         return size
 
     def truncate(self, size: int | None = None) -> int:
-        """Set the length."""
+        """Set the length; not after an error either."""
         try:
-            return super().truncate(size)
+            return size or 0 if self._failure else super().truncate(size)
         except OSError as error:
             self._failure = self._failure or error
             return size or 0
+
+    def find(self, mark: bytes) -> int:
+        """Where some bytes stand near the beginning, below 0 where they do not."""
+        self.seek(0)
+        return self.read(_HEAD_BYTES).find(mark)
+
+    def has(self, size: int, mark: bytes, at: int) -> bool:
+        """Whether it is this long or longer and has these bytes at this place; else another program overwrote it."""
+        self.seek(max(0, at))
+        return os.fstat(self.fileno()).st_size >= size and (at < 0 or self.read(len(mark)) == mark)
+
+    def stop(self, reason: OSError) -> None:
+        """Write nothing from now on."""
+        self._failure = self._failure or reason
 
     def sync(self) -> None:
         """Let what is written survive a loss of power."""

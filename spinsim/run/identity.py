@@ -14,6 +14,7 @@ from spinsim.config import JOBS, Config, physics_sha256, sha256, tables_of
 from spinsim.errors import InputError
 from spinsim.grids import is_grid
 
+_ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "sweeps": int, "config_sha256": str}
 _MOST_HISTORY: Final = 60_000  # bytes; an attribute holds 64 KiB
 
 
@@ -88,12 +89,16 @@ def history_of(attributes: Mapping[str, str]) -> list[dict[str, Any]]:
 
     An entry has ``command``, ``date``, ``sweeps`` and ``config_sha256``.
     """
-    return list(json.loads(attributes.get("history", "[]")))
+    try:
+        entries = json.loads(attributes.get("history", "[]"))
+        return [{name: kind(entry[name]) for name, kind in _ENTRY.items()} for entry in entries]
+    except (ValueError, TypeError, KeyError):  # damaged
+        return []
 
 
 def lengths(attributes: Mapping[str, str]) -> list[str]:
     """``config_sha256`` of each length that a run has had."""
-    return [attributes.get("config_sha256", ""), *(str(entry["config_sha256"]) for entry in history_of(attributes))]
+    return [attributes.get("config_sha256", ""), *(entry["config_sha256"] for entry in history_of(attributes))]
 
 
 def extended_history(attributes: Mapping[str, str], sweeps: int, command: str, identity: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,6 +46,8 @@ class RunFile:
         self._handed: Future[None] | None = None
         self._flushed = time.monotonic()
         self._series = growing(self._file)
+        mark = str(self._file.attrs.get("config_sha256", "")).encode()
+        self._marks = os.fstat(disk.fileno()).st_size, mark, thread.submit(disk.find, mark).result()
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write the row of number ``row["step"]``, a value for each series by name.
@@ -106,6 +109,9 @@ class RunFile:
             self._handed.result()
 
     def _write_rows(self, rows: list[Mapping[str, Any]]) -> None:
+        if not self._disk.has(*self._marks):
+            self._disk.stop(OSError(errno.ESTALE, "another program has overwritten it"))
+            self._disk.check()
         if rows:
             first, end = rows[0]["step"], rows[-1]["step"] + 1
             for dataset in self._series:
