@@ -42,7 +42,7 @@ class Result:
 
     def _labelled(self, layout: Layout, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
         """Series of a layout's first group as xarray opens them in the file."""
-        group, xarray = layout.groups[0], _import_xarray()
+        group, module = layout.groups[0], _import_xarray()
         variables: dict[str, Any] = {
             axis: (axis, _as_text(layout.scales[axis]), store.scale_attributes(axis, layout.units.get(axis, "1")))
             for axis in layout.axes(group)
@@ -51,11 +51,11 @@ class Result:
         for series in layout.series:
             if series.group == group:
                 attributes = {"long_name": series.long_name, "units": series.units}
-                numbers = np.asarray(values[series.name], series.dtype)
+                numbers: npt.NDArray[Any] = np.asarray(values[series.name], series.dtype)
                 variables[series.name] = (("step", *series.axes), numbers, attributes)
         origin = {key: value for key, value in self.attributes.items() if key != "finished"}
-        dataset: xarray.Dataset = xarray.Dataset(variables, attrs=origin)
-        return dataset.set_coords(coordinates)
+        dataset: xarray.Dataset = module.Dataset(variables, attrs=origin).set_coords(coordinates)
+        return dataset
 
 
 def _as_text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -25,7 +25,7 @@ from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 from spinsim.packing import Packing, rows_fill_groups
-from spinsim.run.identity import AlreadyFinishedError, another, config_of, lengths
+from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, lengths
 from spinsim.run.saving import Saving
 from spinsim.texts import quoted
 
@@ -177,6 +177,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         return plan, False
     if own not in lengths(attributes) or not isinstance(plan.config, Temper):
         raise another(plan.path)
+    check_stored(plan.path, attributes, plan.attributes["model_sha256"])
     found = config_of(plan.path, attributes, plan.attributes["model_sha256"])
     config = replace(found, run=plan.config.run)
     done = "finished" in attributes or rows >= plan.config.temper.times().measurements
