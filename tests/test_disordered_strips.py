@@ -134,7 +134,7 @@ def test_lengths_that_rounding_hides_are_flagged(capsys, monkeypatch, tmp_path) 
 @pytest.mark.parametrize("shift", [0, 1000], ids=["one disorder seed", "two disorder seeds"])
 def test_errors_of_crossings_are_their_spread(classes, average: str, shift: int) -> None:
     found = []
-    for seed in range(100):
+    for seed in range(60):
         pair = [glass(classes, width, 100, seed + shift * k) for k, width in enumerate(WIDTHS)]
         found += length_crossings(pair, average)
     values, errors = (np.array([getattr(c, name) for c in found]) for name in ("temperature", "error"))
