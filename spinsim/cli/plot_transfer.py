@@ -69,6 +69,8 @@ def plot_transfer(
 
     if what not in ("all", FIGURE):
         raise InputError(f"figure {what!r} is none of a transfer run: choose all or {FIGURE}")
+    if near is not None and len(files) == 1:
+        raise InputError("--near is for the crossings of several widths: leave it out")
     results = [load_transfer(file) for file in files]
     for file, result in zip(files, results, strict=True):
         _say_what_is_left_out(file, result)
