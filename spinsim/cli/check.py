@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from spinsim.cli.saying import say
+
 
 def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that spinsim wrote.")]) -> None:
     """Read all of every FILE, compare checksums and identities, and say in a line each whether it is whole.
@@ -20,7 +22,7 @@ def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="F
     status = 0
     for file in files:
         try:
-            typer.echo(f"{file}: {verify(file)}")
+            say(f"{file}: {verify(file)}")
         except InputError as error:
             status = refuse(str(error))
     if status:
