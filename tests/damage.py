@@ -7,6 +7,7 @@ its standard output is the JSON list of the exit status, the standard error and 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import io
 import json
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 import h5py
 import numpy as np
+import typer.main
 
 FILES: Final = Path(__file__).parent / "data" / "files"
 Random = np.random.Generator
@@ -272,6 +274,7 @@ def shown(path: Path, command: list[str]) -> list[Any]:
 
 
 if __name__ == "__main__":
+    typer.main.get_command = functools.cache(typer.main.get_command)  # parsers are made once, not for each case
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     for line in sys.stdin:
         name, seed, *command = line.split()

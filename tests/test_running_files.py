@@ -47,17 +47,16 @@ def test_a_running_file_can_be_looked_at(tmp_path, job, capsys, monkeypatch) -> 
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
         seen = looks(path)
-        before = path.stat().st_mtime_ns
-        shown = run(capsys, monkeypatch, "show", path)
+        shown, checked = (run(capsys, monkeypatch, command, path) for command in ("show", "check"))
         if job == "temper":
             analyzed = run(capsys, monkeypatch, "analyze", path)
             assert (analyzed.status, "/summary is left as" in analyzed.out) == (0, True), analyzed
             assert overview(path).steps >= len(seen[-1].energy)
-        assert path.stat().st_mtime_ns >= before
     finally:
         process.send_signal(signal.SIGINT)
         assert finish(process).status == 130
     assert (shown.status, "another process is at it" in shown.out) == (0, True), shown
+    assert (checked.status, "another process writes it" in checked.out) == (0, True), checked
     final, lengths = ss.load(path), [len(result.energy) for result in seen]
     assert lengths == sorted(lengths)
     assert lengths[0] < lengths[-1]

@@ -65,6 +65,8 @@ def check_schema(file: h5py.File) -> None:
     layout, replicas = _LAYOUT_OF[texts["job"]](file, sizes)
     for name in layout.groups:
         _check_group(_group(file, name), layout)
+    if file.attrs["finished"] and len({len(file[series.path]) for series in layout.series}) > 1:
+        raise DamageError("its series have rows of different numbers though the run is finished")
     if "best" in file or texts["job"] == "anneal":
         best = _group(file, "best")
         for axis, length in (("sample", sizes.samples), ("replica", replicas)):
