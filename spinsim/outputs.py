@@ -12,13 +12,15 @@ from typing import Final
 from spinsim.errors import InputError
 from spinsim.files import new_file, not_written
 
+CAPTION: Final = "Caption: "
+"""How the caption of a figure begins, which tells it from other people's notes."""
 _HEAD_BYTES: Final = 4096
 _BEGINNINGS: Final = {
     "pdf": re.compile(rb"%PDF-"),
     "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "svg": re.compile(rb"\s*<(\?xml|!DOCTYPE svg|svg)[\s\S]*<svg|\s*<svg"),
     "csv": re.compile(rb"[A-Za-z_]\w*(,[A-Za-z_]\w*)+\r?\n"),
-    "txt": re.compile(rb"(?!%PDF-)[^\x00-\x08\x0e-\x1f\x7f]+\Z"),
+    "caption": re.compile(CAPTION.encode()),
 }
 """How the files of each kind begin; a CSV table has a line of names first."""
 
@@ -30,7 +32,7 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
 
     Args:
         path: Where the output is to go.
-        kind: What it is: ``csv``, ``pdf``, ``png``, ``svg`` or ``txt``.
+        kind: What it is: ``csv``, ``pdf``, ``png``, ``svg`` or ``caption``.
         overwrite: Whether a file of the same kind may be replaced.
 
     Raises:
@@ -47,7 +49,8 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): choose another name for the output") from error
     if head and not _BEGINNINGS[kind].match(head):
-        raise InputError(f"{path} exists and is no {kind.upper()} file: choose another name for the output")
+        what = "caption of a figure" if kind == "caption" else f"{kind.upper()} file"
+        raise InputError(f"{path} exists and is no {what}: choose another name for the output")
     if not overwrite:
         raise InputError(
             f"{path} exists already: choose another name, or add --overwrite (in Python overwrite=True) to replace it"

@@ -50,3 +50,13 @@ def frozen(result: TemperResult) -> TemperResult:
     for series in (result.energy, result.magnetization, result.overlap):
         series[..., 0] = series[0, ..., 0]
     return result
+
+
+def ferromagnet(side: int, **options) -> TemperResult:
+    """Made up, of a square."""
+    return tempered(ss.Ising(ss.square(side)), **options)
+
+
+def glass(side: int, **options) -> TemperResult:
+    """Made up, of a cube; six samples."""
+    return tempered(ss.EdwardsAnderson(ss.cubic(side), samples=6, seed=side), **options)

@@ -1,4 +1,4 @@
-"""Figures of tempering runs, crossings of several sizes, and ``spinsim plot`` of their files."""
+"""Figures of tempering runs, and ``spinsim plot`` of their files."""
 
 from __future__ import annotations
 
@@ -7,40 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn import drawn, legend
 from harness import one_sentence, run
-from made_up import CROSSING, LADDER, frozen, tempered
-from matplotlib.figure import Figure
+from made_up import LADDER, ferromagnet, frozen, glass
 
 import spinsim as ss
-from spinsim.analysis import figures, sizes
+from spinsim.analysis import figures
 from spinsim.analysis.figures.panels import UNKNOWN_ERROR
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.summary import Estimate, summarize
-from spinsim.result import TemperResult
-
-
-def ferromagnet(side: int, **options) -> TemperResult:
-    return tempered(ss.Ising(ss.square(side)), **options)
-
-
-def glass(side: int, **options) -> TemperResult:
-    return tempered(ss.EdwardsAnderson(ss.cubic(side), samples=6, seed=side), **options)
-
-
-def legend(figure: Figure) -> list[str]:
-    return [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def drawn(figure: Figure, panel: int = 0, series: int = 0) -> np.ndarray:
-    """Points (x, y) with error bars."""
-    return figure.axes[panel].containers[series].lines[0].get_xydata()
+from spinsim.analysis.summary import summarize
 
 
 def test_averages_of_a_ferromagnet_and_of_a_glass():
     run, third = ferromagnet(8), {}
     for name, result in (("abs_magnetization", run), ("spin_glass_susceptibility", glass(4))):
         summary = summarize(result)
-        figure = figures.averages_figure(result, summary)
+        figure = figures.averages_figure([result], [summary])
         for panel, shown in enumerate(("energy_per_site", "specific_heat", name)):
             expected = np.stack([LADDER, summary.estimates[shown].value], axis=1)
             np.testing.assert_array_equal(drawn(figure, panel), expected)
@@ -51,7 +33,7 @@ def test_averages_of_a_ferromagnet_and_of_a_glass():
 
 def test_points_without_a_trusted_error_are_open_and_named():
     result = frozen(ferromagnet(8))
-    figure = figures.averages_figure(result, summarize(result))
+    figure = figures.averages_figure([result], [summarize(result)])
     assert legend(figure)[1] == UNKNOWN_ERROR
     for panel in range(3):
         assert np.isnan(drawn(figure, panel)[:, 1]).tolist() == [True, *[False] * 7]
@@ -63,119 +45,68 @@ def test_points_without_a_trusted_error_are_open_and_named():
 def test_overlaps_from_the_lowest_to_the_highest_temperature():
     result, chosen = glass(4), (0, 2, 4, 5, 7)
     figure, found = figures.overlap_figure(result), overlap_distribution(result)
-    assert legend(figure) == [f"$T = {LADDER[k]:.4g}$" for k in chosen]
-    assert len(figure.axes[0].collections) == 5  # bands of errors over samples
+    labels = [f"$T = {LADDER[k]:.3g}$" for k in chosen] + ["standard error"]
+    assert sorted(legend(figure)) == sorted(labels)
+    assert len(figure.axes[0].collections) == 5 + 1  # bands of errors over samples, and that of the legend
+    assert "standard errors over samples" in figure.caption
     for k, curve in zip(chosen, figure.axes[0].lines, strict=True):
         np.testing.assert_array_equal(curve.get_xydata(), np.stack([found.q, found.density[k]], axis=1))
 
 
 def test_exchanges_and_round_trips():
     result = glass(4)
+    result.round_trips[0, :5] = 0
     figure = figures.exchange_figure(result)
-    np.testing.assert_allclose(drawn(figure, 0), np.stack([np.sqrt(LADDER[1:] * LADDER[:-1]), result.swap_rate], 1))
-    np.testing.assert_allclose(drawn(figure, 1)[:, 1], result.round_trips.mean(axis=0))
-    bars = figure.axes[1].containers[0].lines[2][0].get_segments()
-    np.testing.assert_allclose([bar[:, 1] for bar in bars], np.stack([f(result.round_trips, axis=0) for f in
-                                                                       (np.min, np.max)], axis=1))  # fmt: skip
+    rates, trips = figure.axes
+    pairs, mean = np.sqrt(LADDER[1:] * LADDER[:-1]), rates.lines[-1]
+    np.testing.assert_allclose(mean.get_xydata(), np.stack([pairs, result.swap_rate], 1))
+    each = result.accepts / result.attempts
+    bars = rates.containers[0].lines[2][0].get_segments()
+    np.testing.assert_allclose([bar[:, 1] for bar in bars], np.stack([each.min(axis=0), each.max(axis=0)], axis=1))
+    assert sorted(legend(figure)) == ["mean of samples", "no round trip", "range of samples"]
+    assert "Bars reach from the lowest to the highest of the samples." in figure.caption
+    heights = {round(bar.get_x() + 0.5): bar.get_height() for bar in trips.patches}
+    assert heights == {k: (result.round_trips == k).sum() for k in range(result.round_trips.max() + 1)}
     with pytest.raises(ss.InputError, match="has saved no exchange yet"):
         figures.exchange_figure(replace(result, attempts=0 * result.attempts))
 
 
+def test_round_trips_of_long_runs_and_of_none():
+    for trips in (0, 1000):
+        result = glass(4)
+        result.round_trips[...] = trips + np.arange(result.round_trips.size).reshape(result.round_trips.shape) * (
+            trips > 0
+        )
+        bars = figures.exchange_figure(result).axes[1].patches
+        assert len(bars) <= 32
+        assert sum(bar.get_height() for bar in bars) == result.round_trips.size
+
+
 @pytest.mark.parametrize("copies", [1, 2])
-def test_equilibration_says_its_verdict(copies):
+def test_equilibration_says_its_verdict_in_the_caption(copies):
     result = glass(4, copies=copies)
     summary = summarize(result)
     figure = figures.equilibration_figure(result, summary)
     assert len(figure.axes) == copies
-    for ax, verdict in zip(figure.axes, summary.equilibration.values(), strict=True):
-        assert ax.get_title("left").replace("\n", " ") == verdict.verdict
-        assert [len(container.lines[0].get_xdata()) for container in ax.containers] == [len(verdict.mean) - 3, 3]
-    assert figure.axes[-1].get_xlabel() == "measurements, one in 10 sweeps"
+    assert not figure._suptitle
+    assert summary.verdict in figure.caption
+    for ax, found in zip(figure.axes, summary.equilibration.values(), strict=True):
+        assert not ax.get_title("left")
+        assert found.verdict in figure.caption
+        ends = np.concatenate([container.lines[0].get_xdata() for container in ax.containers])
+        np.testing.assert_array_equal(np.sort(ends), result.sweep[found.stop - 1])
+        assert [len(container.lines[0].get_xdata()) for container in ax.containers] == [3, len(found.mean) - 3]
+    assert figure.axes[-1].get_xlabel() == "sweeps after thermalisation"
 
 
-def test_sizes_cross_where_they_should():
-    runs = [ferromagnet(side, copies=4, steps=2000) for side in (8, 4, 6)]
-    (found,) = sizes.compare_sizes(runs)[:1]
-    assert found.name == "binder_cumulant"
-    assert [curve.label for curve in found.curves] == ["L = 4", "L = 6", "L = 8"]
-    assert [pair.labels for pair in found.crossings] == [("L = 4", "L = 6"), ("L = 4", "L = 8"), ("L = 6", "L = 8")]
-    for pair in found.crossings:
-        assert pair.trusted
-        assert 0 < pair.crossing.error < 0.02
-        assert abs(pair.crossing.value - CROSSING) < 4 * pair.crossing.error
-    figure = figures.crossings_figure([found])
-    assert legend(figure) == ["$L = 4$", "$L = 6$", "$L = 8$", "crossings"]
-
-
-def test_crossings_of_overlaps_and_of_what_has_no_trusted_error():
-    runs = [glass(side) for side in (2, 4)]
-    assert sizes.compare_sizes(runs)[0].name == "overlap_binder_cumulant"
-    assert sizes.compare_sizes(runs, "magnetization")[0].name == "binder_cumulant"
-    for result in runs:
-        result.overlap[...] = result.overlap[0]
-    (pair,) = sizes.compare_sizes(runs)[0].crossings
-    assert not pair.trusted
-
-
-def test_near_chooses_among_several_crossings():
-    ladder = np.linspace(1.6, 2.4, 9)
-    model = ss.Ising(ss.square(4)), ss.Ising(ss.square(6))
-    flat, bent = (tempered(m, ladder=ladder, steps=2000) for m in model)
-    flat.magnetization[...] = np.where(np.arange(2000) % 2, 16, 4)[:, None, None, None]
-    share = 0.3 + 2 * (ladder - 2) ** 2  # of large ones: 1/2 at two temperatures
-    random = np.random.default_rng(3)
-    bent.magnetization[...] = np.where(random.random(bent.magnetization.shape) < share, 36, 9)
-    (pair,) = sizes.compare_sizes([flat, bent])[0].crossings
-    assert "the curves cross 2 times" in pair.crossing.reason
-    for near in (1.7, 2.3):
-        (pair,) = sizes.compare_sizes([flat, bent], near=near)[0].crossings
-        assert abs(pair.crossing.value - 2) == pytest.approx(np.sqrt(0.1), abs=0.1)
-        assert np.sign(pair.crossing.value - 2) == np.sign(near - 2)
-
-
-def test_another_estimate_has_a_panel_where_all_sizes_have_it(monkeypatch):
-    """Such as xi / L, which graphs do not have; NaN at high temperatures is no harm."""
-    monkeypatch.setitem(sizes.CURVES, "magnetization", ("binder_cumulant", "made_up"))
-    summarized, resampled = sizes.summarize, sizes.resampled
-
-    def summary(result):
-        found = summarized(result)
-        binder = found.estimates["binder_cumulant"]
-        if result.model.sites > 4:
-            value = binder.value + np.where(LADDER > 2.17, np.nan, 0)
-            found.estimates["made_up"] = Estimate(value, binder.error, binder.tau, binder.trusted)
-        return found
-
-    def rows(result, *how):
-        curves = resampled(result, *how)
-        return curves | {"made_up": curves["binder_cumulant"] + np.where(LADDER > 2.17, np.nan, 0)}
-
-    monkeypatch.setattr(sizes, "summarize", summary)
-    monkeypatch.setattr(sizes, "resampled", rows)
-    runs = [ferromagnet(side) for side in (2, 4, 8)]
-    both = sizes.compare_sizes(runs[1:])
-    assert [found.name for found in both] == ["binder_cumulant", "made_up"]
-    assert all(np.isfinite(found.crossings[0].crossing.value) for found in both)
-    assert len(figures.crossings_figure(both).axes) == 2
-    assert [found.name for found in sizes.compare_sizes(runs)] == ["binder_cumulant"]
-
-
-def test_sizes_that_cannot_be_compared():
-    with pytest.raises(ss.InputError, match="two files or more of different sizes"):
-        sizes.compare_sizes([ferromagnet(4)])
-    with pytest.raises(ss.InputError, match="two runs have size L = 4: give runs of different sizes"):
-        sizes.compare_sizes([ferromagnet(4), ferromagnet(6), ferromagnet(4)])
-    with pytest.raises(ss.InputError, match="are not one model in two sizes"):
-        sizes.compare_sizes([ferromagnet(4), glass(4)])
-    with pytest.raises(ss.InputError, match="has one copy at each temperature and no overlaps"):
-        sizes.compare_sizes([glass(2, copies=1), glass(4)])
-    cold = ferromagnet(4, ladder=LADDER / 4)
-    (pair,) = sizes.compare_sizes([cold, ferromagnet(6)])[0].crossings
-    assert pair.crossing.reason == "their temperatures do not overlap"
-    few = ferromagnet(4, ladder=LADDER[:3])
-    (pair,) = sizes.compare_sizes([few, ferromagnet(6)])[0].crossings
-    assert pair.crossing.reason == "fewer than 4 temperatures have a value"
-    assert len(figures.crossings_figure(sizes.compare_sizes([few, ferromagnet(6)])).axes) >= 1
+def test_a_specific_heat_far_above_the_slope_of_the_energy_is_off_scale():
+    result = ferromagnet(8, ladder=np.linspace(1.8, 2.2, 12))
+    result.energy[:, :, :, 0] *= 1 + np.where(np.arange(len(result.energy)) % 2, 0.9, -0.9)[:, None, None]
+    figure = figures.averages_figure([result], [summarize(result)])
+    (marks,) = [line for line in figure.axes[1].lines if line.get_label() == "off scale"]
+    assert marks.get_xdata().tolist() == [1.8]
+    assert figure.axes[1].get_ylim()[1] < 20
+    assert "out of equilibrium" in figure.caption
 
 
 @pytest.fixture
@@ -194,7 +125,7 @@ def new(folder: Path) -> set[str]:
 def test_plot_of_one_file(folder, capsys, monkeypatch):
     names = [f"glass-{what}.pdf" for what in ("thermodynamics", "overlap", "exchange", "equilibration")]
     assert run(capsys, monkeypatch, "plot", "glass.h5").out.splitlines() == names
-    assert new(folder) == set(names)
+    assert new(folder) == set(names) | {name.replace(".pdf", ".txt") for name in names}
     first = [(folder / name).read_bytes() for name in names]
     assert all(content.startswith(b"%PDF") for content in first)
     assert run(capsys, monkeypatch, "plot", "glass.h5").status == 0
@@ -207,17 +138,6 @@ def test_plot_of_one_copy_has_no_overlaps(tmp_path, capsys, monkeypatch):
     one_sentence(run(capsys, monkeypatch, "plot", file, "--what", "overlap"), "no overlaps")
 
 
-def test_plot_of_two_sizes(folder, capsys, monkeypatch):
-    outcome = run(capsys, monkeypatch, "plot", "8.h5", "4.h5", "--out", "c.png")
-    assert outcome.status == 0, outcome
-    *crossings, last = outcome.out.splitlines()
-    assert crossings[0].startswith("binder_cumulant: L = 4 and L = 8 cross at T = ")
-    assert " +- 0.0" in crossings[0]
-    assert last == "c.png"
-    assert run(capsys, monkeypatch, "plot", "8.h5", "4.h5", "--observable", "overlap").out.startswith("overlap_binder")
-    assert new(folder) == {"c.png", "8-crossings.pdf"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -227,7 +147,7 @@ def test_plot_of_two_sizes(folder, capsys, monkeypatch):
         ("4.h5 4.h5", "two runs have size L = 4"),
         ("4.h5 glass.h5", "not one model in two sizes"),
         ("4.h5 8.h5 --observable energy", "observable 'energy' is unknown: choose overlap or magnetization"),
-        ("4.h5 8.h5 --out 8.h5", "its suffix must be"),
+        ("4.h5 8.h5 --what crossings --out 8.h5", "its suffix must be"),
         ("4.h5 8.h5 --sample 1", "--sample is for the configuration of an anneal run"),
         ("4.h5 --near 2", "--near is for the crossings of several temper runs"),
         ("4.h5 --out a.png", "names one figure: add --what thermodynamics or --what overlap or"),

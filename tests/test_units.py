@@ -170,7 +170,7 @@ def anneal_figure(coupling: float):
 
 def temper_figure(coupling: float):
     result = made_up(8, coupling)
-    return figures.averages_figure(result, summarize(result))
+    return figures.averages_figure([result], [summarize(result)])
 
 
 @pytest.mark.parametrize("draw", [anneal_figure, temper_figure])
@@ -185,8 +185,8 @@ def test_figures_with_exact_curves(draw) -> None:
 
 
 def test_the_lowest_state_has_its_energy() -> None:
-    result = ss.anneal(ss.Ising(ss.square(4), 2.0), [8.0, 0.5], replicas=8)
-    assert "$E = -64$" in figures.configuration_figure(result).axes[0].get_title()
+    result = ss.anneal(ss.Ising(ss.square(4), -2.0), [8.0, 0.5], replicas=8)
+    assert "$E = -64$" in figures.configuration_figure(result).caption
 
 
 def test_onsager_scales() -> None:

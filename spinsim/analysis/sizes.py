@@ -63,6 +63,16 @@ class SizeCrossing:
     height: float
     trusted: bool
 
+    @property
+    def sentence(self) -> str:
+        """Where the two cross, or why that cannot be told."""
+        sizes, found = " and ".join(self.labels), self.crossing
+        if found.reason:
+            return f"{sizes}: {found.reason}"
+        if not self.trusted:
+            return f"{sizes} cross at T = {found.value:.5g}, without an error: series too short near it"
+        return f"{sizes} cross at T = {found.value:.5g} +- {found.error:.2g}"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -99,7 +109,7 @@ def compare_sizes(
             observable, overlaps of a run with one copy, and runs too short to analyse.
     """
     ordered = sorted(results, key=lambda result: result.model.sites)
-    _check_sizes(ordered)
+    check_sizes(ordered)
     names = CURVES[_check_observable(ordered, observable)]
     found = [(summarize(result), resampled(result, RESAMPLES, seed)) for seed, result in enumerate(ordered)]
     comparisons = []
@@ -107,7 +117,7 @@ def compare_sizes(
         if all(name in summary.estimates for summary, _ in found):
             curves = [
                 SizeCurve(
-                    _label(result.model),
+                    size_label(result.model),
                     result.temperature,
                     summary.estimates[name],
                     rows[name],
@@ -129,7 +139,7 @@ def is_ferromagnet(model: Ising) -> bool:
     return model.bonds > 0 and bool(model.couplings.min() > 0)
 
 
-def _label(model: Ising) -> str:
+def size_label(model: Ising) -> str:
     """Such as "L = 8", "8 x 8 x 4" where sides differ, "N = 100" without a lattice."""
     if model.lattice is None:
         return f"N = {model.sites}"
@@ -137,13 +147,18 @@ def _label(model: Ising) -> str:
     return f"L = {sides[0]}" if len(set(sides)) == 1 else " x ".join(map(str, sides))
 
 
-def _check_sizes(results: list[TemperResult]) -> None:
+def check_sizes(results: Sequence[TemperResult]) -> None:
+    """Refuse what is not one model in different sizes.
+
+    Raises:
+        InputError: for fewer than two sizes, equal ones and different models (``kinds.check_one_model``).
+    """
     if len(results) < 2:
         raise InputError("curves of one size cross nothing: give two files or more of different sizes")
     for one, other in combinations(results, 2):
         a, b = one.model, other.model
         if a.sites == b.sites:
-            raise InputError(f"two runs have size {_label(a)}: give runs of different sizes, one of each")
+            raise InputError(f"two runs have size {size_label(a)}: give runs of different sizes, one of each")
         check_one_model(one, other)
 
 
@@ -155,7 +170,7 @@ def _check_observable(results: list[TemperResult], observable: str | None) -> st
     for result in results:
         if observable == "overlap" and not result.overlap.shape[2]:
             raise InputError(
-                f"the run of {result.model.name}, {_label(result.model)}, has one copy at each temperature and no "
+                f"the run of {result.model.name}, {size_label(result.model)}, has one copy at each temperature and no "
                 "overlaps: run it with --replicas 2 or more, or choose the observable magnetization"
             )
     return observable

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spinsim.cli.saying import say
+from spinsim.cli.showing import save_and_say
 
 if TYPE_CHECKING:
     from spinsim.analysis.strips import LengthCrossing
@@ -52,6 +53,7 @@ def plot_transfer(
     what: str,
     out: Path | None,
     suffix: str | None,
+    style: str,
     overwrite: bool,
     average: str,
     near: float | None,
@@ -61,7 +63,6 @@ def plot_transfer(
     Raises:
         InputError: for another figure, for files of other jobs and for those without xi / L.
     """
-    from spinsim.analysis.figures import save_figure
     from spinsim.analysis.figures.strips import lengths_figure
     from spinsim.analysis.strips import length_crossings
     from spinsim.errors import InputError
@@ -76,13 +77,13 @@ def plot_transfer(
         _say_what_is_left_out(file, result)
     crossings = length_crossings(results, average, near) if len(files) > 1 else []
     path = out or files[0].with_name(f"{files[0].stem}-{FIGURE}.{suffix or 'pdf'}")
-    save_figure(lengths_figure(results, crossings, average), path, overwrite)
+    figure = lengths_figure(results, crossings, average, style)
     if crossings:
         of = "exp[ln xi] / L" if average == "typical" else "xi / L"
         say(f"  widths   crossing of {of}")
     for c in crossings:
         say(f"{c.widths[0]:4d},{c.widths[1]:3d}   {c.reason or _where(c)}")
-    say(path)
+    save_and_say({path: figure}, overwrite)
 
 
 def _where(c: LengthCrossing) -> str:

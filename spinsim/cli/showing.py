@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,11 @@ from spinsim.cli.saying import say
 from spinsim.texts import quoted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import numpy.typing as npt
+    from matplotlib.figure import Figure
 
     from spinsim.model.ising import Ising
     from spinsim.progress import UpdateProgress
@@ -77,3 +80,18 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str
     if model.offset:
         lines.append(f"With offset    {lowest + model.offset:.10g}")
     return lines
+
+
+def save_and_say(figures: Mapping[Path, Figure], overwrite: bool) -> None:
+    """Write figures with their captions, and print the paths of the figures.
+
+    Raises:
+        InputError: where one of them may not be written; then none is.
+    """
+    from spinsim.analysis.figures import save_figures
+
+    save_figures(figures, overwrite)
+    for path in figures:
+        say(path)
+    say("Captions are beside them, in files that end in .txt." if len(figures) > 1 else
+               "Its caption is beside it, in a file that ends in .txt.", err=True)  # fmt: skip

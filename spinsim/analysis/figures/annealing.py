@@ -2,114 +2,108 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from spinsim.analysis import onsager
 from spinsim.analysis.figures.panels import (
-    ENERGY,
+    BARS,
+    LABELS,
+    OFF_SCALE,
+    POINTS,
     TEMPERATURE,
     draw_exact,
     is_constant,
+    is_off_scale,
     is_onsager,
+    mark_off_scale,
+    replicas_text,
     show_zero,
-    size_text,
     tick_integers,
 )
-from spinsim.analysis.figures.paper import BLUE, PAPER, VERMILION, WIDTH, draw_legend
-from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.analysis.figures.paper import BLUE, PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.thermodynamics import Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.result import AnnealResult
 
 Array = npt.NDArray[np.float64]
 
-_FEWEST_FOR_SLOPE: Final = 10  # temperatures
 
-
-def thermodynamics_figure(result: AnnealResult) -> Figure:
+def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
     """Energy and specific heat per site and mean |m| against temperature, with standard errors.
 
-    Runs at one temperature are drawn against the step number. A square ferromagnet in zero field comes with the exact
-    curves of the infinite lattice.
-    The specific heat is the spread of the replicas' energies: where they fall out of equilibrium it says nothing and
-    can dwarf all else, so points far above dE/dT are marked above the panel, "off scale".
+    A MaxCut instance has no panel of |m|. Runs at one temperature are drawn against the step number. A square
+    ferromagnet in zero field comes with the exact curves of the infinite lattice. Specific heats that are not the slope
+    of the energy are left out, and those far above it where that could not be tested are marked "off scale".
 
     Raises:
         InputError: where no step is done yet.
     """
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")
-    table, unit = thermodynamics(result), result.model.coupling_unit
-    temperature, energy = table.temperature, table.energy
+    table, model = thermodynamics(result), result.model
+    temperature = table.temperature
     x = np.arange(len(temperature), dtype=np.float64) if is_constant(temperature) else temperature
+    names = ["energy_per_site", "specific_heat", *([] if model.maxcut_weight is not None else ["abs_magnetization"])]
+    off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
+    heat = np.where(off_scale, np.nan, table.specific_heat)
     with matplotlib.style.context(PAPER):
-        figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
-        top, middle, bottom = figure.subplots(3, sharex=True)
-        _label_axes(top, middle, bottom, temperature)
-        _draw_series(top, x, energy, table.energy_error, _size_label(result))
-        _draw_heat(middle, x, table.specific_heat, table.specific_heat_error, _heat_ceiling(temperature, energy))
-        _draw_series(bottom, x, table.magnetization, table.magnetization_error)
-        if is_onsager(result.model):
-            draw_exact(top, temperature, onsager.energy, unit)
-            draw_exact(middle, temperature, onsager.specific_heat, unit)
-            draw_exact(bottom, temperature, onsager.magnetization, unit)
-        show_zero(bottom)
+        figure, panels = lay_panels(style, len(names), 1.4, _abscissae(temperature))
+        for ax, name in zip(panels, names, strict=True):
+            ax.set_ylabel(LABELS[name])
+        _draw_series(panels[0], x, table.energy, table.energy_error, replicas_text(result))
+        why = "undefined for a single replica" if result.energy.shape[2] == 1 else "nowhere the slope of the energy"
+        _draw_series(panels[1], x, heat, table.specific_heat_error, why_none=why)
+        if len(names) > 2:
+            _draw_series(panels[2], x, table.magnetization, table.magnetization_error)
+        if is_onsager(model):
+            draw_exact(panels[0], temperature, onsager.energy, model.coupling_unit)
+            draw_exact(panels[1], temperature, onsager.specific_heat, model.coupling_unit, 1.3)
+            draw_exact(panels[2], temperature, onsager.magnetization, model.coupling_unit)
+        for ax in panels[1:]:
+            show_zero(ax)
+        mark_off_scale(panels[1], x[off_scale])
+        if is_constant(temperature):
+            _count_steps(panels, len(x))
         figure.align_ylabels()
-        draw_legend(figure, top, middle)
+        draw_legend(figure, *panels)
+    figure.caption = _caption(result, table, bool(off_scale.any()))
     return figure
 
 
-def _size_label(result: AnnealResult) -> str:
-    """Such as "8 x 8 x 8, 4 samples of 128 replicas"."""
-    _, samples, replicas = result.energy.shape
-    size = size_text(result.model)
-    copies = f"{replicas} replica" + "s" * (replicas > 1)
-    return f"{size}, {samples} samples of {copies}" if samples > 1 else f"{size}, {copies}"
-
-
-def _label_axes(top: Axes, middle: Axes, bottom: Axes, temperature: Array) -> None:
-    top.set_ylabel(ENERGY)
-    middle.set_ylabel(r"specific heat $C/(Nk_\mathrm{B})$")
-    bottom.set_ylabel(r"magnetisation $\langle|m|\rangle$")
-    bottom.set_xlabel(TEMPERATURE)
-    if is_constant(temperature):
-        margin = max(0.5, len(temperature) / 30)
-        bottom.set_xlim(-margin, len(temperature) - 1 + margin)
-        bottom.set_xlabel(f"step number, all at $T = {temperature[0]:.6g}$")
-        tick_integers(bottom.xaxis)
-
-
-def _draw_series(ax: Axes, x: Array, mean: Array, error: Array, label: str | None = None) -> None:
-    """Points with error bars, or a word where there are none to draw."""
+def _draw_series(ax: Axes, x: Array, mean: Array, error: Array, label: str | None = None, why_none: str = "") -> None:
+    """Points with error bars, or the words ``why_none`` where there are none to draw."""
     if np.isnan(mean).all():
-        ax.text(0.5, 0.5, "undefined for a single replica", transform=ax.transAxes, ha="center", va="center")
+        ax.text(0.5, 0.5, why_none, transform=ax.transAxes, ha="center", va="center")
         ax.set_yticks([])
         ax.set_yticks([], minor=True)
         return
     bars = None if np.isnan(error).all() else error
-    ax.errorbar(x, mean, bars, fmt="o", ms=2.2, mec="none", elinewidth=0.6, capthick=0.6, color=BLUE, label=label)
+    ax.errorbar(x, mean, bars, fmt="o", mec="none", color=BLUE, label=label, **POINTS)
 
 
-def _heat_ceiling(temperature: Array, energy: Array) -> float:
-    """Twice the largest dE/dT over thirtieths of the range, in k_B: in equilibrium dE/dT is the specific heat."""
-    if len(temperature) < _FEWEST_FOR_SLOPE or is_constant(temperature):
-        return np.inf
-    order = np.argsort(temperature, kind="stable")
-    grid, step = np.linspace(temperature.min(), temperature.max(), 31, retstep=True)
-    slope = float(np.diff(np.interp(grid, temperature[order], energy[order])).max() / step)
-    return 2 * slope if slope > 0 else np.inf
+def _abscissae(temperature: Array) -> str:
+    return f"step number, all at $T = {temperature[0]:.6g}$" if is_constant(temperature) else TEMPERATURE
 
 
-def _draw_heat(ax: Axes, x: Array, heat: Array, error: Array, ceiling: float) -> None:
-    """Points up to the ceiling, and a mark above the frame for each beyond it; all points where none is below it."""
-    beyond = (heat > ceiling) & bool((heat <= ceiling).any())
-    _draw_series(ax, x, np.where(beyond, np.nan, heat), error)
-    show_zero(ax)
-    if beyond.any():
-        place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False, "ms": 2.5, "mec": "none"}
-        ax.plot(x[beyond], np.full(beyond.sum(), 1.04), "^", color=VERMILION, label="off scale", **place)
+def _count_steps(panels: list[Axes], steps: int) -> None:
+    """Abscissae for so many steps, whole numbers from 0."""
+    margin = max(0.5, steps / 30)
+    for ax in panels:
+        ax.set_xlim(-margin, steps - 1 + margin)
+        tick_integers(ax.xaxis)
+
+
+def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> str:
+    what = "Energy and specific heat per site" + (" and mean |m|" if result.model.maxcut_weight is None else "")
+    entries = "over samples" if result.model.samples > 1 else "over replicas"
+    sentences = [f"{what} after each step of {result.model.name}, {replicas_text(result)}.", f"{BARS[:-1]} {entries}."]
+    left_out = int(np.isnan(table.specific_heat).sum())
+    if left_out and result.energy.shape[2] > 1:
+        sentences.append(
+            f"The specific heat is left out at {left_out} of {len(table.temperature)} steps, where it is not the slope "
+            "of the energy: the replicas have frozen."
+        )
+    return " ".join([*sentences, OFF_SCALE] if off_scale else sentences)

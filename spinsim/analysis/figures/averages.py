@@ -1,55 +1,162 @@
-"""Averages of tempering runs against temperature."""
+"""Averages of tempering runs against temperature, of one size or of several."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Final
+
 import matplotlib.style
-from matplotlib.figure import Figure
+import numpy as np
+from matplotlib.axes import Axes
 
 from spinsim.analysis import onsager
 from spinsim.analysis.figures.panels import (
-    ENERGY,
+    BARS,
+    LABELS,
+    OFF_SCALE,
+    OPEN,
     TEMPERATURE,
+    curve_label,
     draw_estimate,
     draw_exact,
+    draw_heat,
     is_onsager,
     run_text,
     show_zero,
 )
-from spinsim.analysis.figures.paper import BLUE, PAPER, WIDTH, draw_legend
-from spinsim.analysis.sizes import is_ferromagnet
+from spinsim.analysis.figures.paper import (
+    COLOURS,
+    MARKERS,
+    PAPER,
+    PaperFigure,
+    draw_legend,
+    lay_panels,
+)
+from spinsim.analysis.sizes import is_ferromagnet, size_label
 from spinsim.analysis.summary import Summary
+from spinsim.observables import observables
 from spinsim.result import TemperResult
 
+SEVERAL: Final = {
+    "magnetization": ("abs_magnetization", "susceptibility_abs", "correlation_length_over_L", "binder_cumulant"),
+    "overlap": (
+        "link_overlap",
+        "spin_glass_susceptibility",
+        "overlap_correlation_length_over_L",
+        "overlap_binder_cumulant",
+    ),
+}
+"""Estimates drawn of several sizes beside energy and specific heat, by the observable that they are of."""
+_EXACT: Final = {
+    "energy_per_site": onsager.energy,
+    "specific_heat": onsager.specific_heat,
+    "abs_magnetization": onsager.magnetization,
+}
+_DECADES: Final = 1.3  # that a positive quantity spans where its axis is logarithmic
 
-def averages_figure(result: TemperResult, summary: Summary) -> Figure:
-    """Energy and specific heat per site and an order parameter against temperature, with errors that can be trusted.
 
-    The third panel is mean |m| for ferromagnets and where there are no overlaps, else the spin-glass susceptibility.
-    Points whose error cannot be trusted are open and have no bar. A square ferromagnet in zero field comes with the
-    exact curves of the infinite lattice.
+def averages_figure(
+    results: Sequence[TemperResult],
+    summaries: Sequence[Summary],
+    style: str = "single",
+    observable: str | None = None,
+) -> PaperFigure:
+    """Energy, specific heat and order parameters against temperature, with errors that can be trusted.
+
+    Of one run there are three panels; the third is mean |m| for ferromagnets and where there are no overlaps, else the
+    spin-glass susceptibility, and left out for MaxCut instances where it would be |m|. Of several sizes a curve each in
+    panels of all that they have in common: order parameter (|m| or the link overlap), susceptibility, xi / L, Binder
+    cumulant. Points whose error cannot be trusted are open and have no bar, and specific heats far above dE/dT are
+    marked above the panel. A square ferromagnet in zero field comes with the exact curves of the infinite lattice.
+
+    Args:
+        results: Of one size each, from the smallest on.
+        summaries: Of each.
+        style: Width, ``single`` or ``double``.
+        observable: Of several sizes, ``magnetization`` or ``overlap``.
     """
-    x, estimates = summary.temperature, summary.estimates
-    magnetic = is_ferromagnet(result.model) or "spin_glass_susceptibility" not in estimates
-    third = "abs_magnetization" if magnetic else "spin_glass_susceptibility"
+    names = _names(results, summaries, observable)
+    labels = [
+        run_text(results[0]) if len(results) == 1 else curve_label(size_label(result.model)) for result in results
+    ]
     with matplotlib.style.context(PAPER):
-        figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
-        top, middle, bottom = figure.subplots(3, sharex=True)
-        draw_estimate(top, x, estimates["energy_per_site"], BLUE, run_text(result))
-        draw_estimate(middle, x, estimates["specific_heat"], BLUE, run_text(result))
-        draw_estimate(bottom, x, estimates[third], BLUE, run_text(result))
-        top.set_ylabel(ENERGY)
-        middle.set_ylabel(r"specific heat $C/(Nk_\mathrm{B})$")
-        bottom.set_ylabel(
-            r"magnetisation $\langle|m|\rangle$" if magnetic else r"$\chi_\mathrm{SG} = N[\langle q^2\rangle]$"
+        figure, panels = lay_panels(
+            style, len(names), 1.25 if len(names) > 3 and style == "single" else 1.6, TEMPERATURE
         )
-        bottom.set_xlabel(TEMPERATURE)
-        if is_onsager(result.model):
-            unit = result.model.coupling_unit
-            draw_exact(top, x, onsager.energy, unit)
-            draw_exact(middle, x, onsager.specific_heat, unit)
-            draw_exact(bottom, x, onsager.magnetization, unit)
-        show_zero(middle)
-        show_zero(bottom)
+        is_open = False
+        for ax, name in zip(panels, names, strict=True):
+            for run in zip(results, summaries, labels, cycle(COLOURS), cycle(MARKERS)):
+                is_open |= _draw_run(ax, name, *run, joined=len(results) > 1)
+            ax.set_ylabel(LABELS[name])
+            _scale(ax, name, results, summaries)
         figure.align_ylabels()
-        draw_legend(figure, top, middle, bottom)
+        draw_legend(figure, *panels)
+    off_scale = any(line.get_label() == "off scale" for ax in panels for line in ax.lines)
+    figure.caption = _caption(names, results, is_open, off_scale)
     return figure
+
+
+def _names(results: Sequence[TemperResult], summaries: Sequence[Summary], observable: str | None) -> list[str]:
+    """Estimates to be drawn."""
+    common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
+    magnetic = all(is_ferromagnet(result.model) for result in results) or "overlap_squared" not in common
+    if len(results) > 1:
+        observable = observable or ("magnetization" if magnetic else "overlap")
+        wanted: tuple[str, ...] = SEVERAL[observable]
+    else:
+        cut = results[0].model.maxcut_weight is not None
+        wanted = () if cut and magnetic else ("abs_magnetization" if magnetic else "spin_glass_susceptibility",)
+    if "susceptibility_abs" not in common:  # in a field it is the connected one that counts
+        wanted = tuple("susceptibility" if name == "susceptibility_abs" else name for name in wanted)
+    return [name for name in ("energy_per_site", "specific_heat", *wanted) if name in common]
+
+
+def _draw_run(
+    ax: Axes,
+    name: str,
+    result: TemperResult,
+    summary: Summary,
+    label: str,
+    colour: str,
+    marker: str,
+    *,
+    joined: bool,
+) -> bool:
+    """One estimate of one run; whether some of its errors cannot be trusted."""
+    x, estimate = result.temperature, summary.estimates[name]
+    if name != "specific_heat":
+        return draw_estimate(ax, x, estimate, colour, label, joined, marker)
+    energy = summary.estimates["energy_per_site"].value
+    return draw_heat(ax, x, estimate, energy, colour, label, joined, marker)
+
+
+def _scale(ax: Axes, name: str, results: Sequence[TemperResult], summaries: Sequence[Summary]) -> None:
+    """The axis of an estimate: logarithmic over decades, else from 0 for what is positive; exact curves in it."""
+    values = np.concatenate([summary.estimates[name].value for summary in summaries])
+    values = values[np.isfinite(values)]
+    if (
+        "susceptibility" in name
+        and len(values)
+        and values.min() > 0
+        and np.log10(np.ptp(values) / values.min()) > _DECADES
+    ):
+        ax.set_yscale("log")
+        return
+    couplings = {result.model.coupling_unit for result in results}
+    if name in _EXACT and len(couplings) == 1 and all(is_onsager(result.model) for result in results):
+        temperature = np.concatenate([result.temperature for result in results])
+        draw_exact(ax, temperature, _EXACT[name], couplings.pop(), 1.3 if name == "specific_heat" else None)
+    if name != "energy_per_site" and len(values) and values.min() >= 0:
+        show_zero(ax)
+
+
+def _caption(names: list[str], results: Sequence[TemperResult], is_open: bool, off_scale: bool) -> str:
+    run = results[0]
+    what = {o.name: o.what for o in observables(run.model, run.energy.shape[2], run.has_correlations)}
+    runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
+    quantities = ", ".join(what[name] for name in names[:-1]) + f" and {what[names[-1]]}"
+    sentences = [f"Against temperature: {quantities}, of {runs}.", BARS]
+    sentences += [OPEN] if is_open else []
+    sentences += [OFF_SCALE] if off_scale else []
+    return " ".join(sentences)

@@ -8,14 +8,14 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from spinsim.analysis.figures.paper import BLUE, GREY, ORANGE, PAPER, VERMILION, WIDTH
+from spinsim.analysis.figures.paper import BLUE, GREY, ORANGE, PAPER, STYLES, VERMILION
 
 
 def bar_figure(names: list[str], values: dict[str, npt.NDArray[np.float64]], label: str) -> Figure:
     """Horizontal bars: a group for each name, from the top, in it a bar for each series; NaN where there is none."""
     colours = (BLUE, ORANGE, VERMILION, GREY)
     with matplotlib.style.context(PAPER):
-        figure = Figure(figsize=(WIDTH, 0.8 + 0.06 * len(names) * (1 + len(values))), layout="constrained")
+        figure = Figure(figsize=(STYLES["single"], 0.8 + 0.06 * len(names) * (1 + len(values))), layout="constrained")
         axes = figure.subplots()
         height, middle = 0.8 / len(values), np.arange(len(names), dtype=np.float64)
         for i, (series, lengths) in enumerate(values.items()):

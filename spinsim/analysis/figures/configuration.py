@@ -2,63 +2,79 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Final
 
 import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from spinsim.analysis.figures.panels import sides, tick_integers
-from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, WIDTH
+from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure
 from spinsim.errors import InputError
 from spinsim.model.lattice import Lattice
 from spinsim.result import AnnealResult
 
 _THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
+_TALLEST: Final = 7.0  # inches
 
 
-def configuration_figure(result: AnnealResult, sample: int = 0) -> Figure:
+def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
     """The state of lowest energy met by one sample: a picture, a strip for a chain, layer z = 0 of a cubic lattice.
 
     Args:
         result: A run on a lattice.
         sample: Disorder sample, from 0.
+        style: Width, ``single`` or ``double``.
 
     Raises:
-        InputError: for a model without a lattice, a sample that is not there, and where no lowest state is stored yet.
+        InputError: as ``why_no_configuration`` says.
     """
+    reason = why_no_configuration(result, sample)
+    if reason:
+        raise InputError(reason)
     model, lattice = result.model, result.model.lattice
-    if lattice is None:
-        raise InputError(f"model {model.name} is a graph without a lattice: it has no configuration to draw")
-    if not 0 <= sample < model.samples:
-        raise InputError(f"sample {sample} is not in the result: give a number from 0 to {model.samples - 1}")
-    if not has_configuration(result):
-        raise InputError(f"the run of {model.name} has no lowest state yet: complete it first")
-    energy = float(result.best_energy[sample].min())
-    place = [rf"layer $z = 0$ of ${sides(lattice)}$"] if lattice.dimension == 3 else []
-    place += [f"sample {sample}"] if model.samples > 1 else []
-    title = rf"lowest state met, $E = {energy:.10g}$"
+    assert lattice is not None  # noqa: S101  (a reason above)
     with matplotlib.style.context(PAPER):
-        figure = _draw_spins(lattice, result.best_spins[sample])
-        figure.axes[0].set_title(f"{', '.join(place)}\n{title}" if place else title)
+        figure = _draw_spins(lattice, result.best_spins[sample], style)
         figure.draw_without_rendering()  # one pass of the layout misjudges axes of fixed aspect; saving is the second
+    of = f"sample {sample} of {model.name}" if model.samples > 1 else model.name
+    layer = rf", layer $z = 0$ of ${sides(lattice)}$" if lattice.dimension == 3 else ""
+    figure.caption = (
+        f"State of the lowest energy met, $E = {result.best_energy[sample].min():.10g}$, by {of}{layer}. Squares are "
+        "spins, +1 orange and -1 blue."
+    )
     return figure
 
 
-def has_configuration(result: AnnealResult) -> bool:
-    """Whether there are lowest states on a lattice to draw; a run that was killed early has stored none."""
-    return result.model.lattice is not None and bool(np.isfinite(result.best_energy).all())
+def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
+    """Why there is no lowest state to draw, in a sentence; empty where there is one.
+
+    There is none without a lattice, of a run that was killed before it stored one, and where all spins that would be
+    drawn are equal.
+    """
+    model, lattice = result.model, result.model.lattice
+    if lattice is None:
+        return f"model {model.name} is a graph without a lattice: it has no configuration to draw"
+    if not 0 <= sample < model.samples:
+        return f"sample {sample} is not in the result: give a number from 0 to {model.samples - 1}"
+    if not np.isfinite(result.best_energy).all():
+        return f"the run of {model.name} has no lowest state yet: complete it first"
+    spins = result.best_spins[sample][: prod(lattice.shape[:2])]
+    if (spins == spins[0]).all():
+        where = "in the layer z = 0 of the lowest state" if lattice.dimension == 3 else "in the lowest state"
+        return f"all spins are {spins[0]:+d} {where} met by {model.name}: there is no picture to draw"
+    return ""
 
 
-def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8]) -> Figure:
+def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> PaperFigure:
     """The sites with z = 0 as squares, x to the right and y upwards."""
     width, height, *_ = (*lattice.shape, 1)
     chain = lattice.dimension == 1
-    inches = 1.2 if chain else min(max(1.6, 1.05 + 2.8 * height / width), 7.0)
-    figure = Figure(figsize=(WIDTH, inches), layout="compressed")
+    inches = 1.0 if chain else min(max(1.4, 0.85 + 0.82 * STYLES[style] * height / width), _TALLEST)
+    figure = PaperFigure(style, inches, layout="compressed")
     ax = figure.subplots()
     ax.tick_params(direction="out", top=False, right=False)  # inward ticks would cover sites
     ax.imshow(

@@ -1,51 +1,72 @@
-"""Figures of several sizes together: curves that cross near a critical point."""
+"""Figures of several sizes together: curves that cross near a critical point, and what lies around the crossings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from itertools import cycle
+from typing import Final, NamedTuple
 
 import matplotlib.style
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from spinsim.analysis.figures.panels import TEMPERATURE, draw_estimate
-from spinsim.analysis.figures.paper import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILION, WIDTH, draw_legend
+from spinsim.analysis.figures.panels import BARS, LABELS, OPEN, TEMPERATURE, curve_label, draw_estimate
+from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.sizes import Comparison, SizeCrossing
 
-LABELS: Final = {
-    "binder_cumulant": "Binder cumulant $U_m$",
-    "overlap_binder_cumulant": "Binder cumulant $U_q$",
-    "correlation_length_over_L": r"$\xi/L$",
-    "overlap_correlation_length_over_L": r"$\xi/L$",
-}
-_COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+Array = npt.NDArray[np.float64]
+
+_INSET: Final = 0.36  # of the width and of the height of a panel
+_TICKS: Final = 0.12  # likewise, for the labels of its ticks
+_EDGE: Final = 0.04  # likewise, to the frame
+_WIDEST: Final = 0.36  # of the range of temperatures: a wider one enlarges nothing
+_FINE: Final = 400  # points along the curves
 
 
-def crossings_figure(comparisons: Sequence[Comparison]) -> Figure:
+class _Window(NamedTuple):
+    """The part of a panel that an inset shows."""
+
+    low: float
+    high: float
+    bottom: float
+    top: float
+
+
+def crossings_figure(comparisons: Sequence[Comparison], style: str = "single") -> PaperFigure:
     """Each estimate against temperature, a panel each with a curve for each size; crossings with their errors.
 
-    Points whose error cannot be trusted are open and have no bar, and so have crossings between such points.
+    Points whose error cannot be trusted are open and have no bar, and so have crossings between such points. An inset
+    shows what lies around the crossings, where the panel has room for it.
 
     Args:
         comparisons: As ``compare_sizes`` returns them.
+        style: Width, ``single`` or ``double``.
     """
     with matplotlib.style.context(PAPER):
-        figure = Figure(figsize=(WIDTH, 0.5 + 2.2 * len(comparisons)), layout="constrained")
-        panels = figure.subplots(len(comparisons), squeeze=False, sharex=True)[:, 0]
+        figure, panels = lay_panels(style, len(comparisons), 2.3, TEMPERATURE)
+        is_open = False
         for ax, comparison in zip(panels, comparisons, strict=True):
-            for k, curve in enumerate(comparison.curves):
-                label = curve.label.replace("x", r"\times")
-                colour = _COLOURS[k % len(_COLOURS)]
-                draw_estimate(ax, curve.temperature, curve.estimate, colour, f"${label}$", joined=True)
-            for pair in comparison.crossings:
-                _mark(ax, pair)
+            is_open |= _draw(ax, comparison)
             ax.set_ylabel(LABELS.get(comparison.name, comparison.name))
-        panels[-1].set_xlabel(TEMPERATURE)
         figure.align_ylabels()
         draw_legend(figure, *panels)
+        figure.draw_without_rendering()  # panels have their places: room for insets can be measured
+        for ax, comparison in zip(panels, comparisons, strict=True):
+            _draw_inset(ax, comparison)
+    figure.caption = _caption(comparisons, is_open)
     return figure
+
+
+def _draw(ax: Axes, comparison: Comparison) -> bool:
+    """Curves and crossings; whether some errors of the curves cannot be trusted."""
+    is_open = False
+    for curve, colour, marker in zip(comparison.curves, cycle(COLOURS), cycle(MARKERS)):
+        label = curve_label(curve.label)
+        is_open |= draw_estimate(ax, curve.temperature, curve.estimate, colour, label, joined=True, marker=marker)
+    for pair in comparison.crossings:
+        _mark(ax, pair)
+    return is_open
 
 
 def _mark(ax: Axes, pair: SizeCrossing) -> None:
@@ -57,7 +78,7 @@ def _mark(ax: Axes, pair: SizeCrossing) -> None:
         [pair.height],
         xerr=[pair.crossing.error] if pair.trusted else None,
         fmt="D",
-        ms=3,
+        ms=4,
         mew=0.6,
         mfc="none",
         color=GREY,
@@ -65,3 +86,84 @@ def _mark(ax: Axes, pair: SizeCrossing) -> None:
         zorder=3,
         label="crossings",
     )
+
+
+def _draw_inset(ax: Axes, comparison: Comparison) -> None:
+    """The surroundings of the crossings, in the corner where the panel is empty; nothing where none is."""
+    window, corner = _window(comparison), _empty_corner(ax, comparison)
+    if window is None or corner is None:
+        return
+    left, lower = corner
+    inset = ax.inset_axes((left, lower, _INSET, _INSET))
+    _draw(inset, comparison)
+    inset.set_xlim(window.low, window.high)
+    inset.set_ylim(window.bottom, window.top)
+    inset.tick_params(labelsize=6, pad=1.5)
+    inset.locator_params(nbins=3)
+    ax.indicate_inset(
+        (window.low, window.bottom, window.high - window.low, window.top - window.bottom),
+        edgecolor=GREY,
+        lw=0.6,
+        alpha=1,
+    )
+
+
+def _window(comparison: Comparison) -> _Window | None:
+    """Crossings with two errors on both sides, at least the two points next to each; None where there is none."""
+    found = [pair for pair in comparison.crossings if np.isfinite(pair.crossing.value)]
+    if not found:
+        return None
+    grid = np.unique(np.concatenate([curve.temperature for curve in comparison.curves]))
+    ends = []
+    for pair in found:
+        value, error = pair.crossing.value, 2 * pair.crossing.error
+        above = int(np.searchsorted(grid, value))
+        ends += [min(value - error, grid[max(0, above - 1)]), max(value + error, grid[min(len(grid) - 1, above)])]
+    low, high = max(min(ends), grid[0]), min(max(ends), grid[-1])
+    low, high = low - 0.05 * (high - low), high + 0.05 * (high - low)
+    if high - low > _WIDEST * (grid[-1] - grid[0]):
+        return None
+    fine = np.linspace(max(low, grid[0]), min(high, grid[-1]), _FINE)
+    heights = np.concatenate([_between(curve.temperature, curve.estimate.value, fine) for curve in comparison.curves])
+    heights = heights[np.isfinite(heights)]
+    margin = 0.08 * np.ptp(heights)
+    return _Window(low, high, float(heights.min() - margin), float(heights.max() + margin))
+
+
+def _between(x: Array, y: Array, fine: Array) -> Array:
+    """Values on the line through points, NaN beyond them."""
+    known = np.isfinite(y)
+    return np.interp(fine, x[known], y[known], left=np.nan, right=np.nan) if known.any() else np.full_like(fine, np.nan)
+
+
+def _empty_corner(ax: Axes, comparison: Comparison) -> tuple[float, float] | None:
+    """Lower left corner of an inset with its tick labels' room, in fractions of the panel, that hides no curve."""
+    (low, high), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    fine = np.linspace(low, high, _FINE)
+    points = []
+    for curve in comparison.curves:
+        error = np.where(curve.estimate.trusted, np.nan_to_num(curve.estimate.error), 0)
+        for shift in (-error, error):
+            y = _between(curve.temperature, curve.estimate.value + shift, fine)
+            points.append(np.stack([(fine - low) / (high - low), (y - bottom) / (top - bottom)]))
+    x, y = np.concatenate(points, axis=1)
+    left, right = _TICKS + _EDGE, 1 - _INSET - _EDGE
+    for start, lower in ((right, right), (left, left), (left, right), (right, left)):
+        inside = (
+            (x > start - _TICKS) & (x < start + _INSET + _EDGE) & (y > lower - _TICKS) & (y < lower + _INSET + _EDGE)
+        )
+        if not inside.any():
+            return start, lower
+    return None
+
+
+def _caption(comparisons: Sequence[Comparison], is_open: bool) -> str:
+    sentences = ["Curves of several sizes against temperature."]
+    for comparison in comparisons:
+        label = LABELS.get(comparison.name, comparison.name)
+        sentences += [f"{label}: {pair.sentence}." for pair in comparison.crossings]
+    sentences += [
+        BARS,
+        "Diamonds are crossings, with bars where their errors are known; insets show what lies around them.",
+    ]
+    return " ".join([*sentences, OPEN] if is_open else sentences)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from spinsim.analysis.figures.panels import TEMPERATURE, run_text, show_zero, tick_integers
-from spinsim.analysis.figures.paper import BLUE, GREY, PAPER, WIDTH, draw_legend
+from spinsim.analysis.figures.panels import POINTS, TEMPERATURE, run_text, tick_integers
+from spinsim.analysis.figures.paper import BLUE, PAPER, SKY, VERMILION, PaperFigure, draw_legend, lay_panels
 from spinsim.errors import InputError
 from spinsim.result import TemperResult
 
-Array = npt.NDArray[np.float64]
+_BARS: Final = 30  # of the histogram, at most
 
 
-def exchange_figure(result: TemperResult) -> Figure:
-    """Accepted exchanges of each pair of neighbouring temperatures, and round trips of each replica.
+def exchange_figure(result: TemperResult, style: str = "single") -> PaperFigure:
+    """Accepted exchanges of each pair of neighbouring temperatures, and a histogram of the replicas' round trips.
 
-    Bars reach from the lowest to the highest of the samples. A pair stands at the geometric mean of its temperatures.
+    Bars reach from the lowest to the highest rate of the samples: they are no errors. A pair stands at the geometric
+    mean of its temperatures. Replicas that made no round trip have a colour of their own.
 
     Raises:
         InputError: where nothing was exchanged yet.
@@ -30,30 +30,51 @@ def exchange_figure(result: TemperResult) -> Figure:
         raise InputError(
             f"the run of {result.model.name} has saved no exchange yet: a first checkpoint must come before"
         )
-    ladder = result.temperature
-    rates = result.accepts / np.maximum(result.attempts, 1)
-    trips = result.round_trips.astype(np.float64)
+    samples = result.model.samples
     with matplotlib.style.context(PAPER):
-        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
-        top, bottom = figure.subplots(2)
-        _draw_range(top, np.sqrt(ladder[1:] * ladder[:-1]), rates, result.swap_rate, run_text(result))
-        top.set_ylim(0, 1)
-        top.set_xlabel(TEMPERATURE)
-        top.set_ylabel("exchanges accepted")
-        _draw_range(bottom, np.arange(trips.shape[1], dtype=np.float64), trips, trips.mean(axis=0), run_text(result))
-        bottom.axhline(1, color=GREY, linewidth=0.8, zorder=1, label="one round trip")
-        show_zero(bottom)
-        tick_integers(bottom.xaxis)
-        bottom.set_xlabel("replica")
-        bottom.set_ylabel("round trips")
+        figure, (rates, trips) = lay_panels(style, 2, 1.7)
+        _draw_rates(rates, result)
+        _draw_trips(trips, result.round_trips)
         figure.align_ylabels()
-        draw_legend(figure, top, bottom)
+        draw_legend(figure, rates, trips)
+    bars = " Bars reach from the lowest to the highest of the samples." if samples > 1 else ""
+    none = int((result.round_trips == 0).sum())
+    figure.caption = (
+        f"Share of exchanges accepted between neighbouring temperatures, at their geometric mean, and histogram of "
+        f"round trips from the highest temperature to the lowest and back, of {result.model.name}, {run_text(result)}."
+        f"{bars} Of {result.round_trips.size} replicas {none} made no round trip; the mean is "
+        f"{result.round_trips.mean():.3g} in {int(result.sweep[-1])} sweeps."
+    )
     return figure
 
 
-def _draw_range(ax: Axes, x: Array, samples: Array, mean: Array, label: str) -> None:
-    """Means with bars over the range of the samples (samples, points), where there are several."""
-    style: dict[str, Any] = {"fmt": "o", "ms": 2.2, "mec": "none", "elinewidth": 0.6, "capthick": 0.6, "color": BLUE}
-    reach = np.stack([mean - samples.min(axis=0), samples.max(axis=0) - mean]) if len(samples) > 1 else None
-    # the rate of all samples can lie outside the range by rounding
-    ax.errorbar(x, mean, None if reach is None else np.maximum(reach, 0), label=label, **style)
+def _draw_rates(ax: Axes, result: TemperResult) -> None:
+    """Means over the samples, with bars over their range where there are several."""
+    rates, mean, ladder = result.accepts / np.maximum(result.attempts, 1), result.swap_rate, result.temperature
+    x = np.sqrt(ladder[1:] * ladder[:-1])
+    if len(rates) > 1:
+        # the rate of all samples can lie outside the range by rounding
+        reach = np.maximum(np.stack([mean - rates.min(axis=0), rates.max(axis=0) - mean]), 0)
+        ax.errorbar(x, mean, reach, fmt="none", color=SKY, elinewidth=1.6, capsize=0, label="range of samples")
+    label = "mean of samples" if len(rates) > 1 else "rate"
+    ax.plot(x, mean, "o", ms=POINTS["ms"], mec="none", color=BLUE, label=label)
+    ax.set_ylim(0, 1)
+    ax.set_xlabel(TEMPERATURE)
+    ax.set_ylabel("exchanges accepted")
+
+
+def _draw_trips(ax: Axes, trips: npt.NDArray[np.int64]) -> None:
+    """How many replicas made how many round trips."""
+    width = max(1, -(-int(trips.max()) // _BARS))
+    edges = np.arange(1, int(trips.max()) + width + 1, width) if trips.max() else np.array([1, 2])
+    counts, _ = np.histogram(trips, edges)
+    style: dict[str, Any] = {"align": "edge", "ec": "white", "lw": 0.3}
+    ax.bar(edges[:-1] - 0.5, counts, np.diff(edges), color=BLUE, **style)
+    none = int((trips == 0).sum())
+    if none:
+        ax.bar([-0.5], [none], 1, color=VERMILION, label="no round trip", **style)
+    ax.set_xlim(-0.5, edges[-1] - 0.5)
+    tick_integers(ax.xaxis)
+    tick_integers(ax.yaxis)
+    ax.set_xlabel("round trips")
+    ax.set_ylabel("replicas")

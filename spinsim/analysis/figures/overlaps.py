@@ -7,17 +7,16 @@ from typing import Final
 import matplotlib.style
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.figure import Figure
 
-from spinsim.analysis.figures.panels import show_zero
-from spinsim.analysis.figures.paper import PAPER, WIDTH, draw_legend
+from spinsim.analysis.figures.panels import run_text, show_zero
+from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.result import TemperResult
 
 _CURVES: Final = 5  # temperatures whose P(q) is drawn
 
 
-def overlap_figure(result: TemperResult) -> Figure:
+def overlap_figure(result: TemperResult, style: str = "single") -> PaperFigure:
     """P(q) at temperatures from the lowest to the highest, evenly chosen; bands are standard errors.
 
     There is no band where the error cannot be trusted.
@@ -30,17 +29,23 @@ def overlap_figure(result: TemperResult) -> Figure:
     chosen = sorted({round(k * (count - 1) / (_CURVES - 1)) for k in range(_CURVES)})
     colours = colormaps["plasma"](np.linspace(0, 0.85, len(chosen)))
     with matplotlib.style.context(PAPER):
-        figure = Figure(figsize=(WIDTH, 2.8), layout="constrained")
-        ax = figure.subplots()
+        figure, (ax,) = lay_panels(style, 1, 2.4)
         for colour, k in zip(colours, chosen, strict=True):
-            label = f"$T = {result.temperature[k]:.4g}$"
+            label = f"$T = {result.temperature[k]:.3g}$"
             ax.plot(found.q, found.density[k], color=colour, linewidth=0.8, label=label)
             low, high, known = found.density[k] - found.error[k], found.density[k] + found.error[k], found.trusted[k]
             if known.any():
                 ax.fill_between(found.q, np.maximum(low, 0), high, where=known, color=colour, alpha=0.25, linewidth=0)
+        ax.fill_between([], [], color=GREY, alpha=0.4, linewidth=0, label="standard error")
         ax.set_xlim(-1, 1)
         ax.set_xlabel("overlap $q$")
-        ax.set_ylabel("probability density $P(q)$")
+        ax.set_ylabel("distribution $P(q)$")
         show_zero(ax)
         draw_legend(figure, ax)
+    over = "over samples" if result.model.samples > 1 else "of one sample, from its autocorrelation times"
+    none = "" if found.trusted[chosen].all() else " There is none where the error cannot be trusted."
+    figure.caption = (
+        f"Distribution $P(q)$ of the overlap of two copies at {len(chosen)} of {count} temperatures, of "
+        f"{result.model.name}, {run_text(result)}. Bands are standard errors {over}.{none}"
+    )
     return figure

@@ -1,8 +1,9 @@
-"""Pieces that panels of several figures have: units, sizes, exact curves, ticks."""
+"""Pieces that panels of several figures have: labels, sizes, points, exact curves, ticks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,17 +13,37 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from spinsim.analysis import onsager
-from spinsim.analysis.figures.paper import GREY
+from spinsim.analysis.figures.paper import GREY, VERMILION
 from spinsim.analysis.summary import Estimate
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
-from spinsim.result import TemperResult
+from spinsim.result import AnnealResult, TemperResult
 
 Array = npt.NDArray[np.float64]
 
 TEMPERATURE: Final = "temperature $T$"
 ENERGY: Final = "energy per site $E/N$"
-UNKNOWN_ERROR: Final = "error unknown: series too short"
+LABELS: Final = {
+    "energy_per_site": ENERGY,
+    "specific_heat": r"specific heat $C/(Nk_\mathrm{B})$",
+    "abs_magnetization": r"magnetisation $\langle|m|\rangle$",
+    "susceptibility": r"susceptibility $\chi$",
+    "susceptibility_abs": r"susceptibility $\chi_{|m|}$",
+    "binder_cumulant": "Binder cumulant $U_m$",
+    "correlation_length_over_L": r"$\xi/L$",
+    "link_overlap": r"link overlap $\langle q_\ell\rangle$",
+    "spin_glass_susceptibility": r"susceptibility $\chi_\mathrm{SG}$",
+    "overlap_binder_cumulant": "Binder cumulant $U_q$",
+    "overlap_correlation_length_over_L": r"$\xi_q/L$",
+}
+"""Of axes, by the name of the estimate."""
+UNKNOWN_ERROR: Final = "error unknown"
+BARS: Final = "Bars are standard errors."
+OPEN: Final = "Open points have an unknown error, as the series are too short."
+OFF_SCALE: Final = "Marks above a panel are specific heats beyond twice the largest dE/dT, of runs out of equilibrium."
+POINTS: Final[dict[str, Any]] = {"ms": 2.2, "elinewidth": 0.6, "capthick": 0.6}
+_OPEN: Final[dict[str, Any]] = {"ms": 2.6, "mfc": "white", "mew": 0.6, "linestyle": "none"}
+_FEWEST_FOR_SLOPE: Final = 10  # temperatures
 
 
 def is_constant(temperature: Array) -> bool:
@@ -49,12 +70,24 @@ def size_text(model: Ising) -> str:
     return f"${sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {model.sites}$"
 
 
+def curve_label(size: str) -> str:
+    """A size as ``sizes.size_label`` has it, as a formula."""
+    return "${}$".format(size.replace("x", r"\times"))
+
+
 def run_text(result: TemperResult) -> str:
     """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
     _, samples, copies, _ = result.energy.shape
     each = f"{copies} cop" + ("ies" if copies > 1 else "y")
     run = f"{samples} samples of {each}" if samples > 1 else each
     return f"{size_text(result.model)}, {run}"
+
+
+def replicas_text(result: AnnealResult) -> str:
+    """Such as "8 x 8 x 8, 4 samples of 128 replicas"."""
+    _, samples, replicas = result.energy.shape
+    copies = f"{replicas} replica" + "s" * (replicas > 1)
+    return f"{size_text(result.model)}, " + (f"{samples} samples of {copies}" if samples > 1 else copies)
 
 
 def sides(lattice: Lattice) -> str:
@@ -68,10 +101,20 @@ def show_zero(ax: Axes) -> None:
     ax.set_ylim(-0.05 * high, 1.02 * high)
 
 
-def draw_exact(ax: Axes, temperature: Array, exact: Callable[[Array, float], Array], coupling: float) -> None:
-    """The infinite lattice over the range of the data, in a panel that has any; at one temperature a level line."""
+def draw_exact(
+    ax: Axes,
+    temperature: Array,
+    exact: Callable[[Array, float], Array],
+    coupling: float,
+    highest: float | None = None,
+) -> None:
+    """The infinite lattice over the range of the data, in a panel that has any; at one temperature a level line.
+
+    The axis follows the curve no further than ``highest`` times where that of the data ends.
+    """
     if not ax.containers:
         return
+    top = ax.get_ylim()[1]
     style: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "zorder": 1, "label": r"exact, $L = \infty$"}
     # m falls like (T_c - T)^(1/8): its foot needs points much closer to T_c than an even grid has
     near = coupling * np.geomspace(1e-9, 0.1, 100)
@@ -81,18 +124,70 @@ def draw_exact(ax: Axes, temperature: Array, exact: Callable[[Array, float], Arr
     grid = grid[(grid >= low) & (grid <= high)]
     x = ax.get_xlim() if is_constant(temperature) else grid
     ax.plot(x, np.broadcast_to(exact(grid, coupling), len(x)), **style)
+    if highest is not None:
+        ax.set_ylim(top=min(ax.get_ylim()[1], highest * top))
 
 
-def draw_estimate(ax: Axes, x: Array, estimate: Estimate, colour: str, label: str, joined: bool = False) -> None:
-    """Points with error bars, and open ones without where the error cannot be trusted."""
+def draw_estimate(
+    ax: Axes, x: Array, estimate: Estimate, colour: str, label: str, joined: bool = False, marker: str = "o"
+) -> bool:
+    """Points with error bars, and open ones without where the error cannot be trusted; whether there are such."""
     value, error = estimate.value, estimate.error
-    style: dict[str, Any] = {"fmt": "o", "ms": 2.2, "mec": "none", "elinewidth": 0.6, "capthick": 0.6, "color": colour}
     if joined:
         ax.plot(x, value, color=colour, linewidth=0.6, zorder=1)
     known = estimate.trusted & np.isfinite(error)
-    ax.errorbar(x, np.where(known, value, np.nan), np.where(known, error, np.nan), label=label, **style)
-    if not known.all():
-        ax.plot(x[~known], value[~known], "o", ms=2.6, mfc="white", mec=colour, mew=0.6, label=UNKNOWN_ERROR)
+    ax.errorbar(
+        x, np.where(known, value, np.nan), np.where(known, error, np.nan),
+        fmt=marker, mec="none", color=colour, label=label, **POINTS,
+    )  # fmt: skip
+    unknown = ~known & np.isfinite(value)
+    if unknown.any():
+        ax.plot(x[unknown], value[unknown], marker=marker, mec=colour, label=UNKNOWN_ERROR, **_OPEN)
+    return bool(unknown.any())
+
+
+def draw_heat(
+    ax: Axes, x: Array, heat: Estimate, energy: Array, colour: str, label: str, joined: bool = False, marker: str = "o"
+) -> bool:
+    """Specific heats up to twice the largest dE/dT, and a mark above the frame for each beyond; as ``draw_estimate``.
+
+    Args:
+        ax: The panel.
+        x: Temperatures.
+        heat: The specific heat there.
+        energy: The energy per site there.
+        colour: Of the points.
+        label: Of the points.
+        joined: Whether a line joins them.
+        marker: Their shape.
+    """
+    off_scale = is_off_scale(x, energy, heat.value)
+    mark_off_scale(ax, x[off_scale])
+    return draw_estimate(
+        ax, x, replace(heat, value=np.where(off_scale, np.nan, heat.value)), colour, label, joined, marker
+    )
+
+
+def is_off_scale(temperature: Array, energy: Array, heat: Array) -> npt.NDArray[np.bool_]:
+    """Which specific heats are more than twice the largest dE/dT over thirtieths of the range; none if all would be.
+
+    In equilibrium dE/dT is the specific heat; where runs fall out of it their spread of energies can dwarf all else.
+    """
+    none = np.zeros(len(heat), np.bool_)
+    if len(temperature) < _FEWEST_FOR_SLOPE or is_constant(temperature):
+        return none
+    order = np.argsort(temperature, kind="stable")
+    grid, step = np.linspace(temperature.min(), temperature.max(), 31, retstep=True)
+    slope = float(np.diff(np.interp(grid, temperature[order], energy[order])).max() / step)
+    beyond = np.asarray(heat > 2 * slope)
+    return beyond if slope > 0 and (heat <= 2 * slope).any() else none
+
+
+def mark_off_scale(ax: Axes, x: Array) -> None:
+    """A mark above the frame at each x."""
+    if len(x):
+        place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False, "ms": 2.5, "mec": "none"}
+        ax.plot(x, np.full(len(x), 1.04), "^", color=VERMILION, label="off scale", **place)
 
 
 def tick_integers(axis: Axis) -> None:

@@ -1,15 +1,16 @@
-"""Figures for a paper: single column, 8 pt, Okabe-Ito colours, the same bytes for the same result.
+"""Figures for a paper: one column wide or two, 8 pt, Okabe-Ito colours, the same bytes for the same result.
 
-Figures are plain ``Figure`` objects, never pyplot's, and need no display. Colours: M. Okabe, K. Ito, Color Universal
-Design (2008), https://jfly.uni-koeln.de/color. Sizes in inches.
+Figures are ``Figure`` objects, never pyplot's, need no display, and have the caption that a paper needs. Colours:
+M. Okabe, K. Ito, Color Universal Design (2008), https://jfly.uni-koeln.de/color. Sizes in inches.
 """
 
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import matplotlib.style
 from matplotlib.axes import Axes
@@ -17,11 +18,19 @@ from matplotlib.container import Container
 from matplotlib.figure import Figure
 
 from spinsim.errors import InputError
-from spinsim.outputs import write_outputs
+from spinsim.outputs import CAPTION, write_outputs
 
-FORMATS: Final = ("pdf", "png")
+FORMATS: Final = ("pdf", "png", "svg")
 
-WIDTH: Final = 3.4
+STYLES: Final = {"single": 3.4, "double": 7.0}
+"""Widths: of a column, and of a page of two."""
+_IN_A_ROW: Final = 3  # panels across two columns
+_LEGEND: Final = 0.4  # height that is set aside for it
+_LEGEND_COLUMNS: Final = 6
+_COLUMNS: Final = 100  # of a caption's lines
+_STAMPS: Final = {"pdf": ("CreationDate",), "png": ("Software",), "svg": ("Date", "Creator")}
+"""Metadata left out, as a date or a version would make equal figures differ."""
+
 BLUE: Final = "#0072B2"
 ORANGE: Final = "#E69F00"
 VERMILION: Final = "#D55E00"
@@ -29,6 +38,8 @@ GREEN: Final = "#009E73"
 PURPLE: Final = "#CC79A7"
 SKY: Final = "#56B4E9"
 GREY: Final = "#7F7F7F"
+COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+MARKERS: Final = ("o", "s", "^", "D", "v", "P")  # for those who print without colours
 _STYLE: Final[dict[str, Any]] = {
     "font.family": "STIXGeneral",
     "mathtext.fontset": "stix",
@@ -53,17 +64,59 @@ _STYLE: Final[dict[str, Any]] = {
     "errorbar.capsize": 1.2,
     "savefig.dpi": 300,
     "pdf.fonttype": 42,
+    "svg.hashsalt": "spinsim",  # else names in the file are random
 }
 PAPER: Final[list[str | dict[str, Any]]] = ["default", _STYLE]  # a user's matplotlibrc changes nothing
 
 
+class PaperFigure(Figure):
+    """A figure of one width, with its caption.
+
+    Attributes:
+        caption: Whole sentences on what is drawn and how far it is to be trusted, with formulas as LaTeX writes them.
+
+    Raises:
+        InputError: for an unknown style.
+    """
+
+    def __init__(self, style: str, height: float, layout: Literal["constrained", "compressed"] = "constrained") -> None:
+        if style not in STYLES:
+            raise InputError(f"style {style!r} is unknown: choose {' or '.join(STYLES)}")
+        super().__init__(figsize=(STYLES[style], height), layout=layout)
+        self.caption = ""
+
+
+def lay_panels(style: str, count: int, height: float, xlabel: str = "") -> tuple[PaperFigure, list[Axes]]:
+    """A figure of panels one under the other or, across two columns, of up to three in a row.
+
+    Args:
+        style: One of ``STYLES``.
+        count: How many panels.
+        height: Of each.
+        xlabel: Of the abscissae, where all panels have the same; it stands under the lowest ones.
+    """
+    in_a_row = 1 if style == "single" else 2 if count == 4 else min(count, _IN_A_ROW)
+    rows = -(-count // in_a_row)
+    figure = PaperFigure(style, _LEGEND + rows * height)
+    axes = list(figure.subplots(rows, in_a_row, sharex=bool(xlabel), squeeze=False).flat)
+    for ax in axes[count:]:
+        ax.remove()
+    if xlabel:
+        for ax in axes[max(0, count - in_a_row) : count]:
+            ax.tick_params(labelbottom=True)
+            ax.set_xlabel(xlabel)
+    return figure, axes[:count]
+
+
 def save_figure(figure: Figure, path: Path, overwrite: bool = False) -> None:
-    """Write a figure as PDF with embedded TrueType fonts or as PNG of 300 dpi, whichever the suffix says.
+    """Write a figure as PDF with embedded TrueType fonts, as PNG of 300 dpi or as SVG, whichever the suffix says.
+
+    The caption of a ``PaperFigure`` goes into a text file of the same name beside it.
 
     Args:
         figure: The figure.
         path: The new file; the same figure may be there already.
-        overwrite: Whether another figure of that format is replaced; nothing else ever is.
+        overwrite: Whether another figure of that format, and its caption, is replaced; nothing else ever is.
 
     Raises:
         InputError: for another suffix, where another file is there, and where it cannot be written.
@@ -73,28 +126,50 @@ def save_figure(figure: Figure, path: Path, overwrite: bool = False) -> None:
 
 def save_figures(figures: Mapping[Path, Figure], overwrite: bool = False) -> None:
     """The same of several figures: none is written where one of them may not be."""
-    write_outputs({path: _picture(figure, path) for path, figure in figures.items()}, overwrite)
+    outputs = {path: _picture(figure, path) for path, figure in figures.items()}
+    for path, figure in figures.items():
+        if isinstance(figure, PaperFigure):
+            lines = textwrap.wrap(CAPTION + figure.caption, _COLUMNS, break_long_words=False, break_on_hyphens=False)
+            outputs[caption_path(path)] = "caption", ("\n".join(lines) + "\n").encode()
+    write_outputs(outputs, overwrite)
+
+
+def caption_path(path: Path) -> Path:
+    """Where the caption of a figure stands."""
+    return path.with_suffix(".txt")
 
 
 def _picture(figure: Figure, path: Path) -> tuple[str, bytes]:
     """The format that a suffix says, and the content of the file."""
     kind = path.suffix[1:].lower()
     if kind not in FORMATS:
-        raise InputError(f"{path} is not a figure that spinsim can write: its suffix must be .{' or .'.join(FORMATS)}")
+        suffixes = f".{', .'.join(FORMATS[:-1])} or .{FORMATS[-1]}"
+        raise InputError(f"{path} is not a figure that spinsim can write: its suffix must be {suffixes}")
     picture = io.BytesIO()
     with matplotlib.style.context(PAPER):
-        # a date or a version in the metadata would make equal figures differ
-        figure.savefig(picture, format=kind, metadata={"CreationDate" if kind == "pdf" else "Software": None})
+        figure.savefig(picture, format=kind, metadata=dict.fromkeys(_STAMPS[kind]))
     return kind, picture.getvalue()
 
 
 def draw_legend(figure: Figure, *axes: Axes) -> None:
-    """One legend for all panels, above them, where it hides nothing; error bars, which matplotlib lists last, first."""
+    """One legend for all panels, above them, where it hides nothing, in as few rows as fit the width.
+
+    Error bars, which matplotlib lists last, come first.
+    """
     found = [pair for ax in axes for pair in sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=_is_line)]
     unique: dict[str, Any] = {}
     for handle, label in found:
         unique.setdefault(label, handle)
-    figure.legend(unique.values(), unique.keys(), loc="outside upper center", ncols=2, handlelength=1.6)
+    for columns in range(min(len(unique), _LEGEND_COLUMNS), 0, -1):
+        labels = [label for column in range(columns) for label in list(unique)[column::columns]]  # read row by row
+        handles = [unique[label] for label in labels]
+        legend = figure.legend(
+            handles, labels, loc="outside upper center", ncols=columns, handlelength=1.6, columnspacing=1.4
+        )
+        box = legend.get_tightbbox()
+        if columns == 1 or box is None or box.width <= figure.bbox.width:
+            break
+        legend.remove()
 
 
 def _is_line(pair: tuple[object, str]) -> bool:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import matplotlib.style
 import numpy as np
-from matplotlib.figure import Figure
 
 from spinsim.analysis.figures.panels import TEMPERATURE
-from spinsim.analysis.figures.paper import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILION, WIDTH, draw_legend
+from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.strips import LengthCrossing, length_curve
 from spinsim.result import TransferResult
 
-_COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
-
 
 def lengths_figure(
-    results: Sequence[TransferResult], crossings: Sequence[LengthCrossing], average: str = "mean"
-) -> Figure:
+    results: Sequence[TransferResult],
+    crossings: Sequence[LengthCrossing],
+    average: str = "mean",
+    style: str = "single",
+) -> PaperFigure:
     """Correlation lengths over widths, on a logarithmic axis, which cross near a transition, with the crossings.
 
     Error bars are those over samples, of curves and of crossings, where there are several.
@@ -31,18 +30,17 @@ def lengths_figure(
     """
     by_k = "k" in given_by(results[0])
     with matplotlib.style.context(PAPER):
-        figure = Figure(figsize=(WIDTH, 2.8), layout="constrained")
-        ax = figure.subplots()
+        figure, (ax,) = lay_panels(style, 1, 2.4)
         for i, result in enumerate(sorted(results, key=lambda result: result.model.sites)):
             curve = length_curve(result, average)
             x = 1 / curve.temperature if by_k else curve.temperature
             bars = None if curve.samples < 2 else curve.value * np.expm1(np.multiply.outer([-1, 1], curve.log_error))
             shape = result.model.lattice.shape if result.model.lattice else ()
             sides = r" \times ".join(map(str, shape))
-            style = "o-" if len(x) < 30 else "-"
+            marker = MARKERS[i % len(MARKERS)] if len(x) < 30 else ""
             ax.errorbar(
-                x, curve.value, None if bars is None else np.abs(bars), fmt=style, ms=2.2, lw=0.8, elinewidth=0.6,
-                color=_COLOURS[i % len(_COLOURS)], label=f"$L = {sides}$",
+                x, curve.value, None if bars is None else np.abs(bars), fmt=f"{marker}-", ms=2.2, lw=0.8,
+                elinewidth=0.6, color=COLOURS[i % len(COLOURS)], label=f"$L = {sides}$",
             )  # fmt: skip
         for c in crossings:
             if not c.reason:
@@ -54,7 +52,16 @@ def lengths_figure(
         ax.set_xlabel(r"coupling $k = 1/T$" if by_k else TEMPERATURE)
         ax.set_ylabel(r"$\exp[\ln\xi]/L$" if average == "typical" else r"$\xi/L$")
         draw_legend(figure, ax)
+    figure.caption = _caption(results, average)
     return figure
+
+
+def _caption(results: Sequence[TransferResult], average: str) -> str:
+    samples = max(result.model.samples for result in results)
+    what = "Typical correlation length" if average == "typical" else "Correlation length"
+    names = ", ".join(result.model.name for result in results)
+    over = f", over {samples} samples; bars are standard errors over them" if samples > 1 else ""
+    return f"{what} over width from transfer matrices of {names}{over}. Diamonds are crossings; lines guide the eye."
 
 
 def given_by(result: TransferResult) -> list[str]:
