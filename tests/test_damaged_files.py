@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import damage
+import h5py
 import pytest
+from harness import finish, one_sentence, spinsim
 
 NAMES = ["anneal", "instance", "temper", "temper-auto", "transfer"]
 UNFINISHED = ["unfinished-anneal", "unfinished-temper", "unfinished-transfer"]
@@ -83,3 +85,26 @@ def test_thousands_of_damaged_files(worker, command) -> None:
 @pytest.mark.parametrize("command", ["analyze", "plot --overwrite", "resume --quiet"])
 def test_damaged_files_are_analysed_drawn_and_resumed_or_refused(worker, command) -> None:
     attack(worker, NAMES + UNFINISHED, range(1000, 1100), [command])
+
+
+WAITS = """
+from pathlib import Path
+from spinsim import store
+with store.open_to_append(Path("a.h5")) as file:
+    file.saved()
+"""
+
+
+@pytest.mark.parametrize("name", ["checkpoint/0/spins", "checkpoint/1/place", "summary/energy_per_site"])
+def test_a_flipped_bit_in_a_header_holds_nobody_up(tmp_path, name) -> None:
+    """These idled for ever: the lock of h5py was held by a loop over members that an exception had left."""
+    path = tmp_path / "a.h5"
+    content = bytearray(damage.small_file("unfinished-temper"))
+    path.write_bytes(content)
+    with h5py.File(path, "r") as file:
+        header = h5py.h5o.get_info(file[name].id).addr
+    content[header + 20] ^= 4
+    path.write_bytes(content)
+    one_sentence(finish(spinsim(tmp_path, "resume", "a.h5", "--quiet")), "a.h5 is damaged")
+    if name.startswith("checkpoint"):  # past the door too
+        subprocess.run([sys.executable, "-c", WAITS], cwd=tmp_path, capture_output=True, timeout=LIMIT, check=False)
