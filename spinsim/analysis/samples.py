@@ -28,17 +28,23 @@ _SAMPLES_SECOND: Final = (
 
 def sample_of(result: EitherResult, sample: int) -> EitherResult:
     """The run of one of the samples alone."""
-    model, one = result.model, slice(sample, sample + 1)
-    couplings, fields = (rows[sample % len(rows)] for rows in (model.couplings, model.fields))
+    return samples_of(result, slice(sample, sample + 1))
+
+
+def samples_of(result: EitherResult, chosen: slice) -> EitherResult:
+    """The run of some of the samples, two or more of which need couplings or fields of their own."""
+    model = result.model
+    couplings, fields = (rows[chosen] if len(rows) > 1 else rows[0] for rows in (model.couplings, model.fields))
     parts: dict[str, object] = {
-        "model": Ising(model.graph, couplings, fields, name=model.name, offset=model.offset,
-                       maxcut_weight=model.maxcut_weight)
-    }  # fmt: skip
+        "model": Ising(
+            model.graph, couplings, fields, name=model.name, offset=model.offset, maxcut_weight=model.maxcut_weight
+        )
+    }
     for name, value in vars(result).items():
         if name in _SAMPLES_FIRST and value is not None:
-            parts[name] = value[one]
+            parts[name] = value[chosen]
         elif name in _SAMPLES_SECOND:
-            parts[name] = value[:, one]
+            parts[name] = value[:, chosen]
     return replace(result, **parts)
 
 

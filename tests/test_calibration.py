@@ -1,0 +1,63 @@
+"""Are error bars as large as results scatter? Spread over error of every column, over 60 runs of each kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import spinsim as ss
+from spinsim.analysis.samples import samples_of
+from spinsim.analysis.sizes import compare_sizes
+from spinsim.analysis.summary import estimates
+
+RUNS = 60
+LADDER = np.array([1.8, 2.3, 3.0, 4.0])
+
+
+def runs_of(graph: ss.Lattice, couplings: np.ndarray, field: float, ladder: np.ndarray, sweeps: int, copies: int):
+    """Runs whose disorder is ``couplings`` (runs, samples, bonds): one simulation, whose samples are dealt to them."""
+    runs, samples, bonds = couplings.shape
+    model = ss.Ising(graph, couplings.reshape(runs * samples, bonds), field)
+    whole = ss.temper(model, ladder, sweeps, thermalize=200, replicas=copies, measure_every=5, seed=11)
+    return [samples_of(whole, slice(k * samples, (k + 1) * samples)) for k in range(runs)]
+
+
+def made(kind: str, field: float) -> list[ss.TemperResult]:
+    """60 runs of a 4 x 4 lattice: each one ferromagnet, or a draw of 20 samples of a +-J glass."""
+    if kind == "ferromagnet":
+        return runs_of(ss.square(4), np.ones((RUNS, 1, 32)), field, LADDER, 5000, 4)
+    signs = np.random.default_rng(7).choice([-1.0, 1.0], (RUNS, 20, 32))
+    return runs_of(ss.square(4), signs, field, LADDER / 2, 500, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", [0.0, 0.4])
+@pytest.mark.parametrize("kind", ["ferromagnet", "glass"])
+def test_every_column_is_calibrated(kind: str, field: float) -> None:
+    """Squares of spreads and errors are summed over the temperatures, each in units of its own error."""
+    found = [estimates(run) for run in made(kind, field)]
+    table, wrong = [f"{'column':40}{'spread / error':>16}"], []
+    for name in found[0]:
+        values, errors = (np.array([getattr(run[name], part) for run in found]) for part in ("value", "error"))
+        kept = np.isfinite(values).all(axis=0) & np.isfinite(errors).all(axis=0)
+        scatter = values[:, kept].var(axis=0, ddof=1) / (errors[:, kept] ** 2).mean(axis=0)
+        ratio = float(np.sqrt(scatter.mean()))
+        table.append(f"{name:40}{ratio:16.3f}   {np.round(np.sqrt(scatter), 2)}")
+        wrong += [name] if not 0.85 <= ratio <= 1.2 else []
+    print("\n".join(["", *table]))  # noqa: T201
+    assert not wrong, "\n".join(table)
+
+
+@pytest.mark.slow
+def test_crossings_are_calibrated() -> None:
+    """Of ferromagnets of sides 4 and 6, where Binder cumulants and xi / L of one sample each cross."""
+    ladder = np.linspace(2.0, 2.6, 7)
+    sizes = [runs_of(ss.square(side), np.ones((RUNS, 1, 2 * side**2)), 0.0, ladder, 5000, 2) for side in (4, 6)]
+    crossed = [[found.crossings[0].crossing for found in compare_sizes(pair)] for pair in zip(*sizes, strict=True)]
+    for k, name in enumerate(("binder_cumulant", "correlation_length_over_L")):
+        values, errors = (np.array([getattr(found[k], part) for found in crossed]) for part in ("value", "error"))
+        known = np.isfinite(errors)
+        ratio = values[known].std(ddof=1) / np.sqrt((errors[known] ** 2).mean())
+        print(f"\ncrossing of {name}: {ratio:.3f}, {known.sum()} of {RUNS}, mean {values[known].mean():.4f}")  # noqa: T201
+        assert 0.85 <= ratio <= 1.2
+        assert known.mean() > 0.9
