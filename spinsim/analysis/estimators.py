@@ -92,8 +92,7 @@ def all_moments(result: TemperResult, series: dict[str, Array]) -> dict[str, Arr
         if f"{name}^2" in series:
             moments[f"{name}^4"] = series[f"{name}^2"] ** 2
             if mode.shape[-1]:
-                modes = mode[..., _longest_axes(result.model)].mean(axis=-1)
-                moments[f"|{name}(k)|^2"] = modes / result.model.sites**2
+                moments[f"|{name}(k)|^2"] = longest_modes(result.model, mode)
     return {name: moment.mean(axis=2) for name, moment in moments.items()}
 
 
@@ -103,12 +102,16 @@ def functions(result: TemperResult, moments: list[str]) -> Functions:
     names = [o.name for o in observables(model, result.energy.shape[2], result.has_correlations)]
 
     def values(mean: Array) -> Array:
-        at = dict(zip(moments, mean, strict=True))
-        found = _averages(at) | _of_magnetization(model, at, temperature) | _of_overlap(model, at)
-        found["specific_heat"] = model.sites * at["(E - <E>)^2"] / temperature**2
-        return np.stack([found[name] for name in names])
+        return observed(model, temperature, names, dict(zip(moments, mean, strict=True)))
 
     return Functions(names, values)
+
+
+def observed(model: Ising, temperature: Array, names: list[str], at: dict[str, Array]) -> Array:
+    """Observables by name, (observables, temperatures), from averages of moments by name."""
+    found = _averages(at) | _of_magnetization(model, at, temperature) | _of_overlap(model, at)
+    found["specific_heat"] = model.sites * at["(E - <E>)^2"] / temperature**2
+    return np.stack([found[name] for name in names])
 
 
 def _averages(at: dict[str, Array]) -> dict[str, Array]:
@@ -196,10 +199,11 @@ def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
     return np.asarray(total / choices)[:, :, None]
 
 
-def _longest_axes(model: Ising) -> list[int]:
-    """Axes of the largest length."""
+def longest_modes(model: Ising, mode: Array) -> Array:
+    """Modes (..., axes) per site squared, averaged over the axes of the largest length."""
     shape = model.lattice.shape if model.lattice else ()
-    return [axis for axis, side in enumerate(shape) if side == max(shape)]
+    longest = [axis for axis, side in enumerate(shape) if side == max(shape)]
+    return np.asarray(mode[..., longest].mean(axis=-1) / model.sites**2)
 
 
 def _length_over_side(model: Ising, zero: Array, smallest: Array) -> Array:

@@ -6,13 +6,11 @@ logarithms whose largest is 0, so that nothing overflows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
 
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.checks import finite_array, real_array
@@ -95,57 +93,6 @@ def reweight(energy: npt.ArrayLike, observable: npt.ArrayLike, beta: float, new_
     return Reweighted(*(np.array(column).reshape(targets.shape) for column in (mean, error, effective, trusted)))
 
 
-def multi_histogram(
-    energy: Sequence[npt.ArrayLike], observable: Sequence[npt.ArrayLike], beta: npt.ArrayLike, new_beta: npt.ArrayLike
-) -> Reweighted:
-    """Multi-histogram reweighting of an observable measured at several temperatures (needs ``spinsim[pymbar]``).
-
-    Each series is first thinned to one measurement in ceil(2 tau), with the longer tau of energy and observable. The
-    error is that of independent data times sqrt(2 tau'), where tau' is what is left of tau, averaged over the series.
-
-    Source: M. R. Shirts, J. D. Chodera, J. Chem. Phys. 129, 124105 (2008), the limit of vanishing bin width of
-    A. M. Ferrenberg, R. H. Swendsen, Phys. Rev. Lett. 63, 1195 (1989).
-
-    Args:
-        energy: For each temperature its total energies in order of time, of shape (n,); lengths may differ.
-        observable: What was measured with them, of the same shapes.
-        beta: Inverse temperatures of the measurements, of shape (temperatures,).
-        new_beta: Inverse temperatures to reweight to, any shape.
-
-    Returns:
-        Means whose effective samples count thinned measurements; trusted where every tau is and where there are at
-        least 50 of them, as thinned measurements have tau 1/2.
-
-    Raises:
-        InputError: where pymbar is not installed, for shapes that do not fit together, and values that are not finite.
-    """
-    try:
-        from pymbar import MBAR
-    except ImportError as missing:
-        raise InputError("multi-histogram reweighting needs pymbar: install spinsim[pymbar]") from missing
-    betas = finite_array(beta, "beta", least=1)
-    if betas.shape != (len(energy),) or len(energy) != len(observable):
-        raise InputError(
-            f"{len(energy)} series of energies, {len(observable)} of the observable and beta of shape {betas.shape}: "
-            "give one series of both for each beta"
-        )
-    thinned, left, trusted = zip(*map(_thin, energy, observable), strict=True)
-    energies, values = np.concatenate(thinned, axis=1)
-    energies = energies - energies.mean()
-    counts = np.array([series.shape[1] for series in thinned])
-    targets = finite_array(np.atleast_1d(new_beta), "new_beta", least=1)
-    solved = MBAR(np.outer(betas, energies), counts, solver_protocol="robust")
-    with np.errstate(divide="ignore"):  # pymbar takes the logarithm of the observable less its least value
-        found = solved.compute_expectations(values, np.outer(targets.ravel(), energies))
-    mixture = logsumexp(np.log(counts)[:, None] + solved.f_k[:, None] - np.outer(betas, energies), axis=0)
-    kish = [_kish(_normalised(-target * energies - mixture)) for target in targets.flat]
-    shape = np.shape(new_beta)
-    effective = np.reshape(kish, shape)
-    correlated = np.sqrt(2 * np.mean(left))
-    mean, error = (np.asarray(found[name], dtype=np.float64).reshape(shape) for name in ("mu", "sigma"))
-    return Reweighted(mean, error * correlated, effective, np.asarray(all(trusted) & (effective >= FEWEST / 2)))
-
-
 def _normalised(logarithms: Array) -> Array:
     """Exponentials of the logarithms, scaled to mean 1."""
     weight = np.exp(logarithms - logarithms.max())
@@ -155,15 +102,3 @@ def _normalised(logarithms: Array) -> Array:
 def _kish(weight: Array) -> float:
     """Effective samples of weights of mean 1."""
     return float(weight.size / (weight**2).mean())
-
-
-def _thin(energy: npt.ArrayLike, observable: npt.ArrayLike) -> tuple[Array, float, bool]:
-    """Energies and observable (2, thinned), one in ceil(2 tau); the tau left, at least 1/2; whether tau is trusted."""
-    energies, values = finite_array(energy, "energy"), finite_array(observable, "observable")
-    if energies.ndim > 1 or energies.shape != values.shape:
-        raise InputError(f"energy has shape {energies.shape} and observable {values.shape}: give both the same (n,)")
-    series = np.stack([energies, values])
-    time = integrated_time(series.T)
-    thinned = series[:, :: int(np.ceil(2 * time.tau.max()))]
-    left = float(integrated_time(thinned.T).tau.max()) if thinned.shape[1] > 1 else 0.5
-    return thinned, max(left, 0.5), bool(time.trusted.all())

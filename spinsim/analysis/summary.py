@@ -89,7 +89,7 @@ def summarize(result: TemperResult) -> Summary:
     Raises:
         InputError: for fewer than 16 measurements.
     """
-    series = _checked_series(result)
+    series = checked_series(result)
     times = {name: integrated_time(values, chain_axis=2) for name, values in series.items()}
     judged = judge(result, {name: series[name][..., 0] for name in ("energy", "q^2", "q_link") if name in series})
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
@@ -106,7 +106,7 @@ def estimates(result: TemperResult) -> dict[str, Estimate]:
     Raises:
         InputError: as ``summarize``.
     """
-    series = _checked_series(result)
+    series = checked_series(result)
     return _estimates(result, series, {name: integrated_time(values, chain_axis=2) for name, values in series.items()})
 
 
@@ -114,8 +114,8 @@ def _estimates(result: TemperResult, series: dict[str, Array], times: dict[str, 
     moments, data = _entries(result, series)
     observed = functions(result, moments)
     found = jackknife(observed.values, data)
-    wider = {name: _widening(values, times[name]) for name, values in series.items()}
-    sweeps = _sweeps_a_step(result)
+    wider = {name: widening(values, times[name]) for name, values in series.items()}
+    sweeps = sweeps_a_step(result)
     estimates = {}
     for k, name in enumerate(observed.names):
         key = series_of(result.model, name)
@@ -161,19 +161,19 @@ def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Arra
     Raises:
         InputError: as ``summarize``, and as ``bootstrap``.
     """
-    series = _checked_series(result)
+    series = checked_series(result)
     moments, data = _entries(result, series)
     observed = functions(result, moments)
     curves = bootstrap(observed.values, data, resamples, seed).values
     found = {}
     for k, name in enumerate(observed.names):
         values = series[series_of(result.model, name)]
-        wider = _widening(values, integrated_time(values, chain_axis=2)) if result.model.samples == 1 else 1.0
+        wider = widening(values, integrated_time(values, chain_axis=2)) if result.model.samples == 1 else 1.0
         found[name] = curves[0, k] + (curves[:, k] - curves[0, k]) * wider
     return found
 
 
-def _checked_series(result: TemperResult) -> dict[str, Array]:
+def checked_series(result: TemperResult) -> dict[str, Array]:
     """Series that autocorrelation times belong to, (steps, samples, chains, temperatures).
 
     Raises:
@@ -196,7 +196,7 @@ def _entries(result: TemperResult, series: dict[str, Array]) -> tuple[list[str],
     return list(moments), data
 
 
-def _widening(series: Array, time: IntegratedTime) -> Array:
+def widening(series: Array, time: IntegratedTime) -> Array:
     """Factor to the errors of one sample: averages over stretches of time that are short against tau are correlated.
 
     ``series``: (steps, samples, chains, temperatures); 1 where there are several samples.
@@ -210,6 +210,6 @@ def _widening(series: Array, time: IntegratedTime) -> Array:
     return np.asarray(np.maximum(1.0, np.divide(true, found, out=np.ones_like(found), where=found > 0)))
 
 
-def _sweeps_a_step(result: TemperResult) -> int:
+def sweeps_a_step(result: TemperResult) -> int:
     """Sweeps between measurements."""
     return int(result.sweep[1] - result.sweep[0])
