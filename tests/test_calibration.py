@@ -23,11 +23,11 @@ def runs_of(graph: ss.Lattice, couplings: np.ndarray, field: float, ladder: np.n
 
 
 def made(kind: str, field: float) -> list[ss.TemperResult]:
-    """60 runs of a 4 x 4 lattice: each one ferromagnet, or a draw of 20 samples of a +-J glass."""
+    """60 runs of a 4 x 4 lattice: each one ferromagnet, or a draw of 16 samples with 3 of 4 bonds positive."""
     if kind == "ferromagnet":
         return runs_of(ss.square(4), np.ones((RUNS, 1, 32)), field, LADDER, 5000, 4)
-    signs = np.random.default_rng(7).choice([-1.0, 1.0], (RUNS, 20, 32))
-    return runs_of(ss.square(4), signs, field, LADDER / 2, 500, 4)
+    signs = np.random.default_rng(7).choice([-1.0, 1.0], (RUNS, 16, 32), p=[0.25, 0.75])
+    return runs_of(ss.square(4), signs, field, LADDER, 400, 4)
 
 
 @pytest.mark.slow
@@ -39,8 +39,11 @@ def test_every_column_is_calibrated(kind: str, field: float) -> None:
     table, wrong = [f"{'column':40}{'spread / error':>16}"], []
     for name in found[0]:
         values, errors = (np.array([getattr(run[name], part) for run in found]) for part in ("value", "error"))
-        kept = np.isfinite(values).all(axis=0) & np.isfinite(errors).all(axis=0)
-        scatter = values[:, kept].var(axis=0, ddof=1) / (errors[:, kept] ** 2).mean(axis=0)
+        known = np.isfinite(values) & np.isfinite(errors)  # xi of little more than noise is NaN
+        kept = known.mean(axis=0) > 0.9
+        assert kept.sum() > 1, name
+        spread = np.nanvar(np.where(known, values, np.nan)[:, kept], axis=0, ddof=1)
+        scatter = spread / np.nanmean(np.where(known, errors, np.nan)[:, kept] ** 2, axis=0)
         ratio = float(np.sqrt(scatter.mean()))
         table.append(f"{name:40}{ratio:16.3f}   {np.round(np.sqrt(scatter), 2)}")
         wrong += [name] if not 0.85 <= ratio <= 1.2 else []

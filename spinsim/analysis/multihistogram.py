@@ -58,9 +58,9 @@ class MultiHistogram:
 def multi_histogram(energy: npt.ArrayLike, beta: npt.ArrayLike, start: Array | None = None) -> MultiHistogram:
     """Join the measurements of a ladder by the partition functions that make them most likely.
 
-    Averages at another temperature are those with the weights exp(log_weights), ln Z is the logarithm of their sum. Errors come from doing the whole again
-    without a part: temperatures that exchange configurations are not independent, so that a part is a stretch of time
-    of all temperatures, or a disorder sample.
+    Averages at another temperature are those with the weights exp(log_weights); ln Z is the logarithm of their sum.
+    Errors come from doing the whole again without a part: temperatures that exchange configurations are not
+    independent, so that a part is a stretch of time of all temperatures, or a disorder sample.
 
     Args:
         energy: Total energies, one axis for each of time and chains or whatever they are counted by, and last the

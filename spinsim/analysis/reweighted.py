@@ -30,7 +30,7 @@ class Reweighting:
     Attributes:
         temperature: Those asked for, (temperatures,).
         estimates: Columns of ``summarize`` and, per site, free energy and entropy: ``free_energy_per_site`` and
-            ``entropy_per_site`` where the ladder reaches so far up that infinite temperature, where the entropy is ln 2,
+            ``entropy_per_site`` where the ladder goes so far up that infinite temperature, where the entropy is ln 2,
             can be reached from it; else ``free_energy_over_T_difference``, F / T less its value at the ladder's highest
             temperature, and ``entropy_difference`` likewise. tau is that of the nearest temperatures of the ladder.
         effective: Measurements that count at each temperature, Kish's (sum of w)^2 / (sum of w^2), the mean over
@@ -73,7 +73,12 @@ def reweighted(result: TemperResult, temperature: npt.ArrayLike) -> Reweighting:
     spread = {name: np.array([row[name] for row in left_out]).std(axis=0) for name in values}
     errors = {name: np.sqrt(len(rows) - 1) * one for name, one in spread.items()}
     estimates = _estimates(result, targets, values, errors, series, mean)
-    return Reweighting(targets, estimates, mean["measurements"], _notes(result, absolute))
+    count = mean["measurements"]
+    notes = _notes(result, absolute)
+    if (few := count < FEWEST * 2 * np.interp(targets, result.temperature, _tau(series["energy"]))).any():
+        where = f"from T = {targets[few].min():.5g} to {targets[few].max():.5g}"
+        notes.append(f"Fewer than {FEWEST} independent measurements count at {few.sum()} temperatures, {where}.")
+    return Reweighting(targets, estimates, count, notes)
 
 
 def _join(sample: TemperResult, start: Array | None = None) -> MultiHistogram:

@@ -84,7 +84,7 @@ def columns_by(result: AnnealResult | TemperResult, by: str) -> Columns:
 def _columns(result: AnnealResult | TemperResult) -> Columns:
     if isinstance(result, AnnealResult):
         return _annealing_columns(result)
-    return {"temperature": result.temperature} | _estimate_columns(estimates(result))
+    return {"temperature": result.temperature} | estimate_columns(estimates(result))
 
 
 def _columns_of_sample(result: AnnealResult | TemperResult, sample: int) -> Columns:
@@ -137,10 +137,11 @@ def _below_each_other(tables: list[Columns]) -> Columns:
 
 def summary_columns(summary: Summary) -> Columns:
     """Columns of a tempering run, as ``table`` has them."""
-    return {"temperature": summary.temperature} | _estimate_columns(summary.estimates)
+    return {"temperature": summary.temperature} | estimate_columns(summary.estimates)
 
 
-def _estimate_columns(found: dict[str, Estimate]) -> Columns:
+def estimate_columns(found: dict[str, Estimate]) -> Columns:
+    """Four columns of each estimate, without errors that cannot be trusted."""
     columns: Columns = {}
     for name, estimate in found.items():
         columns |= {

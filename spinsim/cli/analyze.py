@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spinsim.cli import flags
+from spinsim.cli import flags, reweighting
 from spinsim.cli.saying import say
 from spinsim.texts import quoted
 
@@ -38,6 +38,13 @@ def analyze(
             "logarithmic bins of the run, which show its approach to equilibrium.  [temperature]"
         ),
     ] = None,
+    reweight: Annotated[
+        str | None,
+        typer.Option(
+            help="Averages, free energy and entropy at these temperatures instead, such as 1.0:1.2:101, from the whole "
+            "ladder; the file's /summary stays as it is."
+        ),
+    ] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, typer.Option("--all", help="Print every column.")] = False,
     columns: Annotated[
@@ -61,6 +68,10 @@ def analyze(
         _check(file)
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
+    if reweight:
+        reweighting.check_options(by)
+        _reweight(files, reweight, as_json, csv, overwrite, columns, every)
+        return
     summaries, reports, rooms, rows = [], [], [], []
     for file in files:
         result = load_temper(file)
@@ -71,16 +82,39 @@ def analyze(
         if csv:
             rows.append(columns_by(result, by) if by else summary_columns(found))
     if csv:
-        write_csv(rows[0] if len(files) == 1 else one_below_the_other(files, rows), csv, overwrite)
+        write_csv(one_below_the_other(files, rows), csv, overwrite)
     for file, room, found, lines in zip(files, rooms, summaries, reports, strict=True):
         lines += _write_summary(file, room, found)
-    if as_json:
-        tables = [{"file": str(file)} | as_tables(found) for file, found in zip(files, summaries, strict=True)]
-        say(json.dumps(tables[0] if len(files) == 1 else tables))
+    _tell(files, reports, [as_tables(found) for found in summaries] if as_json else None)
+
+
+def _reweight(
+    files: list[Path], grid: str, as_json: bool, csv: Path | None, overwrite: bool, columns: str | None, every: bool
+) -> None:
+    """Averages at other temperatures."""
+    from spinsim.analysis.tables import write_csv
+    from spinsim.result import load_temper
+
+    results = [load_temper(file) for file in files]
+    found = [reweighting.reweight(result, grid) for result in results]
+    reports = [
+        [heading(file, result), *reweighting.report(result.model, one, columns, every)]
+        for file, result, one in zip(files, results, found, strict=True)
+    ]
+    if csv:
+        write_csv(one_below_the_other(files, [reweighting.columns_of(one) for one in found]), csv, overwrite)
+    _tell(files, reports, [reweighting.as_lists(one) for one in found] if as_json else None)
+
+
+def _tell(files: list[Path], reports: list[list[str]], tables: list[dict[str, object]] | None) -> None:
+    """Print the reports, or all numbers as JSON."""
+    if tables is None:
+        for k, lines in enumerate(reports):
+            for line in [""] * (k > 0) + lines:
+                say(line)
         return
-    for k, lines in enumerate(reports):
-        for line in [""] * (k > 0) + lines:
-            say(line)
+    named = [{"file": str(file)} | table for file, table in zip(files, tables, strict=True)]
+    say(json.dumps(named[0] if len(files) == 1 else named))
 
 
 def _check(file: Path) -> None:
@@ -143,6 +177,8 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
     """One table of several files, the first column their names; numbers that a file does not have are NaN."""
     import numpy as np
 
+    if len(tables) == 1:
+        return tables[0]
     names = dict.fromkeys(name for columns in tables for name in columns)
     lengths = [len(columns["temperature"]) for columns in tables]
     whole: Columns = {"file": np.repeat([str(file) for file in files], lengths)}

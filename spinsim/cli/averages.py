@@ -13,6 +13,7 @@ from spinsim.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spinsim.analysis.reweighted import Reweighting
     from spinsim.analysis.summary import Estimate, Summary
     from spinsim.model.ising import Ising
     from spinsim.overview import TemperOverview
@@ -34,6 +35,10 @@ LABELS: Final = {
     "overlap_binder_cumulant": "U_q",
     "overlap_correlation_length_over_L": "xi_q/L",
     "link_overlap": "q_link",
+    "free_energy_per_site": "F/N",
+    "entropy_per_site": "S/N",
+    "free_energy_over_T_difference": "F/NT - ...",
+    "entropy_difference": "S/N - ...",
 }
 """Heads of columns, in the order in which all are printed; an estimate that is not here goes under its name."""
 OF_MAGNETS: Final = (
@@ -130,7 +135,9 @@ def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
     return [*(name for name in LABELS if name in estimates), *(name for name in estimates if name not in LABELS)]
 
 
-def table(found: Summary, names: Sequence[str], beside: Mapping[str, Sequence[str]] | None = None) -> list[str]:
+def table(
+    found: Summary | Reweighting, names: Sequence[str], beside: Mapping[str, Sequence[str]] | None = None
+) -> list[str]:
     """A line for each temperature, cut into several tables where columns do not fit side by side.
 
     Args:
