@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -16,7 +14,7 @@ from spinsim.analysis.binder import binder_cumulant, correlation_length
 from spinsim.analysis.crossings import crossing
 from spinsim.analysis.jackknife import bootstrap
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.reweighting import multi_histogram, reweight, weights
+from spinsim.analysis.reweighting import reweight, weights
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
@@ -92,33 +90,6 @@ def test_far_targets_show_few_effective_samples() -> None:
     np.testing.assert_array_equal(found.trusted, [True, True, False])
     assert found.effective_samples[1] == pytest.approx(1000 * np.exp(-1), rel=0.3)
     np.testing.assert_allclose(weights(energy, 1.0, 1.0), 1)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("pymbar") is None, reason="pymbar is not installed")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
-def test_multi_histogram() -> None:
-    rows, temperatures, targets = [], [2.2, 2.6, 3.2], np.array([2.0, 2.4, 2.9])
-    series, squares = [], []
-    for k, temperature in enumerate(temperatures):
-        model, energy, squared, probability = square_states(temperature)
-        states = held(probability, 0.5, 3000, seed=25 + k)
-        series.append(energy[states])
-        squares.append(squared[states])
-    found = multi_histogram(series, squares, 1 / np.array(temperatures), 1 / targets)
-    for k, target in enumerate(targets):
-        exact = enumerate_states(model, target).magnetization_squared
-        rows.append((f"m^2 at T = {target}", found.mean[k], found.error[k], exact))
-    assert_agree(rows)
-    assert found.trusted.all()
-    assert np.all(found.effective_samples > 500)
-    single = multi_histogram(series[:1], squares[:1], [1 / 2.2], 1 / 2.3)
-    assert single.mean.shape == ()
-
-
-@pytest.mark.skipif(importlib.util.find_spec("pymbar") is not None, reason="pymbar is installed")
-def test_multi_histogram_names_what_is_missing() -> None:
-    with pytest.raises(ss.InputError, match=r"spinsim\[pymbar\]"):
-        multi_histogram([[0, 1]], [[0, 1]], [1], 1)
 
 
 # crossings
