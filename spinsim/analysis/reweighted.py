@@ -57,7 +57,7 @@ def reweighted(result: TemperResult, temperature: npt.ArrayLike) -> Reweighting:
     """
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():
-        raise InputError(f"temperatures {temperature} are not all above 0: give a list of such")
+        raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
     series = checked_series(result)
     samples = [sample_of(result, k) for k in range(result.model.samples)]
     joined = [_join(sample) for sample in samples]
@@ -155,7 +155,7 @@ def _single_values(sample: TemperResult) -> dict[str, Array]:
 
 def _pair_values(sample: TemperResult) -> dict[str, Array]:
     """What pairs of copies have at each temperature, (steps, pairs, temperatures); nothing of one copy."""
-    found = {}
+    found: dict[str, Array] = {}
     if sample.overlap.shape[2]:
         q = sample.overlap[:, 0] / sample.model.sites
         found |= {"q": q, "q^2": q**2, "q^4": q**4}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from spinsim.model.ising import Ising
 from spinsim.result import AnnealResult, TemperResult
 
 Array = npt.NDArray[np.float64]
-EitherResult = TypeVar("EitherResult", AnnealResult, TemperResult)
+EitherResult = TypeVar("EitherResult", bound=AnnealResult | TemperResult)
 
 _SAMPLES_FIRST: Final = ("attempts", "accepts", "round_trips", "best_energy", "best_spins")
 _SAMPLES_SECOND: Final = (
@@ -35,7 +35,7 @@ def samples_of(result: EitherResult, chosen: slice) -> EitherResult:
     """The run of some of the samples, two or more of which need couplings or fields of their own."""
     model = result.model
     couplings, fields = (rows[chosen] if len(rows) > 1 else rows[0] for rows in (model.couplings, model.fields))
-    parts: dict[str, object] = {
+    parts: dict[str, Any] = {
         "model": Ising(
             model.graph, couplings, fields, name=model.name, offset=model.offset, maxcut_weight=model.maxcut_weight
         )
