@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import spinsim as ss
+from spinsim.analysis import sizes
 from spinsim.analysis.samples import samples_of
-from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import estimates
 
 RUNS = 60
@@ -52,11 +52,12 @@ def test_every_column_is_calibrated(kind: str, field: float) -> None:
 
 
 @pytest.mark.slow
-def test_crossings_are_calibrated() -> None:
+def test_crossings_are_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ferromagnets of sides 4 and 6, where Binder cumulants and xi / L of one sample each cross."""
-    ladder = np.linspace(2.0, 2.6, 7)
-    sizes = [runs_of(ss.square(side), np.ones((RUNS, 1, 2 * side**2)), 0.0, ladder, 5000, 2) for side in (4, 6)]
-    crossed = [[found.crossings[0].crossing for found in compare_sizes(pair)] for pair in zip(*sizes, strict=True)]
+    monkeypatch.setattr(sizes, "RESAMPLES", 100)  # errors to 7 %
+    ladder = np.linspace(2.0, 2.6, 5)
+    runs = [runs_of(ss.square(side), np.ones((RUNS, 1, 2 * side**2)), 0.0, ladder, 4000, 2) for side in (4, 6)]
+    crossed = [[found.crossings[0].crossing for found in sizes.compare_sizes(pair)] for pair in zip(*runs, strict=True)]
     for k, name in enumerate(("binder_cumulant", "correlation_length_over_L")):
         values, errors = (np.array([getattr(found[k], part) for found in crossed]) for part in ("value", "error"))
         known = np.isfinite(errors)

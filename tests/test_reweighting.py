@@ -94,7 +94,7 @@ def test_two_temperatures_of_two_levels() -> None:
     np.testing.assert_allclose(joined.log_partition, np.log((1 + np.exp(-betas)) / 2), atol=1e-9)
     weight = np.exp(joined.log_weights(0.5))
     np.testing.assert_allclose((weight * energy).sum() / weight.sum(), 1 / (1 + np.exp(0.5)), atol=1e-9)
-    np.testing.assert_allclose(joined.log_partition_at(0.5), np.log((1 + np.exp(-0.5)) / 2), atol=1e-9)
+    np.testing.assert_allclose(np.log(weight.sum()), np.log((1 + np.exp(-0.5)) / 2), atol=1e-9)
     assert multi_histogram(energy[:, :1], betas[:1]).log_partition.tolist() == [0]
     with pytest.raises(ss.InputError, match=r"give \(..., temperatures\)"):
         multi_histogram(energy, betas[:2])

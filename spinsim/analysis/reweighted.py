@@ -13,7 +13,7 @@ from spinsim.analysis.checks import finite_array
 from spinsim.analysis.estimators import SERIES_OF, longest_modes, observed, series_of
 from spinsim.analysis.multihistogram import MultiHistogram, multi_histogram
 from spinsim.analysis.samples import sample_of
-from spinsim.analysis.summary import BINS, Estimate, checked_series, sweeps_a_step, widening
+from spinsim.analysis.summary import BINS, Estimate, checked_series, few_samples, sweeps_a_step, widening
 from spinsim.errors import InputError
 from spinsim.observables import COPIES_IN_FIELD, in_field, observables
 from spinsim.result import TemperResult
@@ -226,7 +226,7 @@ def _estimates(
 
 def _notes(result: TemperResult, absolute: bool) -> list[str]:
     """What the columns of free energy and entropy are, and what is left out."""
-    notes = []
+    notes = few_samples(result.model.samples)
     if not absolute:
         notes.append(
             f"F / T and entropy per site are less those at T = {result.temperature[-1]:.5g}: for absolute ones the "

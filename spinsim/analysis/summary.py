@@ -134,14 +134,17 @@ def _estimate(value: Array, error: Array, time: IntegratedTime, sweeps: int) -> 
     return Estimate(value, error, time.tau.mean(axis=0) * sweeps, trusted)
 
 
+def few_samples(samples: int) -> list[str]:
+    """How well errors over few samples are known, in a sentence; none of one sample and of many."""
+    if not 1 < samples < FEW_SAMPLES:
+        return []
+    known = 1 / np.sqrt(2 * (samples - 1))
+    return [f"Errors over {samples} samples are known to {known:.0%} of themselves; {FEW_SAMPLES} or more would do."]
+
+
 def _on_samples(result: TemperResult, long_enough: dict[str, Array]) -> list[str]:
     """Sentences on errors over samples: how well they are known, and how many samples' series are short."""
-    samples, sentences = result.model.samples, []
-    if 1 < samples < FEW_SAMPLES:
-        sentences.append(
-            f"Errors over {samples} samples are known to {1 / np.sqrt(2 * (samples - 1)):.0%} of themselves; "
-            f"{FEW_SAMPLES} samples or more would do."
-        )
+    samples, sentences = result.model.samples, few_samples(result.model.samples)
     name = min(long_enough, key=lambda key: float(long_enough[key].min()))
     short = 1 - long_enough[name]
     if samples > 1 and short.max() > 0:
