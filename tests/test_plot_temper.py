@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from drawn import drawn, legend
 from harness import one_sentence, run
-from made_up import LADDER, ferromagnet, frozen, glass
+from made_up import LADDER, ferromagnet, frozen, glass, tempered
 
 import spinsim as ss
 from spinsim.analysis import figures
+from spinsim.analysis.approach import approach
 from spinsim.analysis.figures.panels import UNKNOWN_ERROR
 from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.summary import summarize
@@ -85,18 +86,33 @@ def test_round_trips_of_long_runs_and_of_none():
 @pytest.mark.parametrize("copies", [1, 2])
 def test_equilibration_says_its_verdict_in_the_caption(copies):
     result = glass(4, copies=copies)
-    summary = summarize(result)
+    summary, found = summarize(result), approach(result)
     figure = figures.equilibration_figure(result, summary)
     assert len(figure.axes) == copies
     assert not figure._suptitle
     assert summary.verdict in figure.caption
-    for ax, found in zip(figure.axes, summary.equilibration.values(), strict=True):
-        assert not ax.get_title("left")
-        assert found.verdict in figure.caption
-        ends = np.concatenate([container.lines[0].get_xdata() for container in ax.containers])
-        np.testing.assert_array_equal(np.sort(ends), result.sweep[found.stop - 1])
-        assert [len(container.lines[0].get_xdata()) for container in ax.containers] == [3, len(found.mean) - 3]
+    assert all(one.verdict in figure.caption for one in summary.equilibration.values())
+    assert set(legend(figure)) == {f"$T = {LADDER[k]:.3g}$" for k in (0, 2, 4, 5, 7)}
+    for panel, mean in enumerate(found.mean.values()):
+        assert not figure.axes[panel].get_title("left")
+        for curve, k in enumerate((0, 2, 4, 5, 7)):
+            expected = np.stack([found.last_sweep, mean[:, k]], axis=1)
+            np.testing.assert_array_equal(drawn(figure, panel, curve), expected)
     assert figure.axes[-1].get_xlabel() == "sweeps after thermalisation"
+
+
+def test_equilibration_of_gaussian_couplings_has_a_panel_of_the_residual():
+    model = ss.EdwardsAnderson(ss.cubic(3), samples=3, seed=1, couplings="gaussian")
+    result = tempered(model)
+    links = np.random.default_rng(1).integers(-81, 82, result.overlap.shape)
+    modes = {f"{name}_mode": np.ones((*getattr(result, name).shape, 3)) for name in ("overlap", "magnetization")}
+    result = replace(result, link_overlap=links, **modes)
+    figure = figures.equilibration_figure(result, summarize(result), "double")
+    assert len(figure.axes) == 4
+    np.testing.assert_array_equal(drawn(figure, 3)[:, 1], approach(result).mean["link_residual"][:, 0])
+    assert "The last panel is 0 in equilibrium." in figure.caption
+    frozen(result)  # a series without an error
+    figures.equilibration_figure(result, summarize(result)).draw_without_rendering()
 
 
 def test_a_specific_heat_far_above_the_slope_of_the_energy_is_off_scale():

@@ -2,52 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import matplotlib.style
 import numpy as np
-import numpy.typing as npt
-from matplotlib.axes import Axes
 
-from spinsim.analysis.equilibration import TESTED, Equilibration
-from spinsim.analysis.figures.panels import ENERGY, POINTS, run_text
-from spinsim.analysis.figures.paper import BLUE, PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.approach import approach
+from spinsim.analysis.equilibration import TESTED
+from spinsim.analysis.figures.panels import ENERGY, POINTS, run_text, some_temperatures
+from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.summary import Summary
 from spinsim.result import TemperResult
 
-_NAMES: Final = {
-    "energy": ENERGY,
-    "q^2": r"overlap $[\langle q^2\rangle]$",
-    "q_link": r"link overlap $[\langle q_\ell\rangle]$",
+_LABELS: Final = {
+    "energy_per_site": ENERGY,
+    "overlap_squared": r"overlap $[\langle q^2\rangle]$",
+    "link_overlap": r"link overlap $[\langle q_\ell\rangle]$",
+    "link_residual": r"$U + (z/2)(1 - [\langle q_\ell\rangle])/T$",
 }
 
 
 def equilibration_figure(result: TemperResult, summary: Summary, style: str = "single") -> PaperFigure:
-    """Averages over the last half of the run, the quarter before and so on, at the lowest temperature.
+    """Averages over the last half of the run, the quarter before and so on, at temperatures from lowest to highest.
 
-    Each bin stands at its end; those that the verdict compares are filled. The caption holds the verdicts.
+    Each bin stands at its last sweep; those that the verdict compares are shaded. With Gaussian couplings
+    a panel shows how far energy and link overlap miss each other. The caption holds the verdicts.
     """
+    found = approach(result)
+    between = np.sqrt(found.last_sweep[-TESTED - 1] * found.last_sweep[-TESTED])  # the points of two bins
     with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(summary.equilibration), 1.7, "sweeps after thermalisation")
-        for ax, (name, found) in zip(panels, summary.equilibration.items(), strict=True):
-            _draw_bins(ax, result.sweep[found.stop - 1], found)
-            ax.set_ylabel(_NAMES.get(name, name))
+        figure, panels = lay_panels(style, len(found.mean), 1.7, "sweeps after thermalisation")
+        for ax, (name, mean) in zip(panels, found.mean.items(), strict=True):
+            ax.axvspan(between, found.last_sweep[-1], color=GREY, alpha=0.15, linewidth=0, zorder=0)
+            for k, colour in some_temperatures(result.temperature):
+                error, label = found.error[name][:, k], f"$T = {result.temperature[k]:.3g}$"
+                bars = np.where(np.isfinite(error), error, 0)  # none where a series does not move
+                ax.errorbar(
+                    found.last_sweep,
+                    mean[:, k],
+                    bars,
+                    fmt="o-",
+                    lw=0.6,
+                    mec="none",
+                    color=colour,
+                    label=label,
+                    **POINTS,
+                )
+            if name == "link_residual":
+                ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
+            ax.set_ylabel(_LABELS[name])
             ax.set_xscale("log")
         figure.align_ylabels()
         draw_legend(figure, *panels)
-    verdicts = " ".join(f"{name}: {found.verdict}." for name, found in summary.equilibration.items())
+    residual = " The last panel is 0 in equilibrium." if "link_residual" in found.mean else ""
+    verdicts = " ".join(f"{name}: {e.verdict}." for name, e in summary.equilibration.items())
     figure.caption = (
         f"Averages over the last half of the measurements, the quarter before and so on, each bin at its last sweep, "
-        f"at the lowest temperature $T = {result.temperature[0]:.4g}$, of {result.model.name}, {run_text(result)}. "
-        f"The run: {summary.verdict}. {verdicts}"
+        f"of {result.model.name}, {run_text(result)}. Bars are standard errors; the verdict compares the shaded bins."
+        f"{residual} The run: {summary.verdict}. Of the lowest temperature, {verdicts}"
     )
     return figure
-
-
-def _draw_bins(ax: Axes, sweep: npt.NDArray[np.int64], found: Equilibration) -> None:
-    """Averages over bins against their ends; those that decide filled."""
-    bars = None if np.isnan(found.error).any() else found.error
-    tested = np.arange(len(sweep)) >= len(sweep) - TESTED
-    for chosen, face, label in ((tested, BLUE, "bins compared"), (~tested, "white", "earlier bins")):
-        style: dict[str, Any] = POINTS | {"ms": 3, "mew": 0.6, "color": BLUE, "mfc": face, "label": label}
-        ax.errorbar(sweep[chosen], found.mean[chosen], None if bars is None else bars[chosen], fmt="o", **style)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import matplotlib.style
 import numpy as np
-from matplotlib import colormaps
 
-from spinsim.analysis.figures.panels import run_text, show_zero
+from spinsim.analysis.figures.panels import run_text, show_zero, some_temperatures
 from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.result import TemperResult
-
-_CURVES: Final = 5  # temperatures whose P(q) is drawn
 
 
 def overlap_figure(result: TemperResult, style: str = "single") -> PaperFigure:
@@ -25,12 +20,10 @@ def overlap_figure(result: TemperResult, style: str = "single") -> PaperFigure:
         InputError: for a run of one copy or without measurements.
     """
     found = overlap_distribution(result)
-    count = len(result.temperature)
-    chosen = sorted({round(k * (count - 1) / (_CURVES - 1)) for k in range(_CURVES)})
-    colours = colormaps["plasma"](np.linspace(0, 0.85, len(chosen)))
+    chosen = some_temperatures(result.temperature)
     with matplotlib.style.context(PAPER):
         figure, (ax,) = lay_panels(style, 1, 2.4)
-        for colour, k in zip(colours, chosen, strict=True):
+        for k, colour in chosen:
             label = f"$T = {result.temperature[k]:.3g}$"
             ax.plot(found.q, found.density[k], color=colour, linewidth=0.8, label=label)
             low, high, known = found.density[k] - found.error[k], found.density[k] + found.error[k], found.trusted[k]
@@ -43,9 +36,9 @@ def overlap_figure(result: TemperResult, style: str = "single") -> PaperFigure:
         show_zero(ax)
         draw_legend(figure, ax)
     over = "over samples" if result.model.samples > 1 else "of one sample, from its autocorrelation times"
-    none = "" if found.trusted[chosen].all() else " There is none where the error cannot be trusted."
+    none = "" if all(found.trusted[k].all() for k, _ in chosen) else " There is none where the error cannot be trusted."
     figure.caption = (
-        f"Distribution $P(q)$ of the overlap of two copies at {len(chosen)} of {count} temperatures, of "
-        f"{result.model.name}, {run_text(result)}. Bands are standard errors {over}.{none}"
+        f"Distribution $P(q)$ of the overlap of two copies at {len(chosen)} of {len(result.temperature)} temperatures, "
+        f"of {result.model.name}, {run_text(result)}. Bands are standard errors {over}.{none}"
     )
     return figure

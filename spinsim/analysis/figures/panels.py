@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator, NullLocator
@@ -43,6 +44,7 @@ OPEN: Final = "Open points have an unknown error, as the series are too short."
 OFF_SCALE: Final = "Marks above a panel are specific heats beyond twice the largest dE/dT, of runs out of equilibrium."
 POINTS: Final[dict[str, Any]] = {"ms": 2.2, "elinewidth": 0.6, "capthick": 0.6}
 _OPEN: Final[dict[str, Any]] = {"ms": 2.6, "mfc": "white", "mew": 0.6, "linestyle": "none"}
+_CURVES: Final = 5  # temperatures whose curves are drawn
 _FEWEST_FOR_SLOPE: Final = 10  # temperatures
 
 
@@ -188,6 +190,12 @@ def mark_off_scale(ax: Axes, x: Array) -> None:
     if len(x):
         place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False, "ms": 2.5, "mec": "none"}
         ax.plot(x, np.full(len(x), 1.04), "^", color=VERMILION, label="off scale", **place)
+
+
+def some_temperatures(temperature: Array) -> list[tuple[int, Any]]:
+    """Up to five of the temperatures, evenly chosen from the lowest to the highest: their numbers and colours."""
+    chosen = sorted({round(k * (len(temperature) - 1) / (_CURVES - 1)) for k in range(_CURVES)})
+    return list(zip(chosen, colormaps["plasma"](np.linspace(0, 0.85, len(chosen))), strict=True))
 
 
 def tick_integers(axis: Axis) -> None:
