@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from spinsim.result import TransferResult as TransferResult
     from spinsim.result import load as load
     from spinsim.run import anneal as anneal
+    from spinsim.run import resume as resume
     from spinsim.run import temper as temper
     from spinsim.run import transfer as transfer
 
@@ -57,6 +58,7 @@ _HOME = {
     "gemm": "spinsim.gemm",
     "load": "spinsim.result",
     "read_instance": "spinsim.model.instances",
+    "resume": "spinsim.run",
     "sampling": "spinsim.sampling",
     "square": "spinsim.model.lattice",
     "table": "spinsim.analysis.tables",

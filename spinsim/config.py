@@ -24,7 +24,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures, check_zero_acceptance
 from spinsim.engine import DEVICES
-from spinsim.engine.base import STARTS, Start
+from spinsim.engine.starting import check_start
 from spinsim.errors import InputError
 from spinsim.files import open_regular
 from spinsim.grids import FORM, is_grid, read_grid
@@ -32,10 +32,13 @@ from spinsim.model.disorder import KINDS, RANDOM_KINDS
 from spinsim.model.lattice import NAMES
 from spinsim.packing import LANES
 from spinsim.sampling import placement
-from spinsim.sampling.annealing import SCHEDULES, Schedule
+from spinsim.sampling.annealing import SCHEDULES, check_fields, temperature_schedule
 from spinsim.sampling.tempering import Times
 from spinsim.transfer_matrix.configuration import TransferConfig
 
+GIVEN_MODEL: Final = "python:"
+LISTED: Final = "list"
+"""The schedule of a run whose temperatures are listed."""
 BOUNDARIES: Final = ("periodic", "open")
 _LONGEST_FILE: Final = 2**20
 DIMENSIONS: Final = {name: dimension for dimension, name in NAMES.items()}
@@ -43,7 +46,12 @@ DIMENSIONS: Final = {name: dimension for dimension, name in NAMES.items()}
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """What is simulated: a lattice with couplings by name, or an instance file."""
+    """What is simulated: a lattice with couplings by name, or an instance file.
+
+    Attributes:
+        instance: Path of an instance file, or ``GIVEN_MODEL`` and the name of a model that was given in Python. The
+            file of the run holds it, and its content is part of the run's identity.
+    """
 
     instance: str | None = None
     lattice: str = "square"
@@ -94,23 +102,53 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class AnnealConfig:
-    """The temperature schedule; the ends default to 1.5 and 0.05 times the root mean square local field."""
+    """The temperature schedule; the ends default to 1.5 and 0.05 times the root mean square local field.
 
-    start: Start = "random"
+    Attributes:
+        start: ``random``, ``up``, or what stands for configurations that were given in Python (``engine/starting.py``).
+        temperatures: Instead of ends and steps: numbers with commas, in order of use. The ends, ``steps`` and the
+            ``schedule`` then say what they come to.
+        field: Of each temperature a uniform field, which is added to the model's own; likewise.
+    """
+
+    start: str = "random"
     t_start: float | None = None
     t_stop: float | None = None
     steps: int = 100
     sweeps: int = 100
-    schedule: Schedule = "geometric"
+    schedule: str = "geometric"
     zero_acceptance: float = ZERO_ACCEPTANCE
+    temperatures: str | None = None
+    field: str | None = None
 
     def __post_init__(self) -> None:
-        _one_of("start", self.start, STARTS)
-        _one_of("schedule", self.schedule, SCHEDULES)
+        check_start(self.start)
+        if self.temperatures is None or self.schedule != LISTED:
+            _one_of("schedule", self.schedule, SCHEDULES)
         _in_range("steps", self.steps, 1, 10**9)
         _in_range("sweeps", self.sweeps, 1, 10**12)
         check_temperatures([t for t in (self.t_start, self.t_stop, 1.0) if t is not None])
         check_zero_acceptance(self.zero_acceptance)
+        steps = self.steps if self.temperatures is None else len(self.listed())
+        if self.field is not None:
+            check_fields(_listed("field", self.field), steps)
+
+    def listed(self) -> npt.NDArray[np.float64]:
+        """The temperatures that are listed, empty where none are."""
+        if self.temperatures is None:
+            return np.empty(0)
+        return check_temperatures(_listed("temperatures", self.temperatures))
+
+    def ladder(self) -> npt.NDArray[np.float64]:
+        """Every temperature, in order of use, of a configuration whose ends are filled in."""
+        if self.temperatures is not None:
+            return self.listed()
+        assert self.t_start is not None and self.t_stop is not None  # noqa: S101, PT018
+        return temperature_schedule(self.t_start, self.t_stop, self.steps, self.schedule)
+
+    def fields(self) -> npt.NDArray[np.float64] | None:
+        """The field of each step, None where it does not change."""
+        return None if self.field is None else np.array(_listed("field", self.field))
 
 
 @dataclass(frozen=True)
@@ -148,7 +186,7 @@ class TemperConfig:
         correlations: Whether link overlaps and the smallest Fourier modes are measured and stored.
     """
 
-    start: Start = "random"
+    start: str = "random"
     temperatures: str | None = None
     thermalize: int = 2000
     sweeps: int = 10_000
@@ -158,7 +196,7 @@ class TemperConfig:
     zero_acceptance: float = ZERO_ACCEPTANCE
 
     def __post_init__(self) -> None:
-        _one_of("start", self.start, STARTS)
+        check_start(self.start)
         check_zero_acceptance(self.zero_acceptance)
         _in_range("sweeps", self.sweeps, 1, 10**12)
         self.times()
@@ -216,9 +254,16 @@ class Anneal(Config):
 
     def with_temperatures(self, energy_scale: float) -> Anneal:
         """The configuration with its temperature ends filled in."""
+        fields = self.anneal.fields()
+        given = replace(self.anneal, field=None if fields is None else as_text(fields))
+        if given.temperatures is not None:
+            listed = given.listed()
+            first, last = float(listed[0]), float(listed[-1])
+            written = replace(given, temperatures=as_text(listed), steps=len(listed), schedule=LISTED)
+            return replace(self, anneal=replace(written, t_start=first, t_stop=last))
         scale = energy_scale or 1.0
         anneal = replace(
-            self.anneal,
+            given,
             t_start=1.5 * scale if self.anneal.t_start is None else self.anneal.t_start,
             t_stop=0.05 * scale if self.anneal.t_stop is None else self.anneal.t_stop,
         )
@@ -267,6 +312,9 @@ def physics_sha256(job: str, tables: Mapping[str, Mapping[str, Any]], model_sha2
     kept = {name: dict(table) for name, table in tables.items()}
     for key in ("device", "threads", "out", "checkpoint_every"):
         kept["run"].pop(key, None)
+    for key in ("temperatures", "field"):
+        if kept.get("anneal", {}).get(key, "") is None:
+            del kept["anneal"][key]  # as in runs from before there were any
     kept.get("transfer", {}).pop("most_steps", None)
     if not kept.get("temper", {}).get("correlations", True):
         del kept["temper"]["correlations"]  # as in runs from before there were any
@@ -303,7 +351,7 @@ JOBS: Final[tuple[type[Config], ...]] = (Anneal, Temper, Transfer)
 
 _NUMBERS_AS_TEXT: Final[dict[str, tuple[Any, str]]] = {
     "size": (int, "x"),
-    **dict.fromkeys(("temperatures", "temperature", "k", "k_time"), (int | float, ",")),
+    **dict.fromkeys(("temperatures", "field", "temperature", "k", "k_time"), (int | float, ",")),
 }
 """Settings that are text in which one number, or a list of them with this between, may stand."""
 
@@ -361,11 +409,21 @@ def build_config(job: type[AnyConfig], *layers: dict[str, dict[str, Any]]) -> An
             raise InputError(
                 f"{others[0]} {value!r} does not go with instance {instance!r}, which says everything: leave one out"
             )
+    _refuse_two_schedules(merged.get("anneal", {}))
     default = job()
     typed = {
         name: replace(getattr(default, name), **_typed(kind, merged[name])) for name, kind in tables_of(job).items()
     }
     return job(**typed)
+
+
+def _refuse_two_schedules(table: dict[str, Any]) -> None:
+    """Refuse listed temperatures together with what else would say them."""
+    others = sorted({"t_start", "t_stop", "steps", "schedule"} & set(table))
+    if table.get("temperatures") is not None and others:
+        raise InputError(
+            f"{others[0]} {table[others[0]]!r} does not go with temperatures, which say every step: leave one out"
+        )
 
 
 def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
@@ -381,11 +439,11 @@ def _typed(kind: type, table: dict[str, Any]) -> dict[str, Any]:
         plain = value if not isinstance(value, bool) or bool in allowed else None
         if float in allowed and isinstance(plain, int):
             plain = float(plain) if abs(plain) < 2**1023 else inf
-        elif key in _NUMBERS_AS_TEXT:
+        elif str in allowed and key in _NUMBERS_AS_TEXT:
             plain = _numbers_as_text(plain, *_NUMBERS_AS_TEXT[key])
         if not isinstance(plain, tuple(allowed)):
             names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
-            if key in _NUMBERS_AS_TEXT:
+            if str in allowed and key in _NUMBERS_AS_TEXT:
                 names[str] += ", a number or a list of numbers"
             raise InputError(f"{key} = {value!r} has the wrong type: give {names[allowed[0]]}")
         result[key] = plain
@@ -398,6 +456,19 @@ def _numbers_as_text(value: Any, kind: Any, between: str) -> Any:
     if numbers and all(isinstance(number, kind) and not isinstance(number, bool) for number in numbers):
         return between.join(map(str, numbers))
     return value
+
+
+def as_text(numbers: npt.NDArray[np.float64]) -> str:
+    """Numbers as the text of a configuration that stands for them to the bit."""
+    return ",".join(map(repr, numbers.tolist()))
+
+
+def _listed(name: str, text: str) -> list[float]:
+    """The numbers of a text with commas between them."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"{name} {text!r} cannot be read: give numbers with commas between them") from error
 
 
 def _nearest(word: str, valid: list[str]) -> str:

@@ -14,7 +14,7 @@ from spinsim.model.ising import Ising
 from spinsim.observables import Observable, observables
 
 MEASUREMENTS, TEMPERING, SUMMARY_GROUP, PLACEMENT = "measurements", "tempering", "summary", "placement"
-SPECTRUM = "spectrum"
+SPECTRUM, START = "spectrum", "start"
 FIXED = tuple((TEMPERING, name) for name in ("attempts", "accepts", "round_trips"))
 """Datasets among series that are written again and again instead of growing."""
 
@@ -94,6 +94,7 @@ class Layout:
         series: Growing datasets; each group's first one is ``step``.
         sums: Datasets that are written again and again.
         given: Datasets that are written once, with their values.
+        start: Initial configurations where they were given, ``int8`` (1 or samples, 1 or replicas, sites).
     """
 
     scales: Mapping[str, npt.NDArray[np.generic]]
@@ -101,6 +102,7 @@ class Layout:
     series: tuple[Series, ...]
     sums: tuple[Series, ...] = ()
     given: tuple[tuple[Series, npt.NDArray[np.float64]], ...] = ()
+    start: npt.NDArray[np.int8] | None = None
 
     @property
     def groups(self) -> list[str]:
@@ -129,18 +131,30 @@ class Layout:
         return *self.series, *self.sums, *(series for series, _ in self.given)
 
 
-def anneal_layout(samples: int, replicas: int) -> Layout:
-    """A row after each temperature of the schedule."""
+def anneal_layout(
+    samples: int, replicas: int, in_field: bool = False, start: npt.NDArray[np.int8] | None = None
+) -> Layout:
+    """A row after each temperature of the schedule.
+
+    Args:
+        samples: Of the model.
+        replicas: Of each.
+        in_field: Whether a uniform field changes with the temperature.
+        start: Initial configurations where they were given.
+    """
     axes = "sample", "replica"
+    fields = (Series("field", (), np.float64, "uniform field, added to the model's own", ENERGY),) if in_field else ()
     return Layout(
         {"sample": np.arange(samples), "replica": np.arange(replicas)},
         {},
         (
             Series("step", (), np.int64, "temperature step"),
             Series("temperature", (), np.float64, "temperature", TEMPERATURE),
+            *fields,
             Series("energy", axes, np.float64, "total energy", ENERGY),
             Series("magnetization", axes, np.int64, "sum of spins"),
         ),
+        start=start,
     )
 
 
@@ -150,6 +164,7 @@ def temper_layout(
     temperatures: npt.NDArray[np.float64],
     correlations: bool = True,
     placement: Placement | None = None,
+    start: npt.NDArray[np.int8] | None = None,
 ) -> Layout:
     """A row after every few sweeps, temperatures from the lowest to the highest.
 
@@ -159,11 +174,12 @@ def temper_layout(
         temperatures: The ladder.
         correlations: Whether link overlaps and modes are measured.
         placement: How the temperatures were placed, if they were.
+        start: Initial configurations where they were given.
     """
     sizes = Sizes.of(model)
     layout = tempering_layout(sizes, copies, temperatures, correlations, placement)
     summary = summary_series(observables(model, copies, correlations))
-    return replace(layout, sums=(*layout.sums, *summary))
+    return replace(layout, sums=(*layout.sums, *summary), start=start)
 
 
 def tempering_layout(

@@ -203,5 +203,6 @@ def test_resume_refuses_what_it_cannot_do(do, tmp_path, capsys, monkeypatch) -> 
     path = do(GAUSSIAN, "b.h5")
     one_sentence(run(capsys, monkeypatch, "resume", path, "--sweeps", "100"), "fewer than the 200")
     python = ss.temper(ss.Ising(ss.square(4)), [1.0, 2.0], sweeps=40, thermalize=0).save(tmp_path / "c.h5")
-    one_sentence(run(capsys, monkeypatch, "resume", python), "only runs of the command line can be resumed")
+    one_sentence(run(capsys, monkeypatch, "resume", python, "--sweeps", "80"), "holds no checkpoint")
+    assert "finished already" in run(capsys, monkeypatch, "resume", python).out
     one_sentence(run(capsys, monkeypatch, "temper", "--checkpoint-every=-1"), "checkpoint_every -1.0")

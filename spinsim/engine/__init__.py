@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
+import numpy.typing as npt
+
 from spinsim.engine.base import Counts, Dynamics, Engine, Start, check_run, choose_packing
+from spinsim.engine.starting import as_spins, begin_with
 from spinsim.errors import InputError
 from spinsim.memory import require
 from spinsim.model.ising import Ising
@@ -72,13 +76,33 @@ def resolve_device(device: str) -> str:
 
 
 def create_engine(
-    model: Ising, replicas: int, dynamics: Dynamics, device: str = "auto", threads: int | None = None
+    model: Ising,
+    replicas: int,
+    dynamics: Dynamics,
+    device: str = "auto",
+    threads: int | None = None,
+    start: npt.ArrayLike | None = None,
 ) -> Engine:
     """The engine for a model on a device, with its replicas in their initial state.
 
+    Args:
+        model: What is simulated.
+        replicas: Configurations of each sample.
+        dynamics: How they move.
+        device: ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``.
+        threads: CPU threads, None for all.
+        start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape (sites,), (samples, sites)
+            or (samples, replicas, sites).
+
     Raises:
-        InputError: for an unknown device or a run that does not fit its memory or random counters.
+        InputError: for an unknown device, a run that does not fit its memory or random counters and a start that does
+            not fit the model.
     """
+    if start is not None:
+        spins = as_spins(start, model, replicas)
+        engine = create_engine(model, replicas, replace(dynamics, start="up"), device, threads)
+        begin_with(engine, spins)
+        return engine
     check_run(model, replicas, 0, 1)
     packing = choose_packing(model)
     if resolve_device(device) == "cuda":

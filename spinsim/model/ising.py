@@ -60,7 +60,7 @@ class Ising:
         offset: float = 0.0,
         maxcut_weight: float | None = None,
     ) -> None:
-        self.graph = Graph.of_lattice(graph) if isinstance(graph, Lattice) else graph
+        self.graph = check_graph(graph)
         rows = _as_rows(couplings, self.graph.bonds, "couplings", "bonds")
         fields = _as_rows(field, self.graph.sites, "field", "sites")
         self.samples = max(len(rows), len(fields))
@@ -181,6 +181,17 @@ class Ising:
                     digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], "<f8").data)
         return digest.hexdigest()
 
+    def in_field(self, field: float) -> Ising:
+        """The same model in a uniform field, which is added to its own fields.
+
+        Raises:
+            InputError: for a field that is not finite or too large.
+        """
+        couplings: npt.ArrayLike = self.couplings[0, 0] if self.one_coupling else self.couplings
+        fields = self.fields[0, 0] if self.fields.strides[-1] == 0 else self.fields
+        name, offset, weight = self.name, self.offset, self.maxcut_weight
+        return Ising(self.graph, couplings, fields + field, name=name, offset=offset, maxcut_weight=weight)
+
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.
 
@@ -204,6 +215,41 @@ class Ising:
         if self.maxcut_weight is None:
             raise InputError(f"model {self.name} is not a MaxCut instance: it has no cut")
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
+
+
+def check_model(model: Any) -> Ising:
+    """The model itself.
+
+    Raises:
+        InputError: for what is none.
+    """
+    if isinstance(model, Ising):
+        return model
+    if isinstance(model, Lattice | Graph):
+        kind = "lattice" if isinstance(model, Lattice) else "graph"
+        raise InputError(
+            f"a {kind} is no model, its couplings are not known: give ss.Ising of it, a ferromagnet, or "
+            "ss.EdwardsAnderson"
+        )
+    raise InputError(
+        f"a {type(model).__name__} is no model: give one such as ss.Ising(ss.square(8)) or ss.read_instance(path)"
+    )
+
+
+def check_graph(graph: Any) -> Graph:
+    """The graph of a model, from a graph or a lattice.
+
+    Raises:
+        InputError: for what is neither.
+    """
+    if isinstance(graph, Lattice):
+        return Graph.of_lattice(graph)
+    if isinstance(graph, Graph):
+        return graph
+    raise InputError(
+        f"a {type(graph).__name__} is no lattice and no graph: give one such as ss.square(8), or "
+        "ss.Graph(sites, edges) with edges of shape (bonds, 2) and the couplings of these bonds"
+    )
 
 
 def _as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> _Rows:

@@ -3,7 +3,7 @@
 from spinsim.result.annealing import AnnealResult
 from spinsim.result.base import Result
 from spinsim.result.reading import load, load_anneal, load_temper, load_transfer
-from spinsim.result.tempering import TemperResult, placement_of, written_again
+from spinsim.result.tempering import TemperResult, placement_of, unmeasured, written_again
 from spinsim.result.transfer import TransferResult
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "load_temper",
     "load_transfer",
     "placement_of",
+    "unmeasured",
     "written_again",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as default
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ class AnnealResult(Result):
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
         best_energy: Lowest energy met, (samples, replicas).
         best_spins: State of lowest energy met, ``int8`` (samples, sites).
+        field: Uniform field of each step, (steps,), which was added to the model's own. Its energy is part of
+            ``energy`` but not of ``best_energy``. None where no field changed.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
@@ -42,7 +44,8 @@ class AnnealResult(Result):
     magnetization: npt.NDArray[np.int64]
     best_energy: npt.NDArray[np.float64]
     best_spins: npt.NDArray[np.int8]
-    attributes: dict[str, str] = field(default_factory=dict)
+    field: npt.NDArray[np.float64] | None = None
+    attributes: dict[str, str] = default(default_factory=dict)
 
     @property
     def lowest_energy(self) -> npt.NDArray[np.float64]:
@@ -67,28 +70,23 @@ class AnnealResult(Result):
             InputError: where xarray is not installed.
         """
         steps, samples, replicas = self.energy.shape
-        values = {"temperature": self.temperature, "energy": self.energy, "magnetization": self.magnetization}
-        return self._labelled(anneal_layout(samples, replicas), values | {"step": np.arange(steps)})
+        layout = anneal_layout(samples, replicas, self.field is not None)
+        values = {series.name: getattr(self, series.name) for series in layout.series if series.name != "step"}
+        return self._labelled(layout, values | {"step": np.arange(steps)})
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the run to a new HDF5 file and return its path.
-
-        Raises:
-            InputError: where the file exists or cannot be written.
-        """
-        target = Path(path)
+    def _write(self, target: Path) -> None:
+        """Write the run to a new file."""
         _, _, replicas = self.energy.shape
         planned = self.config.get("anneal", {}).get("steps", 0)
-        layout = anneal_layout(self.model.samples, replicas)
+        layout = anneal_layout(self.model.samples, replicas, self.field is not None)
         store.create(target, self.model, layout, max(planned, len(self.temperature)), self._origin, best_of=replicas)
         with store.open_to_append(target) as file:
-            for step, temperature in enumerate(self.temperature):
-                row = {"step": step, "temperature": float(temperature)}
-                file.write(row | {"energy": self.energy[step], "magnetization": self.magnetization[step]})
+            names = {series.name for series in layout.series} - {"step"}
+            for step in range(len(self.temperature)):
+                file.write({"step": step} | {name: getattr(self, name)[step] for name in names})
             file.write_best(self.best_energy, self.best_spins)
             if self.finished:
                 file.finish()
-        return target
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult:
@@ -103,5 +101,6 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         magnetization=m["magnetization"][:rows],
         best_energy=best["best/energy"],
         best_spins=best["best/spins"],
+        field=m["field"][:rows] if "field" in m else None,
         attributes=attributes,
     )

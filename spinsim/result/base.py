@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError
+from spinsim.files import not_written
 from spinsim.layout import Layout
 
 if TYPE_CHECKING:
@@ -33,6 +36,39 @@ class Result:
     def finished(self) -> bool:
         """Whether the run went on to its end."""
         return "finished" in self.attributes
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
+        """Write the run to an HDF5 file and return its path.
+
+        Args:
+            path: Of a new file.
+            overwrite: Whether it may take the place of another file that spinsim wrote.
+
+        Raises:
+            InputError: where the file exists and is not to be overwritten, is none of spinsim's or is in use, and where
+                it cannot be written.
+        """
+        target = Path(path)
+        if not os.path.lexists(target):
+            self._write(target)
+            return target
+        if not overwrite:
+            raise InputError(f"{target} exists: give overwrite=True to save() to replace it, or another path")
+        store.check_replaceable(target)
+        real = Path(os.path.realpath(target))
+        beside = real.with_name(f".{real.name}-{os.getpid()}.part")
+        try:
+            self._write(beside)
+            os.replace(beside, real)
+        except OSError as error:
+            raise not_written(target, error) from error
+        finally:
+            beside.unlink(missing_ok=True)
+        return target
+
+    def _write(self, target: Path) -> None:
+        """Write the run to a new file."""
+        raise NotImplementedError
 
     @property
     def _origin(self) -> dict[str, str]:

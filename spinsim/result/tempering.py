@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,13 +93,8 @@ class TemperResult(Result):
         values = {name: getattr(self, name) for name in names}
         return self._labelled(layout, values | {"step": np.arange(len(self.sweep))})
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the run to a new HDF5 file and return its path.
-
-        Raises:
-            InputError: where the file exists or cannot be written.
-        """
-        target = Path(path)
+    def _write(self, target: Path) -> None:
+        """Write the run to a new file."""
         layout = self._layout
         run = self.config.get("temper", {})
         planned = run["sweeps"] // run["measure_every"] if run else 0
@@ -115,7 +109,6 @@ class TemperResult(Result):
                 file.write_best(self.best_energy, self.best_spins)
             if self.finished:
                 file.finish()
-        return target
 
 
 def placement_of(file: h5py.File) -> Placement | None:
@@ -139,6 +132,16 @@ def written_again(file: h5py.File, attributes: Mapping[str, str]) -> dict[str, A
     return found
 
 
+def unmeasured(rows: int, samples: int, copies: int, temperatures: int) -> dict[str, npt.NDArray[Any]]:
+    """What stands in the place of series that were not measured."""
+    return {
+        "overlap": np.empty((rows, samples, 0, temperatures), np.int32),
+        "link_overlap": np.empty((rows, samples, 0, temperatures), np.int32),
+        "overlap_mode": np.empty((rows, samples, copies * (copies - 1) // 2, temperatures, 0)),
+        "magnetization_mode": np.empty((rows, samples, copies, temperatures, 0)),
+    }
+
+
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
     """The first rows of a file."""
     m, t = file["measurements"], file["tempering"]
@@ -146,12 +149,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
     permutation = t["permutation"][:rows]
     if permutation.min(initial=0) < 0 or permutation.max(initial=0) >= copies * temperatures:
         raise store.DamageError("its permutation names replicas that do not exist")
-    nothing = {
-        "overlap": np.empty((rows, samples, 0, temperatures), np.int32),
-        "link_overlap": np.empty((rows, samples, 0, temperatures), np.int32),
-        "overlap_mode": np.empty((rows, samples, copies * (copies - 1) // 2, temperatures, 0)),
-        "magnetization_mode": np.empty((rows, samples, copies, temperatures, 0)),
-    }
+    nothing = unmeasured(rows, samples, copies, temperatures)
     return TemperResult(
         model=store.read_model(file),
         temperature=m["temperature"][...],

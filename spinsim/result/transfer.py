@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -132,13 +131,9 @@ class TransferResult(Result):
         """What the file holds of each row beside where it belongs."""
         return {s.name: s for s in self._layout.series if s.name not in ("step", "sample", "k", "k_time")}
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the run to a new HDF5 file and return its path.
-
-        Raises:
-            InputError: where the file exists or cannot be written.
-        """
-        target, points = Path(path), len(self.k)
+    def _write(self, target: Path) -> None:
+        """Write the run to a new file."""
+        points = len(self.k)
         store.create(target, self.model, self._layout, self.gap.size, self._origin)
         with store.open_to_append(target) as file:
             for step in range(self.gap.size):
@@ -148,7 +143,6 @@ class TransferResult(Result):
                 file.write(where | found)
             if self.finished:
                 file.finish()
-        return target
 
 
 def _level_first(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

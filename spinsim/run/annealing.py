@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
 from spinsim.config import Anneal
-from spinsim.engine import Dynamics, Start, create_engine, resolve_device
+from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.layout import anneal_layout
 from spinsim.memory import require
 from spinsim.model.ising import Ising
 from spinsim.result import AnnealResult
-from spinsim.rng import ROUNDS
 from spinsim.run.common import (
     SILENT,
-    OnUpdates,
     Plan,
     Watch,
     build_model,
     check_disk,
+    check_nameable,
+    dynamics_of,
     engine_attributes,
     identify,
-    python_provenance,
     to_file,
     updates_done,
 )
 from spinsim.run.identity import open_own
-from spinsim.run.saving import Saving
-from spinsim.sampling import Best, annealing, temperature_schedule
+from spinsim.run.kept import Kept
+from spinsim.run.saving import NEVER, Saving
+from spinsim.sampling import Best, InField, annealing
+from spinsim.store import RunFile
 
 
 class AnnealPlan(Plan[Anneal]):
@@ -40,9 +42,7 @@ class AnnealPlan(Plan[Anneal]):
     @property
     def temperatures(self) -> npt.NDArray[np.float64]:
         """The schedule."""
-        a = self.config.anneal
-        assert a.t_start is not None and a.t_stop is not None  # noqa: S101, PT018  (filled in by plan_anneal)
-        return temperature_schedule(a.t_start, a.t_stop, a.steps, a.schedule)
+        return self.config.anneal.ladder()
 
     @property
     def updates(self) -> int:
@@ -57,6 +57,7 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     Raises:
         InputError: for anything that keeps the run from beginning.
     """
+    check_nameable(config.anneal.start)
     steps = config.anneal.steps
     require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
     device = resolve_device(config.run.device)
@@ -76,97 +77,90 @@ def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
     return to_file(plan, watch, _carry_out)
 
 
+def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
+    """Run a plan without a file.
+
+    Raises:
+        InputError: for what keeps the run from beginning.
+    """
+    run = _Annealing(plan, NEVER, watch)
+    kept = Kept(run.layout, plan.config.anneal.steps, "steps", "choose fewer steps, samples or replicas")
+    run.go_on(kept)
+    series = {name: values for name, values in kept.series.items() if name != "step"}
+    attributes = plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()}
+    best = run.best
+    return AnnealResult(plan.model, **series, best_energy=best.energy, best_spins=best.spins, attributes=attributes)
+
+
+class _Annealing:
+    """An annealing run under way.
+
+    Attributes:
+        engine: Its replicas.
+        best: The lowest states met, without the energy of a field that changes.
+        layout: Of its file.
+    """
+
+    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
+        self._plan, self._saving, self._watch = plan, saving, watch
+        run, a = plan.config.run, plan.config.anneal
+        dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
+        make = partial(create_engine, replicas=run.replicas, device=plan.device, threads=run.threads)
+        engine = make(plan.model, dynamics=dynamics, start=plan.start)
+        fields = a.fields()
+        self.engine: Engine | InField = engine
+        if fields is not None:
+            self.engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+            del engine  # its room is free for those that come after
+        self.best = Best(self.engine)
+        on_updates = watch.on_updates
+        self._frames = annealing(self.engine, plan.temperatures, a.sweeps, on_updates, saving.due, fields)
+        self.layout = anneal_layout(plan.model.samples, run.replicas, fields is not None, plan.start)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """From which the run goes on."""
+        return self.engine.snapshot() | {"best_energy": self.best.energy, "best_spins": self.best.spins}
+
+    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+        """Go back to a state."""
+        self.engine.restore(saved)
+        self.best.energy, self.best.spins = saved["best_energy"], saved["best_spins"]
+
+    def go_on(self, file: RunFile | Kept) -> None:
+        """Write all rows that are to come."""
+        best = self.best
+        self._watch.on_stage("", self._plan.updates, updates_done(self.engine))
+        for frame in self._frames:
+            if frame is None:
+                file.save(self.state())
+                if np.isfinite(best.energy).all():
+                    file.write_best(best.energy, best.spins)
+                self._saving.saved()
+                continue
+            energy, magnetization = frame.measured
+            best.update(energy + _rounded(frame.field, self.engine.model) * magnetization, self.engine.spins)
+            row = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
+            file.write(row | frame.measured._asdict())
+        file.write_best(best.energy, best.spins)
+
+
+def _rounded(field: float, model: Ising) -> float:
+    """A field as the model holds it, a multiple of its quantum."""
+    return float(np.rint(field / model.quantum) * model.quantum)
+
+
 def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    run, a = plan.config.run, plan.config.anneal
-    dynamics = Dynamics(run.seed, a.start, a.zero_acceptance, run.rng_rounds)
-    engine = create_engine(plan.model, run.replicas, dynamics, plan.device, run.threads)
-    best = Best(engine)
-
-    def state() -> dict[str, npt.NDArray[Any]]:
-        return engine.snapshot() | {"best_energy": best.energy, "best_spins": best.spins}
-
-    frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due)
+    run = _Annealing(plan, saving, watch)
+    steps, replicas = plan.config.anneal.steps, plan.config.run.replicas
     if not begun:
-        layout = anneal_layout(plan.model.samples, run.replicas)
-        check_disk(plan.path, plan.model, run.replicas, layout, a.steps)
-        attributes = plan.attributes | engine_attributes(engine)
-        store.create(plan.path, plan.model, layout, a.steps, attributes, run.replicas, state())
+        check_disk(plan.path, plan.model, replicas, run.layout, steps)
+        attributes = plan.attributes | engine_attributes(run.engine)
+        store.create(plan.path, plan.model, run.layout, steps, attributes, replicas, run.state())
     with open_own(plan, begun) as file:
-        saved, damaged = file.saved(state())
+        saved, damaged = file.saved(run.state())
         if damaged:
             watch.on_warning(damaged)
         if saved is not None:
-            engine.restore(saved)
-            best.energy, best.spins = saved["best_energy"], saved["best_spins"]
-        watch.on_stage("", plan.updates, updates_done(engine))
-        for frame in frames:
-            if frame is None:
-                file.save(state())
-                if np.isfinite(best.energy).all():
-                    file.write_best(best.energy, best.spins)
-                saving.saved()
-            else:
-                best.update(frame.measured.energy, engine.spins)
-                row = {"step": frame.step, "temperature": frame.temperature}
-                file.write(row | frame.measured._asdict())
-        file.write_best(best.energy, best.spins)
+            run.restore(saved)
+        run.go_on(file)
         file.finish()
-
-
-def anneal(
-    model: Ising,
-    temperatures: npt.ArrayLike,
-    sweeps: int = 10,
-    replicas: int = 128,
-    seed: int = 1,
-    start: Start = "random",
-    zero_acceptance: float = ZERO_ACCEPTANCE,
-    rng_rounds: int = ROUNDS,
-    device: str = "auto",
-    threads: int | None = None,
-    on_updates: OnUpdates = lambda updates: None,
-) -> AnnealResult:
-    """Anneal replicas of a model through a list of temperatures.
-
-    Args:
-        model: What to anneal.
-        temperatures: In order of use, in the unit of the couplings, shape (steps,).
-        sweeps: Sweeps at each temperature; a sweep attempts every spin once.
-        replicas: Independent configurations of each sample.
-        seed: 64-bit seed. Replica r of sample k depends on (seed, k, r) alone.
-        start: Initial spins, ``random`` or ``up``.
-        zero_acceptance: Acceptance probability of flips that cost nothing.
-        rng_rounds: Philox rounds, 10 or 7.
-        device: ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``; it does not change the outcome.
-        threads: CPU threads, by default all processors; no number changes the outcome.
-        on_updates: Called now and then with the number of spin updates since the last call.
-
-    Returns:
-        Energies and magnetisations after each temperature, and the lowest states met.
-
-    Raises:
-        InputError: for bad temperatures, numbers out of range or a run that does not fit in memory.
-    """
-    ladder = check_temperatures(temperatures)
-    dynamics = Dynamics(seed, start, zero_acceptance, rng_rounds)
-    engine = create_engine(model, replicas, dynamics, device, threads)
-    frames = annealing(engine, ladder, sweeps, on_updates)
-    kept = 32 * len(ladder) * model.samples * int(replicas)  # energies and magnetisations, and again when stacked
-    require(kept, f"a record of {len(ladder)} steps", "choose fewer steps, samples or replicas")
-    numbers = {"temperatures": ladder.tolist(), "sweeps": int(sweeps), "replicas": int(replicas)}
-    attributes = python_provenance("anneal", model, dynamics, numbers) | engine_attributes(engine)
-    best = Best(engine)
-    measured = []
-    for frame in frames:
-        assert frame is not None  # noqa: S101  (nobody asked for a pause)
-        best.update(frame.measured.energy, engine.spins)
-        measured.append(frame.measured)
-    return AnnealResult(
-        model,
-        ladder,
-        np.stack([m.energy for m in measured]),
-        np.stack([m.magnetization for m in measured]),
-        best.energy,
-        best.spins,
-        attributes | {"finished": store.stamp()},
-    )

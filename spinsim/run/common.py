@@ -8,15 +8,19 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 import spinsim
 from spinsim import store
-from spinsim.config import Config, ModelConfig, Temper, canonical_json, sha256
+from spinsim.config import Config, ModelConfig, Temper
 from spinsim.engine import Dynamics, Engine, check_memory
+from spinsim.engine.base import STARTS
 from spinsim.errors import InputError
 from spinsim.layout import Layout
 from spinsim.memory import readable
@@ -27,6 +31,7 @@ from spinsim.model.lattice import Lattice
 from spinsim.packing import Packing, rows_fill_groups
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, lengths
 from spinsim.run.saving import Saving
+from spinsim.sampling import InField
 from spinsim.texts import quoted
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -66,6 +71,7 @@ class Plan(Generic[AnyConfig]):
         path: The run's file.
         attributes: Root attributes of the file.
         extends: ``config_sha256`` of the shorter run in the file that this one is to go on with, if any.
+        start: Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites).
     """
 
     config: AnyConfig
@@ -74,6 +80,7 @@ class Plan(Generic[AnyConfig]):
     path: Path
     attributes: dict[str, str]
     extends: str | None = None
+    start: npt.NDArray[np.int8] | None = None
 
 
 def build_model(config: ModelConfig, replicas: int) -> Ising:
@@ -96,12 +103,28 @@ def build_model(config: ModelConfig, replicas: int) -> Ising:
     )
 
 
+def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics:
+    """How the replicas of a plan move; the start of one whose configurations are given does not matter."""
+    named: Any = "random" if plan.start is not None else start
+    return Dynamics(plan.config.run.seed, named, zero_acceptance, plan.config.run.rng_rounds)
+
+
+def check_nameable(start: str) -> None:
+    """Refuse a start that stands for configurations, where there are none.
+
+    Raises:
+        InputError: for it.
+    """
+    if start not in STARTS:
+        raise InputError(f"start {start!r} stands for configurations that are given in Python: choose random or up")
+
+
 def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
     """Path and root attributes of a run's file."""
-    content = model.content_sha256()
-    identity = config.sha256(content if config.model.instance is not None else None)
-    path = Path(config.run.out) if config.run.out else _usual_path(config, model.name, identity)
-    return path, provenance(config.job, config.json(), identity, content)
+    attributes = provenance(config, model)
+    if config.run.out:
+        return Path(config.run.out), attributes
+    return _usual_path(config, model.name, attributes["config_sha256"]), attributes
 
 
 def _usual_path(config: Config, name: str, identity: str) -> Path:
@@ -115,13 +138,14 @@ def _usual_path(config: Config, name: str, identity: str) -> Path:
     return usual
 
 
-def provenance(job: str, config: str, identity: str, model_sha256: str) -> dict[str, str]:
+def provenance(config: Config, model: Ising) -> dict[str, str]:
     """Root attributes that say what ran."""
+    content = model.content_sha256()
     return {
-        "job": job,
-        "config": config,
-        "config_sha256": identity,
-        "model_sha256": model_sha256,
+        "job": config.job,
+        "config": config.json(),
+        "config_sha256": config.sha256(content if config.model.instance is not None else None),
+        "model_sha256": content,
         "spinsim_version": spinsim.__version__,
         "command": command_line(),
     }
@@ -134,24 +158,15 @@ def command_line() -> str:
     return " ".join(map(quoted, [*program, *sys.argv[1:]]))
 
 
-def python_provenance(job: str, model: Ising, dynamics: Dynamics, numbers: dict[str, Any]) -> dict[str, str]:
-    """The same for a run of a Python call; ``numbers`` are its own parameters."""
-    content = model.content_sha256()
-    physics = {"model": model.name, "model_sha256": content, **asdict(dynamics), **numbers}
-    plain = {"zero_acceptance": float(dynamics.zero_acceptance), "rng_rounds": int(dynamics.rng_rounds)}
-    text = canonical_json(physics | plain)
-    return provenance(job, text, sha256(text), content)
-
-
-def engine_attributes(engine: Engine) -> dict[str, str]:
+def engine_attributes(engine: Engine | InField) -> dict[str, str]:
     """Root attributes that say how it ran; the packing follows from the configuration."""
     kind = "cpu" if engine.device_name == "cpu" else "cuda"
     return {"engine": f"{kind}, {engine.packing}", "devices": engine.device_name}
 
 
-def updates_done(engine: Engine) -> int:
+def updates_done(engine: Engine | InField) -> int:
     """Attempted spin updates that an engine has done, those before its run was interrupted among them."""
-    return engine.half_sweep // engine.colours * engine.model.sites * engine.model.samples * engine.replicas
+    return int(engine.half_sweep // engine.colours * engine.model.sites * engine.model.samples * engine.replicas)
 
 
 def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:

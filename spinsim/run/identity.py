@@ -35,7 +35,7 @@ def config_of(path: Path, attributes: Mapping[str, str], model_sha256: str) -> C
             known = {name: {f.name for f in fields(kind)} for name, kind in kinds.items()}
             tables.get("temper", {}).setdefault("correlations", False)  # of files from before there were any
             return job(**{n: k(**{x: v for x, v in tables[n].items() if x in known[n]}) for n, k in kinds.items()})
-    raise InputError(f"{path} holds no configuration to go on with: only runs of the command line can be resumed")
+    raise InputError(f"{path} holds no configuration to go on with: an earlier version saved it from Python")
 
 
 def _tables(attributes: Mapping[str, str], model_sha256: str) -> Any:

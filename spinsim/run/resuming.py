@@ -6,9 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from spinsim import store
 from spinsim.config import Config, Temper, Transfer
 from spinsim.engine import resolve_device
+from spinsim.engine.starting import GIVEN, name_of
 from spinsim.errors import InputError
 from spinsim.run.annealing import AnnealPlan
 from spinsim.run.common import Plan, identify
@@ -32,10 +36,11 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps:
         InputError: for a file without a configuration and for sweeps that it cannot have.
     """
     with store.open_to_read(path) as file:
-        attributes, model = store.text_attributes(file), store.read_model(file)
+        attributes, model, start = store.text_attributes(file), store.read_model(file), store.read_start(file)
     model_sha256 = model.content_sha256()
     check_stored(path, attributes, model_sha256)
     config = config_of(path, attributes, model_sha256)
+    _check_start(path, config, start, "finished" in attributes)
     config = replace(config, run=replace(config.run, out=str(path), **{k: v for k, v in run.items() if v is not None}))
     if sweeps is not None:
         config = _with_sweeps(config, sweeps, path)
@@ -44,12 +49,24 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps:
             raise InputError(f"{path} holds a run of {config.job}, which has no limit of steps: leave --most-steps out")
         config = replace(config, transfer=replace(config.transfer, most_steps=most_steps))
     device = resolve_device(config.run.device)
-    plan = PLANS[config.job](config, model, device, *identify(config, model))
+    plan = PLANS[config.job](config, model, device, *identify(config, model), start=start)
     identity = plan.attributes["config_sha256"]
     if sweeps is None or identity == attributes["config_sha256"]:
         return plan
     history = extended_history(attributes, sweeps, plan.attributes["command"], identity)
     return replace(plan, attributes=plan.attributes | {"history": history}, extends=attributes["config_sha256"])
+
+
+def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None, is_finished: bool) -> None:
+    """Refuse a file whose initial configurations are not those of its run; a saved result has none.
+
+    Raises:
+        InputError: for it.
+    """
+    named = getattr(getattr(config, config.job), "start", None)
+    lost = start is None and str(named).startswith(GIVEN) and not is_finished
+    if lost or (start is not None and name_of(start) != named):
+        raise InputError(f"{path} is damaged, its start is not the one of its configuration: take another copy of it")
 
 
 def _with_sweeps(config: Config, sweeps: int, path: Path) -> Config:

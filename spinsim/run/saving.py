@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from types import FrameType
+from typing import Final
 
 
 class Saving:
@@ -62,3 +64,7 @@ class Saving:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+NEVER: Final = Saving(math.inf)
+"""Of a run without a file."""

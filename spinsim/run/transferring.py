@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from typing import Any
-from warnings import warn
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.config import Transfer, canonical_json, sha256
+from spinsim.config import Transfer
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
-from spinsim.model.ising import Ising
 from spinsim.result import TransferResult
-from spinsim.run.common import OnWarning, Plan, Watch, build_model, check_disk, identify, provenance, to_file
+from spinsim.run.common import OnWarning, Plan, Watch, build_model, check_disk, identify, to_file
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
 from spinsim.run.tasks import Found, Row, Saved, Work, saved_state
 from spinsim.store import RunFile
-from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
-from spinsim.transfer_matrix.points import Points, critical, inverse, make_points, positive
-from spinsim.transfer_matrix.spectrum import Settings, fit
+from spinsim.transfer_matrix.points import Points
+from spinsim.transfer_matrix.spectrum import fit
 
 OnRows = Callable[[int], None]
 
@@ -161,95 +158,24 @@ def _where(device: str) -> dict[str, str]:
     return {"engine": "cpu, transfer matrix", "devices": "cpu"}
 
 
-def transfer(
-    model: Ising,
-    k: npt.ArrayLike | None = None,
-    temperature: npt.ArrayLike | None = None,
-    k_time: npt.ArrayLike | None = None,
-    eigenvalues: int = 2,
-    sector: str = "both",
-    tolerance: float = TOLERANCE,
-    method: str = "auto",
-    basis: int | None = None,
-    seed: int = 1,
-    device: str = "auto",
-    threads: int | None = None,
-    most_steps: int = MOST_STEPS,
-    on_rows: OnRows = lambda rows: None,
+def transfer_in_memory(
+    plan: TransferPlan, on_rows: OnRows = lambda rows: None, on_warning: OnWarning = lambda sentence: None
 ) -> TransferResult:
-    """Leading eigenvalues of the transfer matrix whose layer is ``model``, for each of its samples.
-
-    T = D B D with D = exp(k/2 (sum J s s + sum h s)) and bonds k_time between the layers.
-
-    Args:
-        model: One layer, of up to some 30 sites: a chain for strips, a square for bars, or any graph.
-        k: 1 / T, one or many.
-        temperature: Instead of k, in the unit of the couplings. Without both, the transition of the ferromagnet.
-        k_time: Coupling between layers, a number without unit, one or as many; by default k times the |J| that all
-            bonds of the layer share, 1 where they do not.
-        eigenvalues: Levels of each sector.
-        sector: ``even`` or ``odd`` under the flip of all spins, or ``both``; in a field there is one sector, ``all``.
-        tolerance: Residual |T x - lambda x| / lambda at which a level has converged.
-        method: How T is applied: ``butterfly``, ``kronecker`` or ``auto``.
-        basis: Stored vectors, 0 for none (fewest memory, no matrix elements); by default as many as serve and fit.
-        seed: Of the start vectors.
-        device: ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``; they agree to rounding.
-        threads: CPU threads, by default all processors.
-        most_steps: Products with T after which levels that have not converged are given up.
-        on_rows: Called with the number of samples and points that were finished since the last call.
-
-    Returns:
-        ln of the eigenvalues, residuals, correlation lengths, energies and matrix elements.
+    """Run a plan without a file.
 
     Raises:
-        InputError: for couplings that overflow, a layer that does not fit, and levels that do not converge.
+        InputError: for what keeps the run from beginning, and for levels that do not converge.
     """
-    where = resolve_device(device)
-    settings = Settings(int(eigenvalues), float(tolerance), method, basis, seed, where, int(most_steps))
-    points = _points(model, k, temperature, k_time)
-    work = Work(model, points, sector, settings, threads)
+    work = plan.work()
     if work.caution:
-        warn(work.caution, stacklevel=2)
+        on_warning(work.caution)
     rows = []
     for row, problems in work.found(range(work.rows)):
         for problem in problems:
             raise problem
         rows.append(row)
         on_rows(1)
-    attributes = _provenance(work, sector, method, basis) | _where(where) | {"finished": store.stamp()}
-    return _result(work, rows, attributes)
-
-
-def _points(
-    model: Ising, k: npt.ArrayLike | None, temperature: npt.ArrayLike | None, k_time: npt.ArrayLike | None
-) -> Points:
-    """Couplings of the arguments of ``transfer``."""
-    if k is not None and temperature is not None:
-        raise InputError(f"temperature {temperature} and k {k} say the same thing, k = 1 / T: leave one out")
-    if temperature is not None:
-        k = inverse(positive("temperature", temperature))
-    elif k is None:
-        k = critical(model)
-    return make_points(k, k_time, model)
-
-
-def _provenance(work: Work, sector: str, method: str, basis: int | None) -> dict[str, str]:
-    """Root attributes of a run of ``transfer``."""
-    model, settings = work.model, work.settings
-    physics: dict[str, Any] = {
-        "model": model.name,
-        "model_sha256": model.content_sha256(),
-        "k": work.points.k.tolist(),
-        "k_time": work.points.k_time.tolist(),
-        "eigenvalues": settings.eigenvalues,
-        "sector": sector,
-        "tolerance": settings.tolerance,
-        "method": method,
-        "basis": basis,
-        "seed": settings.seed,
-    }
-    text = canonical_json(physics)
-    return provenance("transfer", text, sha256(text), physics["model_sha256"])
+    return _result(work, rows, plan.attributes | _where(plan.device) | {"finished": store.stamp()})
 
 
 def _result(work: Work, rows: list[Row], attributes: dict[str, str]) -> TransferResult:

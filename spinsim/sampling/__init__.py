@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from spinsim.sampling.annealing import AnnealFrame, annealing, temperature_schedule
 from spinsim.sampling.best import Best
+from spinsim.sampling.in_field import InField
 from spinsim.sampling.placement import Placed, Range, place
 from spinsim.sampling.tempering import TemperFrame, Times, tempering
 
 __all__ = [
     "AnnealFrame",
     "Best",
+    "InField",
     "Placed",
     "Range",
     "TemperFrame",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from spinsim.engine.base import Engine, check_run
 from spinsim.errors import InputError
 from spinsim.grids import geometric
 from spinsim.measure import Measurement, measure
+from spinsim.sampling.in_field import InField
 from spinsim.sampling.portions import sweeps_a_portion
 
 Schedule = Literal["linear", "geometric"]
@@ -31,14 +32,16 @@ class AnnealFrame:
         step: Index of the temperature, from 0.
         temperature: In the unit of the couplings.
         measured: Energies and magnetisations at the end of the step.
+        field: Uniform field that was added to the model's own; its energy is among those measured.
     """
 
     step: int
     temperature: float
     measured: Measurement
+    field: float = 0.0
 
 
-def temperature_schedule(start: float, stop: float, steps: int, schedule: Schedule) -> npt.NDArray[np.float64]:
+def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -> npt.NDArray[np.float64]:
     """``steps`` temperatures from ``start`` to ``stop``, equally spaced in T (linear) or in log T (geometric).
 
     Raises:
@@ -55,11 +58,12 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: Schedu
 
 
 def annealing(
-    engine: Engine,
+    engine: Engine | InField,
     temperatures: npt.ArrayLike,
     sweeps: int = 10,
     on_updates: Callable[[int], None] = lambda updates: None,
     pause: Callable[[], bool] = lambda: False,
+    fields: npt.ArrayLike | None = None,
 ) -> Iterator[AnnealFrame | None]:
     """Sweep through the temperatures in order and yield a measurement after each.
 
@@ -69,20 +73,48 @@ def annealing(
         sweeps: Sweeps at each temperature.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
+        fields: A uniform field for each temperature, added to the model's own; it takes an ``InField`` for an engine.
 
     Raises:
-        InputError: for bad temperatures or sweep numbers, before the first sweep.
+        InputError: for bad temperatures, fields or sweep numbers, before the first sweep.
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     if not isinstance(sweeps, int | np.integer) or sweeps < 1:
         raise InputError(f"{sweeps} sweeps a step cannot be done: give a whole number, at least 1")
     check_run(engine.model, engine.replicas, len(ladder) * sweeps, engine.colours)
-    return _anneal(engine, ladder, sweeps, on_updates, pause)
+    acting = cast("Engine", engine)  # an InField does what one does
+    if fields is None:
+        return _anneal(acting, None, ladder, np.zeros(len(ladder)), sweeps, on_updates, pause)
+    if not isinstance(engine, InField):
+        raise InputError("fields that change take an engine whose field can be set: give an InField")
+    series = check_fields(fields, len(ladder))
+    engine.check(float(series[np.abs(series).argmax()]))
+    return _anneal(acting, engine, ladder, series, sweeps, on_updates, pause)
+
+
+def check_fields(fields: npt.ArrayLike, steps: int) -> npt.NDArray[np.float64]:
+    """A field for each step as float64 (steps,).
+
+    Raises:
+        InputError: for what are no finite numbers, and for another number of them.
+    """
+    try:
+        values = np.atleast_1d(np.asarray(fields, np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"field {fields!r} cannot be read as numbers: give a list of floats") from error
+    if values.shape != (steps,):
+        raise InputError(f"field has shape {values.shape}: give a number for each of the {steps} temperatures")
+    bad = values[~np.isfinite(values)]
+    if bad.size:
+        raise InputError(f"field {bad[0]} is not finite: give numbers such as 0.5")
+    return values
 
 
 def _anneal(
     engine: Engine,
+    in_field: InField | None,
     ladder: npt.NDArray[np.float64],
+    fields: npt.NDArray[np.float64],
     sweeps: int,
     on_updates: Callable[[int], None],
     pause: Callable[[], bool],
@@ -92,6 +124,8 @@ def _anneal(
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
     on_updates(0)
     for step in range(first, len(ladder)):
+        if in_field is not None:
+            in_field.set_field(float(fields[step]))
         engine.set_beta(1.0 / ladder[step])
         while begun < sweeps:
             count = min(portion, sweeps - begun)
@@ -102,7 +136,7 @@ def _anneal(
             on_updates(count * updates_a_sweep)
             if begun < sweeps and pause():
                 yield None
-        yield AnnealFrame(step, float(ladder[step]), measure(engine))
+        yield AnnealFrame(step, float(ladder[step]), measure(engine), float(fields[step]))
         begun = 0
         if pause():
             yield None

@@ -16,9 +16,17 @@ from spinsim.store.appending import RunFile, open_to_append
 from spinsim.store.checkpoints import last_saved
 from spinsim.store.creating import create, stamp
 from spinsim.store.extending import extend
-from spinsim.store.models import identity, read_model
+from spinsim.store.models import identity, read_model, read_start
 from spinsim.store.parts import scale_attributes
-from spinsim.store.reading import SCHEMA, check_room, complete_rows, open_to_read, read_attributes, text_attributes
+from spinsim.store.reading import (
+    SCHEMA,
+    check_replaceable,
+    check_room,
+    complete_rows,
+    open_to_read,
+    read_attributes,
+    text_attributes,
+)
 from spinsim.store.schema import DamageError
 from spinsim.store.verifying import verify
 
@@ -26,6 +34,7 @@ __all__ = [
     "SCHEMA",
     "DamageError",
     "RunFile",
+    "check_replaceable",
     "check_room",
     "complete_rows",
     "create",
@@ -36,6 +45,7 @@ __all__ = [
     "open_to_read",
     "read_attributes",
     "read_model",
+    "read_start",
     "scale_attributes",
     "stamp",
     "text_attributes",

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.files import Disk, new_file
-from spinsim.layout import ENERGY, Layout, Series
+from spinsim.layout import ENERGY, START, Layout, Series
 from spinsim.model.ising import Ising
 from spinsim.store.checkpoints import make_checkpoints
-from spinsim.store.models import write_model
+from spinsim.store.models import write_model, write_start
 from spinsim.store.parts import bare_dimension, label, scale, set_aside
 from spinsim.store.reading import SCHEMA
 from spinsim.store.schema import TEXTS
@@ -86,6 +86,8 @@ def write_new(
     begin(disk, root)
     with extended(disk) as file:
         write_model(file.create_group("model"), model)
+        if layout.start is not None:
+            write_start(file.create_group(START), layout.start)
         for name in layout.groups:
             _make_series(file.create_group(name), layout, rows)
         file[layout.groups[0]].attrs.update(root)  # so that who opens the measurements alone knows what they are

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.layout import ENERGY
+from spinsim.layout import ENERGY, START
 from spinsim.memory import require
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -63,6 +63,19 @@ def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[st
         dataset = group.create_dataset(name, shape, np.float64, **_filters(rows.shape[-1]))
         dataset[...] = np.broadcast_to(rows, shape)
     label(dataset, scales, long_name, ENERGY)
+
+
+def write_start(group: h5py.Group, start: npt.NDArray[np.int8]) -> None:
+    """Store initial configurations that were given."""
+    for name, length in zip(("sample", "replica", "site"), start.shape, strict=True):
+        bare_dimension(group, name, length)
+    spins = group.create_dataset("spins", data=start, **_filters(start.size))
+    label(spins, ("sample", "replica", "site"), "initial configurations, one for all where an axis has length 1", "1")
+
+
+def read_start(file: h5py.File) -> npt.NDArray[np.int8] | None:
+    """Initial configurations where they were given, (1 or samples, 1 or replicas, sites)."""
+    return file[f"{START}/spins"][...] if START in file else None
 
 
 def read_model(file: h5py.File) -> Ising:

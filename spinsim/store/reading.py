@@ -14,7 +14,7 @@ from typing import Any, Final
 import h5py
 
 from spinsim.errors import InputError
-from spinsim.files import is_locked
+from spinsim.files import Disk, is_locked, not_written
 from spinsim.layout import FIXED, MEASUREMENTS, PLACEMENT, SPECTRUM, SUMMARY_GROUP, TEMPERING
 from spinsim.memory import require
 from spinsim.store.schema import DamageError, check_schema
@@ -83,6 +83,20 @@ def read_attributes(path: Path) -> dict[str, Any]:
     """
     with open_to_read(path) as file:
         return attributes(file)
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse to replace a file that spinsim did not write, and one that another process has open.
+
+    Raises:
+        InputError: for these.
+    """
+    read_attributes(path)
+    try:
+        with Disk(path, "r+") as disk:
+            disk.lock()
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from spinsim.layout import (
     MEASUREMENTS,
     PLACEMENT,
     SPECTRUM,
+    START,
     SUMMARY_GROUP,
     Layout,
     Placement,
@@ -74,6 +75,8 @@ def check_schema(file: h5py.File) -> None:
         _dataset(best, "site", np.int8, (sizes.sites,))
         _dataset(best, "energy", np.float64, (sizes.samples, replicas))
         _dataset(best, "spins", np.int8, (sizes.samples, sizes.sites))
+    if START in file:
+        _check_start(_group(file, START), sizes, replicas)
     if CHECKPOINTS in file:
         _check_checkpoints(file)
     if SUMMARY_GROUP in file:
@@ -81,6 +84,14 @@ def check_schema(file: h5py.File) -> None:
         group = _group(file, SUMMARY_GROUP)
         for name in list(group):
             _dataset(group, name, np.float64, (temperatures,))
+
+
+def _check_start(group: h5py.Group, sizes: Sizes, replicas: int) -> None:
+    """Initial configurations, one for all where an axis has length 1."""
+    shape = _plain(group, "spins").shape
+    if len(shape) != 3 or shape[0] not in (1, sizes.samples) or shape[1] not in (1, replicas):
+        raise DamageError(f"its start has the shape {shape}")
+    _dataset(group, "spins", np.int8, (*shape[:2], sizes.sites))
 
 
 def _check_config(job: str, text: str) -> None:
@@ -101,7 +112,7 @@ def _check_config(job: str, text: str) -> None:
 
 def _anneal(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     replicas = _length(_group(file, MEASUREMENTS), "replica")
-    return anneal_layout(sizes.samples, replicas), replicas
+    return anneal_layout(sizes.samples, replicas, "field" in file[MEASUREMENTS]), replicas
 
 
 def _temper(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:

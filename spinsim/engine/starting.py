@@ -1,0 +1,87 @@
+"""Initial configurations that are given: checked, told apart by a digest, and put into an engine of any kind."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.engine.base import STARTS, Engine
+from spinsim.engine.exchange import snapshot_of
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+from spinsim.packing import Packing
+
+GIVEN: Final = "sha256:"
+"""How the start of a run is named whose configurations were given: this and their digest."""
+
+
+def check_start(start: str) -> None:
+    """Refuse the name of a start that there is not.
+
+    Raises:
+        InputError: for other names than ``random``, ``up`` and those of given configurations.
+    """
+    if start not in STARTS and not start.startswith(GIVEN):
+        raise InputError(f"start {start!r} is unknown: choose one of {', '.join(STARTS)}")
+
+
+def name_of(spins: npt.NDArray[np.int8]) -> str:
+    """What stands for given configurations in the configuration of a run."""
+    return GIVEN + hashlib.sha256(f"{spins.shape}".encode() + np.ascontiguousarray(spins).data).hexdigest()
+
+
+def as_spins(start: npt.ArrayLike, model: Ising, replicas: int | None) -> npt.NDArray[np.int8]:
+    """Given configurations as ``int8`` (1 or samples, 1 or replicas, sites).
+
+    Args:
+        start: +1 or -1, shape (sites,), (samples, sites) or (samples, replicas, sites).
+        model: What they are configurations of.
+        replicas: Of each sample; None where that is not known yet.
+
+    Raises:
+        InputError: for other shapes and other values.
+    """
+    try:
+        given: npt.NDArray[Any] = np.asarray(start)
+        numbers = given.dtype.kind in "iuf"
+    except ValueError:  # lists of unequal lengths
+        numbers = False
+    if not numbers:
+        raise InputError(
+            f"start of type {type(start).__name__} holds no spins: give 'random', 'up' or an array of +1, -1"
+        )
+    shape = (1, 1, 1, *given.shape)[-max(3, given.ndim) :]
+    if given.ndim == 2:
+        shape = (given.shape[0], 1, given.shape[1])
+    fits = (shape[0] in (1, model.samples)) and (shape[1] == 1 or replicas in (None, shape[1]))
+    if given.ndim not in (1, 2, 3) or shape[2] != model.sites or not fits:
+        sizes = f"sites = {model.sites}, samples = {model.samples}" + (f", replicas = {replicas}" if replicas else "")
+        raise InputError(
+            f"start has shape {given.shape}: give (sites,), (samples, sites) or (samples, replicas, sites) with {sizes}"
+        )
+    wrong = given[(given != 1) & (given != -1)]
+    if wrong.size:
+        raise InputError(f"start holds {wrong[0]}: every spin must be +1 or -1")
+    return given.astype(np.int8).reshape(shape)
+
+
+def begin_with(engine: Engine, spins: npt.NDArray[np.int8]) -> None:
+    """Set the configurations of an engine that has done nothing yet, given as ``as_spins`` makes them."""
+    model, lattice = engine.model, engine.model.lattice
+    if spins.shape[1] not in (1, engine.replicas):
+        raise InputError(
+            f"start has {spins.shape[1]} replicas of each sample but the run has {engine.replicas}: give as many or one"
+        )
+    words = []
+    for k in range(model.samples):
+        own = np.broadcast_to(spins[k % len(spins)], (engine.replicas, model.sites))
+        if engine.packing is Packing.SITE:
+            assert lattice is not None  # noqa: S101  (site-packed models live on one)
+            words.append(np.stack([packing.pack_sites(one, lattice.shape) for one in own]))
+        else:
+            words.append(packing.pack(np.ascontiguousarray(own.T)[None])[0])
+    engine.restore(snapshot_of(np.stack(words), 0, 0, None))
