@@ -12,7 +12,7 @@ from spinsim.engine.base import Counts, Dynamics, Engine, Start, check_run, choo
 from spinsim.engine.starting import as_spins, begin_with
 from spinsim.errors import InputError
 from spinsim.memory import require
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, check_model
 from spinsim.packing import LANES, Packing, block_count
 
 __all__ = [
@@ -98,6 +98,7 @@ def create_engine(
         InputError: for an unknown device, a run that does not fit its memory or random counters and a start that does
             not fit the model.
     """
+    check_model(model)
     if start is not None:
         spins = as_spins(start, model, replicas)
         engine = create_engine(model, replicas, replace(dynamics, start="up"), device, threads)

@@ -66,6 +66,8 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     Raises:
         InputError: for an unknown kind, a fraction outside [0, 1] or fewer than one sample.
     """
+    if not isinstance(lattice, Lattice):
+        raise InputError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
     if couplings not in RANDOM_KINDS:
         raise InputError(f"couplings {couplings!r} are not a spin glass: choose pm-j or gaussian")
     if not 0 <= bond_fraction <= 1:
