@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import os
 import shlex
+from collections.abc import Mapping
 
 
 def printable(text: str) -> str:
@@ -18,3 +20,19 @@ def quoted(word: str | os.PathLike[str]) -> str:
         return shlex.quote(text)
     plain = (chr(b) if 32 <= b < 127 and chr(b) not in "'\\" else f"\\x{b:02x}" for b in os.fsencode(text))
     return f"$'{''.join(plain)}'"
+
+
+def count(number: int, name: str) -> str:
+    """Such as "1 sample" and "4 samples"."""
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def one_line(kind: str, facts: Mapping[str, str]) -> str:
+    """An object in one line: its kind and what there is to say of it."""
+    return f"{kind}({', '.join(facts.values())})"
+
+
+def as_html(kind: str, facts: Mapping[str, str]) -> str:
+    """The same as a small table, for notebooks."""
+    rows = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in facts.items())
+    return f"<table><caption>{html.escape(kind)}</caption>{''.join(rows)}</table>"

@@ -33,7 +33,7 @@ def table(run: AnnealResult | TemperResult | str | os.PathLike[str], by: str = "
     ``<name>_error``, and of a tempering run ``<name>_tau`` in sweeps and ``<name>_trusted``: where that is False the
     error is NaN. Of an annealing run, whose steps are the rows, there are ``energy_per_site``, ``specific_heat`` and
     ``abs_magnetization``, and ``specific_heat_trusted``: whether it agrees with the slope of the energy. Where it does
-    not it is NaN.
+    not it is NaN. Where a field changed there are ``field`` and the signed ``magnetization`` besides.
 
     By sample, a row for each sample and temperature, the same columns come from each sample alone, with errors from
     its own series (of an annealing run, over its replicas), behind ``sample``; ``lowest_energy_per_site`` is the lowest
@@ -174,8 +174,16 @@ def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
 
 def _annealing_columns(result: AnnealResult) -> Columns:
     found = thermodynamics(result)
+    in_field: Columns = {}
+    if result.field is not None:
+        in_field = {
+            "field": result.field,
+            "magnetization": found.signed_magnetization,
+            "magnetization_error": found.signed_magnetization_error,
+        }
     return {
         "temperature": found.temperature,
+        **in_field,
         "energy_per_site": found.energy,
         "energy_per_site_error": found.energy_error,
         "specific_heat": found.specific_heat,

@@ -36,9 +36,12 @@ class Thermodynamics:
         specific_heat: (<E^2> - <E>^2) / (N T^2) in k_B; NaN where it is not the slope of the energy.
         specific_heat_error: Its standard error (jackknife).
         specific_heat_trusted: Whether it was compared with the slope of the energy and agrees. It is given, but not
-            trusted, where there is nothing to compare with: at one temperature and with two replicas of one sample.
+            trusted, where there is nothing to compare with: at one temperature, with two replicas of one sample and
+            where a field changes.
         magnetization: Mean |m| per site.
         magnetization_error: Its standard error.
+        signed_magnetization: Mean m per site.
+        signed_magnetization_error: Its standard error.
     """
 
     temperature: Array
@@ -49,6 +52,8 @@ class Thermodynamics:
     specific_heat_trusted: npt.NDArray[np.bool_]
     magnetization: Array
     magnetization_error: Array
+    signed_magnetization: Array
+    signed_magnetization_error: Array
 
 
 def thermodynamics(result: AnnealResult) -> Thermodynamics:
@@ -65,7 +70,10 @@ def thermodynamics(result: AnnealResult) -> Thermodynamics:
     energy = result.energy / sites
     scale = sites / temperature**2
     heat, heat_error = _variance(energy)
-    compared, agrees = _compare(temperature, energy, scale)
+    if result.field is None:
+        compared, agrees = _compare(temperature, energy, scale)
+    else:  # the energy changes with the field too
+        compared = agrees = np.zeros(len(temperature), bool)
     left_out = compared & ~agrees
     return Thermodynamics(
         temperature,
@@ -74,6 +82,7 @@ def thermodynamics(result: AnnealResult) -> Thermodynamics:
         np.where(left_out, np.nan, heat_error * scale),
         compared & agrees,
         *_mean(np.abs(result.magnetization) / sites),
+        *_mean(result.magnetization / sites),
     )
 
 

@@ -102,10 +102,14 @@ def _of_annealing(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
         return {"lowest_energy": None}, []
     table = thermodynamics(result)
     lines = lowest_lines(result.model, lowest)
-    lines.append("       T        E/N      error        C/N      error      <|m|>      error")
+    first, last = ("T", "<|m|>") if result.field is None else ("h", "<m>")
+    lines.append(f"{first:>8}        E/N      error        C/N      error {last:>10}      error")
+    means = (table.magnetization, table.magnetization_error)
+    if result.field is not None:
+        means = (table.signed_magnetization, table.signed_magnetization_error)
     for k in sorted({round(k * (len(table.temperature) - 1) / 9) for k in range(10)}):
-        row = (table.temperature, table.energy, table.energy_error, table.specific_heat, table.specific_heat_error,
-               table.magnetization, table.magnetization_error)  # fmt: skip
+        row = (table.temperature if result.field is None else result.field, table.energy, table.energy_error,
+               table.specific_heat, table.specific_heat_error, *means)  # fmt: skip
         texts = [f"{column[k]:.6f}" if isfinite(column[k]) else "-" for column in row]
         lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
     if not isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:

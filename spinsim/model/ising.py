@@ -18,6 +18,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.model.graph import Graph
 from spinsim.model.lattice import Lattice
+from spinsim.texts import as_html, count, one_line
 
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
 _LARGEST_VALUE: Final = 1e300
@@ -75,6 +76,24 @@ class Ising:
         self.name = name or self.graph.label
         self.offset = offset
         self.maxcut_weight = maxcut_weight
+
+    def __repr__(self) -> str:
+        return one_line(type(self).__name__, self._facts)
+
+    def _repr_html_(self) -> str:
+        return as_html(type(self).__name__, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """What there is to say of it, by name."""
+        facts = {
+            "model": self.name,
+            "size": f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}",
+            "samples": count(self.samples, "sample"),
+        }
+        if np.any(_distinct(self.fields)):
+            facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
+        return facts
 
     @property
     def lattice(self) -> Lattice | None:

@@ -14,13 +14,14 @@ from spinsim import store
 from spinsim.layout import anneal_layout
 from spinsim.model.ising import Ising
 from spinsim.result.base import Result
+from spinsim.texts import count
 
 if TYPE_CHECKING:
     import h5py
     import xarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AnnealResult(Result):
     """Measurements of an annealing run.
 
@@ -73,6 +74,14 @@ class AnnealResult(Result):
         layout = anneal_layout(samples, replicas, self.field is not None)
         values = {series.name: getattr(self, series.name) for series in layout.series if series.name != "step"}
         return self._labelled(layout, values | {"step": np.arange(steps)})
+
+    @property
+    def _run_facts(self) -> dict[str, str]:
+        ends = f" from T = {self.temperature[0]:g} to {self.temperature[-1]:g}" if len(self.temperature) else ""
+        return {
+            "replicas": count(self.energy.shape[2], "replica"),
+            "steps": count(len(self.temperature), "step") + ends,
+        }
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""

@@ -16,6 +16,8 @@ from spinsim import store
 from spinsim.errors import InputError
 from spinsim.files import not_written
 from spinsim.layout import Layout
+from spinsim.model.ising import Ising
+from spinsim.texts import as_html, count, one_line
 
 if TYPE_CHECKING:
     import xarray
@@ -26,6 +28,25 @@ class Result:
 
     job: ClassVar[str]
     attributes: dict[str, str]
+    model: Ising
+
+    def __repr__(self) -> str:
+        return one_line(type(self).__name__, self._facts)
+
+    def _repr_html_(self) -> str:
+        return as_html(type(self).__name__, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """What there is to say of it, by name."""
+        size = {"model": self.model.name, "size": count(self.model.sites, "site")}
+        samples = {"samples": count(self.model.samples, "sample")}
+        return size | samples | self._run_facts | {"state": "finished" if self.finished else "not finished"}
+
+    @property
+    def _run_facts(self) -> dict[str, str]:
+        """What there is to say of a run of this job."""
+        raise NotImplementedError
 
     @property
     def config(self) -> dict[str, Any]:

@@ -14,13 +14,14 @@ from spinsim import store
 from spinsim.layout import MEASUREMENTS, PLACEMENT, TEMPERING, Layout, Placement, temper_layout
 from spinsim.model.ising import Ising
 from spinsim.result.base import Result
+from spinsim.texts import count
 
 if TYPE_CHECKING:
     import h5py
     import xarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TemperResult(Result):
     """Measurements of a tempering run, replicas sorted by copy and temperature.
 
@@ -92,6 +93,15 @@ class TemperResult(Result):
         names = [s.name for s in layout.series if s.group == MEASUREMENTS and s.name != "step"]
         values = {name: getattr(self, name) for name in names}
         return self._labelled(layout, values | {"step": np.arange(len(self.sweep))})
+
+    @property
+    def _run_facts(self) -> dict[str, str]:
+        low, high = self.temperature[0], self.temperature[-1]
+        return {
+            "copies": f"{self.energy.shape[2]} copies",
+            "temperatures": f"{count(len(self.temperature), 'temperature')} from {low:g} to {high:g}",
+            "steps": count(len(self.sweep), "measurement"),
+        }
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""

@@ -13,6 +13,7 @@ from spinsim import store
 from spinsim.layout import SPECTRUM, Layout, Series, transfer_layout
 from spinsim.model.ising import Ising
 from spinsim.result.base import Result
+from spinsim.texts import count
 from spinsim.transfer_matrix.points import read_points
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 
@@ -24,7 +25,7 @@ MOST_NOISE: Final = 0.01  # of a correlation length that counts
 _FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TransferResult(Result):
     """Leading eigenvalues of transfer matrices, of each disorder sample at each temperature.
 
@@ -130,6 +131,15 @@ class TransferResult(Result):
     def _series(self) -> dict[str, Series]:
         """What the file holds of each row beside where it belongs."""
         return {s.name: s for s in self._layout.series if s.name not in ("step", "sample", "k", "k_time")}
+
+    @property
+    def _run_facts(self) -> dict[str, str]:
+        return {
+            "couplings": count(len(self.k), "coupling"),
+            "sectors": " and ".join(self.sectors),
+            "levels": count(self.levels.shape[-1], "level"),
+            "rows": f"{int(self.there.sum())} of {self.planned_rows} rows",
+        }
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""

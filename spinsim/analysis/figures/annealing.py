@@ -36,7 +36,8 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
 
     A MaxCut instance has no panel of |m|. Runs at one temperature are drawn against the step number. A square
     ferromagnet in zero field comes with the exact curves of the infinite lattice. Specific heats that are not the slope
-    of the energy are left out, and those far above it where that could not be tested are marked "off scale".
+    of the energy are left out, and those far above it where that could not be tested are marked "off scale". Of a run in
+    a field that changes there are the energy and m, with its sign, against the field.
 
     Raises:
         InputError: where no step is done yet.
@@ -44,6 +45,8 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")
     table, model = thermodynamics(result), result.model
+    if result.field is not None:
+        return _loop_figure(result, result.field, table, style)
     temperature = table.temperature
     x = np.arange(len(temperature), dtype=np.float64) if is_constant(temperature) else temperature
     names = ["energy_per_site", "specific_heat", *([] if model.maxcut_weight is not None else ["abs_magnetization"])]
@@ -70,6 +73,24 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
         figure.align_ylabels()
         draw_legend(figure, *panels)
     figure.caption = _caption(result, table, bool(off_scale.any()))
+    return figure
+
+
+def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, style: str) -> PaperFigure:
+    """Energy and magnetisation per site against the field, in the order of the steps."""
+    temperature = table.temperature
+    where = f", at $T = {temperature[0]:.6g}$" if is_constant(temperature) else ""
+    with matplotlib.style.context(PAPER):
+        figure, panels = lay_panels(style, 2, 1.4, f"field $h${where}")
+        for ax, label in zip(panels, (LABELS["energy_per_site"], r"magnetisation $\langle m\rangle$"), strict=True):
+            ax.set_ylabel(label)
+        _draw_series(panels[0], field, table.energy, table.energy_error, replicas_text(result))
+        _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
+        figure.align_ylabels()
+        draw_legend(figure, *panels)
+    entries = "over samples" if result.model.samples > 1 else "over replicas"
+    what = f"Energy, that of the field included, and mean m per site after each step of {result.model.name}"
+    figure.caption = f"{what}, {replicas_text(result)}. {BARS[:-1]} {entries}."
     return figure
 
 
