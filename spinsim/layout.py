@@ -22,7 +22,7 @@ ENERGY, TEMPERATURE = "coupling unit", "coupling unit / k_B"
 """Units: those of the couplings as they were given, see docs/conventions.md."""
 
 
-COORDINATES = ("temperature", "sweep", "sample", "k", "k_time")
+COORDINATES = ("temperature", "field", "sweep", "sample", "k", "k_time")
 """Series that say where a row stands: coordinates for xarray."""
 
 

@@ -1,0 +1,38 @@
+"""A hysteresis loop: a ferromagnet below its transition in a field that goes up and down again.
+
+    python examples/hysteresis.py            some seconds
+    python examples/hysteresis.py --short    the form that the tests run
+
+What to learn here: a field for each step, a start of one's own, and a loop whose width depends on how fast it is gone
+through.
+"""
+
+import sys
+
+import numpy as np
+
+import spinsim as ss
+
+short = "--short" in sys.argv
+side, replicas, points, speeds = (16, 32, 9, (1, 4)) if short else (64, 64, 41, (1, 10, 100))
+
+# From -1 to 1 and back, at one temperature, well below T_c = 2.269.
+up = np.linspace(-1, 1, points)
+field = np.concatenate([up, up[::-1]])
+model = ss.Ising(ss.square(side))
+down_spins = -np.ones(model.sites)
+
+for sweeps in speeds:
+    # The field is added to the model's own fields; every step goes on from the spins of the one before.
+    loop = ss.anneal(model, 1.5, field=field, sweeps=sweeps, replicas=replicas, start=down_spins, seed=1)
+    m = loop.magnetization[:, 0] / model.sites
+    mean = m.mean(axis=1)
+    area = np.sum((mean[1:] + mean[:-1]) / 2 * np.diff(field))  # below 0, as m lags behind the field
+    print(f"{sweeps} sweeps at each field: the loop encloses {-area:.4f}")
+    print("      h       m going up           m going down")
+    for k in range(0, points, max(1, points // 8)):
+        there, back = m[k], m[2 * points - 1 - k]
+        errors = [x.std(ddof=1) / np.sqrt(replicas) for x in (there, back)]
+        print(f"{up[k]:7.3f}  {there.mean():8.4f} +- {errors[0]:.4f}   {back.mean():8.4f} +- {errors[1]:.4f}")
+
+# The slower the field, the narrower the loop: the droplets that turn the magnetisation have time to appear.
