@@ -36,8 +36,8 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
 
     A MaxCut instance has no panel of |m|. Runs at one temperature are drawn against the step number. A square
     ferromagnet in zero field comes with the exact curves of the infinite lattice. Specific heats that are not the slope
-    of the energy are left out, and those far above it where that could not be tested are marked "off scale". Of a run in
-    a field that changes there are the energy and m, with its sign, against the field.
+    of the energy are left out, and those far above it where that could not be tested are marked "off scale". A run
+    in a field that changes has its energy and m, with its sign, against the field.
 
     Raises:
         InputError: where no step is done yet.
