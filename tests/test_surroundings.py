@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from harness import Outcome, finish, one_sentence, run, spinsim, tree
 
 import spinsim as ss
+from spinsim import cli
 from spinsim.run.saving import Saving
 from spinsim.texts import printable, quoted
 
@@ -140,3 +142,10 @@ def test_the_interruption_of_a_run_names_a_line_to_copy(folder):
     done = finish(process)
     assert done.status == 130
     assert "spinsim resume 'my run.h5' completes it" in done.err
+
+
+def test_everything_is_printed_by_say():
+    """``say`` escapes; other prints of the command line are help texts and versions alone."""
+    folder = Path(cli.__file__).parent
+    printing = {path.name for path in folder.glob("*.py") if re.search(r"typer\.echo|\bprint\(", path.read_text())}
+    assert printing == {"__init__.py", "saying.py"}
