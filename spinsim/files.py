@@ -90,6 +90,11 @@ class Disk(io.FileIO):
                 return True
         return False
 
+    @property
+    def mode_bits(self) -> int:
+        """Who may read and write it."""
+        return stat.S_IMODE(os.fstat(self.fileno()).st_mode)
+
     def is_at(self, path: str | os.PathLike[str]) -> bool:
         """Whether this very file still lies under a path; another one may, or none."""
         try:
@@ -117,8 +122,12 @@ def is_locked(path: str | os.PathLike[str]) -> bool:
 
 
 @contextlib.contextmanager
-def new_file(path: Path) -> Iterator[Disk]:
+def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
     """A new file that appears under ``path`` when the block ends well, and else not at all, nor its folder.
+
+    Args:
+        path: Which must be free.
+        like: A file whose permissions it gets, if any.
 
     Raises:
         InputError: where the path exists or cannot be written.
@@ -132,7 +141,7 @@ def new_file(path: Path) -> Iterator[Disk]:
                 yield disk
             finally:
                 disk.check()
-            os.chmod(disk.name, 0o666 & ~_umask())  # temporary files begin private
+            os.chmod(disk.name, like.mode_bits if like else 0o666 & ~_umask())  # temporary files begin private
             os.link(disk.name, path)
     except BaseException as error:
         for parent in missing:
@@ -163,7 +172,7 @@ def replacement(path: Path, old: Disk) -> Iterator[Disk]:
     real = Path(os.path.realpath(path))
     with _temporary(real.parent, real.name) as disk:
         yield disk
-        os.chmod(disk.name, stat.S_IMODE(os.fstat(old.fileno()).st_mode))
+        os.chmod(disk.name, old.mode_bits)
         disk.sync()
         disk.check()
         if not old.is_at(real):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from spinsim.errors import InputError
-from spinsim.files import new_file, not_written
+from spinsim.files import Disk, new_file, not_written, replacement
 
 CAPTION: Final = "Caption: "
 """How the caption of a figure begins, which tells it from other people's notes."""
@@ -77,14 +77,11 @@ def write_outputs(outputs: Mapping[Path, tuple[str, bytes]], overwrite: bool = F
 def _write(path: Path, content: bytes) -> None:
     if os.path.lexists(path) and not _is_stream(path):
         target = Path(os.path.realpath(path))  # a link goes on leading to its file
-        beside = target.with_name(f".{target.name}-{os.getpid()}.part")
         try:
-            _create(beside, content)
-            beside.chmod(stat.S_IMODE(target.stat().st_mode))
-            beside.replace(target)
-        except (OSError, InputError) as error:
-            beside.unlink(missing_ok=True)
-            raise not_written(path, error.__cause__ if isinstance(error.__cause__, OSError) else error) from error
+            with Disk(target) as old, replacement(target, old) as new:
+                new.write(content)
+        except OSError as error:
+            raise not_written(path, error) from error
     elif os.path.lexists(path):
         try:
             with path.open("wb", buffering=0) as stream:

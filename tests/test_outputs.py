@@ -134,11 +134,11 @@ def test_a_full_disk_leaves_nothing_behind(folder, line):
     code = """
 import resource
 import spinsim.outputs
-write = spinsim.outputs._create
+write = spinsim.outputs._write
 def limited(path, content):
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
     return write(path, content)
-spinsim.outputs._create = limited
+spinsim.outputs._write = limited
 """
     one_sentence(finish(spinsim(folder, *line.split(), code=code)), "cannot be written (File too large)", "make room")
     assert tree(folder) == before

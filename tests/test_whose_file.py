@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ def test_a_file_that_goes_while_a_run_writes_it_is_kept(spin, tmp_path, job: str
     path, line, other = tmp_path / "a.h5", f"{JOBS[job]} --checkpoint-every 0", b"not mine"
 
     def go() -> None:
+        path.chmod(0o600)
         if how == "moved":
             path.rename(tmp_path / "elsewhere.h5")
         else:
@@ -70,6 +72,7 @@ def test_a_file_that_goes_while_a_run_writes_it_is_kept(spin, tmp_path, job: str
     assert path.exists() == (how == "replaced")
     assert how != "replaced" or path.read_bytes() == other
     assert not ss.load("a-1.h5").finished
+    assert stat.S_IMODE(Path("a-1.h5").stat().st_mode) == 0o600
     assert spin("resume a-1.h5 --quiet").status == 0
     assert contents(tmp_path / "a-1.h5", *OWN) == contents(tmp_path / "whole.h5", *OWN)
 

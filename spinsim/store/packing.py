@@ -63,7 +63,7 @@ def keep(path: Path, disk: Disk, finished: bool, keep_checkpoint: bool) -> Path:
         name = path.with_name(f"{path.stem}-{number}{path.suffix}")
         try:
             if not os.path.lexists(name):
-                with new_file(name) as new:
+                with new_file(name, disk) as new:
                     if finished:
                         with h5py.File(disk, "r") as file:
                             pack(file, new, keep_checkpoint)
