@@ -89,8 +89,10 @@ def test_what_cannot_be_compared(glass):
         ss.Ising(model.graph, model.couplings, name="mine"),
     ):
         assert link_agreement(replace(glass, model=other)) is None
+    few = ss.EdwardsAnderson(ss.cubic(3), samples=4, seed=5, couplings="gaussian")
+    links = glass.link_overlap[:, :4]
+    assert link_agreement(replace(glass, model=few, energy=glass.energy[:, :4], link_overlap=links)) is None
     one = ss.EdwardsAnderson(ss.cubic(3), samples=1, seed=5, couplings="gaussian")
-    assert link_agreement(tempered(one)) is None
     with pytest.raises(ss.InputError, match="no link overlaps"):
         link_residual(tempered(one))
     with pytest.raises(ss.InputError, match="7 measurements are too few"):

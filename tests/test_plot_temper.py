@@ -102,7 +102,7 @@ def test_equilibration_says_its_verdict_in_the_caption(copies):
 
 
 def test_equilibration_of_gaussian_couplings_has_a_panel_of_the_residual():
-    model = ss.EdwardsAnderson(ss.cubic(3), samples=3, seed=1, couplings="gaussian")
+    model = ss.EdwardsAnderson(ss.cubic(3), samples=5, seed=1, couplings="gaussian")
     result = tempered(model)
     links = np.random.default_rng(1).integers(-81, 82, result.overlap.shape)
     modes = {f"{name}_mode": np.ones((*getattr(result, name).shape, 3)) for name in ("overlap", "magnetization")}

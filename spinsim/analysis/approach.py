@@ -17,6 +17,7 @@ from spinsim.result import TemperResult
 Array = npt.NDArray[np.float64]
 
 FEWEST_STEPS: Final = 8
+FEWEST_SAMPLES: Final = 5  # whose scatter says anything on a residual at several temperatures
 _FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
 
 
@@ -137,7 +138,7 @@ def link_agreement(result: TemperResult, false_alarms: float = FALSE_ALARMS) -> 
 
     Returns:
         None where the comparison does not hold or cannot be made: for other couplings than ``gaussian``, in a field,
-        for a single sample and without link overlaps.
+        for fewer than five samples and without link overlaps.
     """
     if not comparable(result):
         return None
@@ -150,7 +151,7 @@ def link_agreement(result: TemperResult, false_alarms: float = FALSE_ALARMS) -> 
 
 def comparable(result: TemperResult) -> bool:
     """Whether the energy of a run can be compared with its link overlap."""
-    return bool(result.link_overlap.shape[2]) and result.model.samples > 1 and _is_gaussian(result.model)
+    return bool(result.link_overlap.shape[2]) and result.model.samples >= FEWEST_SAMPLES and _is_gaussian(result.model)
 
 
 def _is_gaussian(model: Ising) -> bool:
