@@ -168,11 +168,12 @@ def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Arra
     moments, data = _entries(result, series)
     observed = functions(result, moments)
     curves = bootstrap(observed.values, data, resamples, seed).values
+    wider = dict.fromkeys(series, np.ones(len(result.temperature)))
+    if result.model.samples == 1:
+        wider = {key: widening(values, integrated_time(values, chain_axis=2)) for key, values in series.items()}
     found = {}
     for k, name in enumerate(observed.names):
-        values = series[series_of(result.model, name)]
-        wider = widening(values, integrated_time(values, chain_axis=2)) if result.model.samples == 1 else 1.0
-        found[name] = curves[0, k] + (curves[:, k] - curves[0, k]) * wider
+        found[name] = curves[0, k] + (curves[:, k] - curves[0, k]) * wider[series_of(result.model, name)]
     return found
 
 
