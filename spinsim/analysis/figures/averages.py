@@ -23,6 +23,7 @@ from spinsim.analysis.figures.panels import (
     draw_heat,
     is_onsager,
     run_text,
+    scale_logarithmically,
     show_zero,
 )
 from spinsim.analysis.figures.paper import (
@@ -141,7 +142,7 @@ def _scale(ax: Axes, name: str, results: Sequence[TemperResult], summaries: Sequ
         and values.min() > 0
         and np.log10(np.ptp(values) / values.min()) > _DECADES
     ):
-        ax.set_yscale("log")
+        scale_logarithmically(ax)
         return
     couplings = {result.model.coupling_unit for result in results}
     if name in _EXACT and len(couplings) == 1 and all(is_onsager(result.model) for result in results):

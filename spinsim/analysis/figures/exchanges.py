@@ -65,15 +65,16 @@ def _draw_rates(ax: Axes, result: TemperResult) -> None:
 
 def _draw_trips(ax: Axes, trips: npt.NDArray[np.int64]) -> None:
     """How many replicas made how many round trips."""
-    width = max(1, -(-int(trips.max()) // _BARS))
-    edges = np.arange(1, int(trips.max()) + width + 1, width) if trips.max() else np.array([1, 2])
+    none, most = int((trips == 0).sum()), max(1, int(trips.max()))
+    least = 1 if none else int(trips.min())
+    width = -(-(most - least + 1) // _BARS)
+    edges = np.arange(least, most + width + 1, width)
     counts, _ = np.histogram(trips, edges)
     style: dict[str, Any] = {"align": "edge", "ec": "white", "lw": 0.3}
     ax.bar(edges[:-1] - 0.5, counts, np.diff(edges), color=BLUE, **style)
-    none = int((trips == 0).sum())
     if none:
         ax.bar([-0.5], [none], 1, color=VERMILION, label="no round trip", **style)
-    ax.set_xlim(-0.5, edges[-1] - 0.5)
+    ax.set_xlim((0 if none else least) - 0.5, edges[-1] - 0.5)
     tick_integers(ax.xaxis)
     tick_integers(ax.yaxis)
     ax.set_xlabel("round trips")

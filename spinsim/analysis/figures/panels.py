@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from spinsim.analysis import onsager
 from spinsim.analysis.figures.paper import GREY, VERMILION
@@ -46,6 +46,7 @@ POINTS: Final[dict[str, Any]] = {"ms": 2.2, "elinewidth": 0.6, "capthick": 0.6}
 _OPEN: Final[dict[str, Any]] = {"ms": 2.6, "mfc": "white", "mew": 0.6, "linestyle": "none"}
 _CURVES: Final = 5  # temperatures whose curves are drawn
 _FEWEST_FOR_SLOPE: Final = 10  # temperatures
+_WRITTEN_OUT: Final = 100  # ratio of the ends of a logarithmic axis
 
 
 def is_constant(temperature: Array) -> bool:
@@ -196,6 +197,16 @@ def some_temperatures(temperature: Array) -> list[tuple[int, Any]]:
     """Up to five of the temperatures, evenly chosen from the lowest to the highest: their numbers and colours."""
     chosen = sorted({round(k * (len(temperature) - 1) / (_CURVES - 1)) for k in range(_CURVES)})
     return list(zip(chosen, colormaps["plasma"](np.linspace(0, 0.85, len(chosen))), strict=True))
+
+
+def scale_logarithmically(ax: Axes) -> None:
+    """A logarithmic axis of ordinates; over less than two decades its numbers are written out: 0.5, 1, 2, 5."""
+    ax.set_yscale("log")
+    low, high = ax.get_ylim()
+    if high < _WRITTEN_OUT * low:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def tick_integers(axis: Axis) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import matplotlib.style
 import numpy as np
 
-from spinsim.analysis.figures.panels import TEMPERATURE
+from spinsim.analysis.figures.panels import TEMPERATURE, scale_logarithmically
 from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.strips import LengthCrossing, length_curve
 from spinsim.result import TransferResult
@@ -48,7 +48,7 @@ def lengths_figure(
                 ax.errorbar(1 / c.temperature if by_k else c.temperature, c.height, fmt="D", ms=3, mew=0.6, mfc="none",
                             xerr=None if np.isnan(c.error) else x_error, elinewidth=0.8, color=GREY, zorder=3,
                             label="crossings")  # fmt: skip
-        ax.set_yscale("log")
+        scale_logarithmically(ax)
         ax.set_xlabel(r"coupling $k = 1/T$" if by_k else TEMPERATURE)
         ax.set_ylabel(r"$\exp[\ln\xi]/L$" if average == "typical" else r"$\xi/L$")
         draw_legend(figure, ax)
