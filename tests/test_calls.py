@@ -126,7 +126,7 @@ class Stop:
 @pytest.mark.parametrize("call", [anneal, temper], ids=["anneal", "temper"])
 @pytest.mark.parametrize("name", ["gaussian", "pm-j", "site-packed"])
 def test_ctrl_c_loses_nothing(tmp_path: Path, monkeypatch, capsys, call, name: str, how: str) -> None:
-    model, path = MODELS[name](), tmp_path / "run.h5"
+    model, path, handler = MODELS[name](), tmp_path / "run.h5", signal.getsignal(signal.SIGINT)
     options = {"start": spins_of(model, 1)[:, 0]} | ({"field": LOOP} if call is anneal else {})
     whole = call(model, **options)
     with pytest.raises(KeyboardInterrupt, match=r"the run was saved: ss\.resume\('.*run\.h5'\) completes"):
@@ -137,7 +137,7 @@ def test_ctrl_c_loses_nothing(tmp_path: Path, monkeypatch, capsys, call, name: s
     else:
         assert run(capsys, monkeypatch, "resume", path, "--quiet").status == 0
         assert_same(ss.load(path), whole)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_a_tempering_run_is_made_longer(tmp_path: Path) -> None:
