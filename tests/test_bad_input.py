@@ -323,7 +323,7 @@ def test_no_room_on_the_disk(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_machine_that_fails_elsewhere(
     refuse: Refuse, monkeypatch: pytest.MonkeyPatch, error: Exception, words: tuple[str, ...]
 ) -> None:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **options: object) -> None:
         raise error
 
     monkeypatch.setattr("spinsim.run.annealing.create_engine", fail)
