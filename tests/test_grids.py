@@ -10,7 +10,7 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.config import Temper, build_config
+from spinsim.config import Temper, Transfer, build_config
 from spinsim.grids import read_grid
 
 TEMPER = "temper --size 4 --thermalize 0 --sweeps 100 --quiet --temperatures"
@@ -58,16 +58,12 @@ def test_texts_that_are_refused(text, words) -> None:
     assert repr(text) in str(refused.value)
 
 
-def test_the_same_in_temper_and_transfer(do) -> None:
+def test_the_same_in_temper_and_transfer() -> None:
     for text, numbers in (("2:3:3", [2, 2.5, 3]), ("2:4.5:3g", [2, 3, 4.5]), ("2,3", [2, 3])):
-        np.testing.assert_allclose(ss.load(do(f"{TEMPER} {text}", f"temper {text}")).temperature, numbers)
-        for key, values in (("temperature", "temperature"), ("k", "k")):
-            line = f"transfer --layer chain --width 4 --quiet --device cpu --{key} {text}"
-            np.testing.assert_allclose(getattr(ss.load(do(line, f"{key} {text}")), values), numbers)
-    found = ss.load(do("transfer --layer chain --width 4 --quiet --device cpu --k 0.2,0.3,0.4 --k-time 1:4:3g"))
-    np.testing.assert_allclose(found.k_time, [1, 2, 4])
-    ladder = ss.temper(ss.Ising(ss.square(4)), "2:4.5:3g", 20, 0).temperature
-    np.testing.assert_allclose(ladder, [2, 3, 4.5])
+        np.testing.assert_allclose(build_config(Temper, {"temper": {"temperatures": text}}).temper.ladder(), numbers)
+        for key, k in (("temperature", 1 / np.array(numbers)), ("k", numbers)):
+            transfer = build_config(Transfer, {"transfer": {key: text, "k_time": text}}).transfer
+            np.testing.assert_allclose(transfer.points(None), [k, numbers])
 
 
 def identity(text: str | None) -> str:

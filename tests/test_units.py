@@ -18,7 +18,8 @@ from spinsim.analysis.strips import length_crossings
 from spinsim.analysis.summary import summarize
 
 EXACT = "exact, $L = \\infty$"
-SCALES = {"temperature": 1, "energy_per_site": 1, "susceptibility": -1}  # powers of J; all else is a pure number
+SCALES = {"temperature": 1, "energy_per_site": 1, "susceptibility": -1, "susceptibility_abs": -1}
+"""Powers of J; all else is a pure number."""
 UNITS = {
     "measurements/temperature": "coupling unit / k_B",
     "measurements/energy": "coupling unit",
@@ -133,7 +134,7 @@ def test_figure_of_strips() -> None:
     results = strips(2.0)
     ax = lengths_figure(results, []).axes[0]
     assert ax.get_xlabel() == "coupling $k = 1/T$"  # which is what such a result is kept with
-    np.testing.assert_allclose(ax.lines[0].get_xdata(), np.sort(results[0].k))
+    np.testing.assert_allclose(np.sort(ax.lines[0].get_xdata()), np.sort(results[0].k))
 
 
 def made_up(side: int, coupling: float) -> ss.TemperResult:
