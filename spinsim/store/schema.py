@@ -178,7 +178,7 @@ def _check_model(group: h5py.Group) -> Sizes:
     bonds = lattice.bonds if lattice else _rows_of(edges)
     samples = _rows_of(couplings)
     if not 1 <= sites < 2**31 or samples < 1 or (lattice and lattice.sites != sites):
-        raise DamageError(f"its model of {sites} sites and {samples} samples has none of the shapes of {group.name}")
+        raise DamageError(f"its model of {sites} sites and {samples} samples is not that of its lattice or couplings")
     _dataset(group, "edges", np.int32, (bonds, 2))
     _dataset(group, "couplings", np.float64, (samples, bonds))
     if "fields" in group:
