@@ -133,8 +133,8 @@ def test_crossings_of_strips() -> None:
 def test_figure_of_strips() -> None:
     results = strips(2.0)
     ax = lengths_figure(results, []).axes[0]
-    assert ax.get_xlabel() == "coupling $k = 1/T$"  # which is what such a result is kept with
-    np.testing.assert_allclose(np.sort(ax.lines[0].get_xdata()), np.sort(results[0].k))
+    assert ax.get_xlabel() == "temperature $T$"
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), results[0].temperature)
 
 
 def made_up(side: int, coupling: float) -> ss.TemperResult:
