@@ -14,10 +14,10 @@ import numpy as np
 import spinsim as ss
 
 short = "--short" in sys.argv
-side, replicas, points, speeds = (16, 32, 9, (1, 4)) if short else (64, 64, 41, (1, 10, 100))
+side, replicas, points, speeds = (16, 32, 9, (10, 40)) if short else (64, 64, 41, (2, 20, 200))
 
-# From -1 to 1 and back, at one temperature, well below T_c = 2.269.
-up = np.linspace(-1, 1, points)
+# From -2 to 2 and back, at one temperature, well below T_c = 2.269.
+up = np.linspace(-2, 2, points)
 field = np.concatenate([up, up[::-1]])
 model = ss.Ising(ss.square(side))
 down_spins = -np.ones(model.sites)
