@@ -103,12 +103,12 @@ def test_figure_has_bars_and_a_logarithmic_axis(classes) -> None:
     curve = length_curve(pair[0])
     segments = np.array(bars.get_segments())
     order = np.argsort(segments[:, 0, 0])
-    x = 1 / curve.temperature
+    x = curve.temperature
     height = (segments[:, 1, 1] - segments[:, 0, 1])[order]
     np.testing.assert_allclose(height, (2 * curve.value * np.sinh(curve.log_error))[np.argsort(x)])
     (across,) = ax.containers[2].lines[2]
     width = np.ptp(across.get_segments()[0][:, 0])
-    assert width == pytest.approx(2 * crossings[0].error / crossings[0].temperature ** 2)
+    assert width == pytest.approx(2 * crossings[0].error)
 
 
 def test_lengths_that_rounding_hides_are_flagged(capsys, monkeypatch, tmp_path) -> None:
