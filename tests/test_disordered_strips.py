@@ -12,7 +12,7 @@ import spinsim as ss
 from spinsim.analysis.figures.strips import lengths_figure
 from spinsim.analysis.strips import length_crossings, length_curve, scaled_lengths
 
-TEMPERATURES = np.linspace(1.6, 2.9, 10)
+TEMPERATURES = np.linspace(1.4, 3.8, 13)
 WIDTHS = (4, 6)
 FIELDS = ("levels", "residual", "correlation_length", "gap", "free_energy_per_site", "energy_per_site", "products",
           "sigma", "sigma_sigma")  # fmt: skip
