@@ -1,0 +1,60 @@
+"""Every line of the README and of the docs runs, in its order, as a reader would type it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+INSTALLING = "python -m pip"
+SHORTER = {
+    "docs/spin_glass.md": {"--samples 800": "--samples 4", "6000": "60", "12000": "240", "120 ": "10 "},
+}
+"""What makes runs of an evening short enough for a test: the lines stay the same but for these numbers."""
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """Language, empty for the shell, and text of every fenced block of a page."""
+    text = (ROOT / page).read_text()
+    for long, short in SHORTER.get(page, {}).items():
+        assert long in text
+        text = text.replace(long, short)
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def in_shell(lines: str, folder: Path) -> None:
+    """Run a block by bash, with this environment's ``spinsim``; the lines that install are CI's own."""
+    kept = "\n".join(line for line in lines.splitlines() if not line.startswith(INSTALLING))
+    shims = folder / "bin"
+    if not shims.exists():
+        shims.mkdir()
+        (shims / "spinsim").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m spinsim "$@"\n')
+        (shims / "spinsim").chmod(0o755)
+    path = os.pathsep.join([str(shims), str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", kept], cwd=folder, env=os.environ | {"PATH": path},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{kept}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    names: dict[str, Any] = {}
+    for language, text in blocks(page):
+        if language == "python":
+            exec(compile(text, page, "exec"), names)  # noqa: S102  (the project's own page)
+        elif language == "toml":
+            Path("run.toml").write_text(text)
+        else:
+            assert language == "", f"{page} has a block of {language}, which no test runs"
+            in_shell(text, tmp_path)
