@@ -115,7 +115,8 @@ def test_the_pre_run_is_never_repeated(do, tmp_path, monkeypatch, capsys) -> Non
 
     monkeypatch.setattr("spinsim.run.tempering.place", fail)
     assert run(capsys, monkeypatch, "resume", part, "--sweeps", 200, "--quiet").status == 0
-    assert contents(part, "command", "config") == contents(whole, "command", "config")
+    own = ("command", "config", "history")
+    assert contents(part, *own) == contents(whole, *own)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")

@@ -89,11 +89,11 @@ def test_a_hundred_and_a_hundred_sweeps_are_two_hundred(do, capsys, monkeypatch,
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
 def test_a_run_that_was_cut_short_is_extended(do, tmp_path) -> None:
-    process = spinsim(tmp_path, *TEMPER.replace("--sweeps 6000", "--sweeps 100000").split(), "--out", "part.h5")
+    process = spinsim(tmp_path, *TEMPER.replace("--sweeps 6000", "--sweeps 30000").split(), "--out", "part.h5")
     wait_for(tmp_path / "part.h5", process)
     process.send_signal(signal.SIGINT)
     assert finish(process).status == 130
-    longer = "100020"
+    longer = "30020"
     outcome = finish(spinsim(tmp_path, "resume", "part.h5", "--sweeps", longer, "--checkpoint-every", "0.5"))
     assert outcome.status == 0, outcome
     whole = do(TEMPER.replace("--sweeps 6000", f"--sweeps {longer}"), "whole.h5")
