@@ -26,7 +26,7 @@ Random = np.random.Generator
 
 
 def small_file(name: str) -> bytes:
-    """The content of a file of the first version."""
+    """The content of a file of an earlier version."""
     return gzip.decompress((FILES / f"{name}.h5.gz").read_bytes())
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import xarray
 from damage import FILES, small_file
 from harness import one_sentence, run
 
@@ -95,8 +96,11 @@ def test_every_file_has_its_line(check, tmp_path) -> None:
     assert "/best/spins is missing" in outcome.err
 
 
-@pytest.mark.parametrize("name", sorted(path.name.removesuffix(".h5.gz") for path in FILES.glob("*.h5.gz")))
-def test_files_of_the_first_version_stay_readable(check, capsys, monkeypatch, tmp_path, name) -> None:
+STORED = sorted(str(path.relative_to(FILES)).removesuffix(".h5.gz") for path in FILES.rglob("*.h5.gz"))
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_files_of_earlier_versions_stay_readable(check, capsys, monkeypatch, tmp_path, name) -> None:
     path = tmp_path / "a.h5"
     path.write_bytes(small_file(name))
     assert check("a.h5").status == 0
@@ -107,11 +111,29 @@ def test_files_of_the_first_version_stay_readable(check, capsys, monkeypatch, tm
         "anneal": ["plot a.h5"],
         "transfer": ["plot a.h5"],
         "temper": ["analyze a.h5", "plot a.h5 --what overlap"],
-    }.get(name, [])
+    }.get(Path(name).name, [])
     for command in commands:
         outcome = run(capsys, monkeypatch, *command.split())
         assert outcome.status == 0, outcome
     assert np.isfinite(ss.load(path).model.couplings).all()
+
+
+@pytest.mark.parametrize("name", [name for name in STORED if "unfinished" in name])
+def test_unfinished_files_of_earlier_versions_are_completed(do, capsys, monkeypatch, tmp_path, name) -> None:
+    """By ``resume`` and by their command, with the numbers of the whole run."""
+    whole = None
+    for again in ("resume", "command"):
+        folder = tmp_path / again
+        folder.mkdir()
+        path = folder / f"{Path(name).name}.h5"
+        path.write_bytes(small_file(name))
+        command = ss.load(path).attributes["command"].split(maxsplit=1)[1]
+        if not name.startswith("packed"):  # by that version, which took every grid as geometric
+            command = command.replace("0.8:2:3 ", "0.8:2:3g ")
+        whole = whole or do(command, "whole")
+        do(f"resume {path.name} --quiet" if again == "resume" else command, again)
+        assert ss.load(path).finished
+        xarray.testing.assert_equal(ss.load(path).dataset(), ss.load(whole).dataset())
 
 
 @pytest.mark.parametrize("where", [(3, 0), (5, 1)])

@@ -1,0 +1,237 @@
+"""Golden digests: what runs give, to the bit, from one version to the next, on every device.
+
+Each case is a small run through the doors that users have, and ``data/golden.json`` holds the SHA-256 of all that it
+gives: spins, energies, magnetisations, permutations. Levels of transfer matrices stand there as numbers of twelve
+digits, for they agree to rounding alone.
+
+A change of a digest is a decision, never a repair of the test: it says that the same seed gives another trajectory.
+Whoever takes it raises ``DYNAMICS`` in spinsim/rng.py, explains it in CHANGELOG.md, and writes the digests anew:
+
+    python tests/test_golden.py --write
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import spinsim as ss
+
+DATA = Path(__file__).parent / "data"
+GOLDEN = DATA / "golden.json"
+Found = dict[str, npt.NDArray[Any]]
+Case = Callable[[str], Found]
+
+
+def sparse(sites: int, bonds: int) -> ss.Ising:
+    """A random graph and +-1 couplings, by a rule of plain integers."""
+    x, numbers = 1, []
+    for _ in range(3 * bonds):
+        x = (6364136223846793005 * x + 1442695040888963407) % 2**64
+        numbers.append(x >> 33)
+    one, step, sign = np.array(numbers).reshape(-1, 3).T
+    ends = np.column_stack([one % sites, (one + 1 + step % (sites - 1)) % sites])
+    return ss.Ising(ss.Graph(sites, ends.astype(np.int32)), 1.0 - 2.0 * (sign % 2))
+
+
+def swept(model: ss.Ising, replicas: int, beta: npt.ArrayLike, sweeps: int, **options: Any) -> Case:
+    """Sweeps of an engine: energies and magnetisations on the way, all spins at the end."""
+
+    def case(device: str) -> Found:
+        engine = ss.create_engine(model, replicas, ss.Dynamics(**options), device)
+        engine.set_beta(beta)
+        energy, magnetization = [], []
+        for _ in range(4):
+            engine.sweep(sweeps // 4)
+            counts = engine.counts()
+            energy.append(counts.energy)
+            magnetization.append(counts.magnetization)
+        spins = [[engine.spins(k, r) for r in range(replicas)] for k in range(model.samples)]
+        return {"energy": np.array(energy), "magnetization": np.array(magnetization), "spins": np.array(spins)}
+
+    return case
+
+
+def annealed(model: ss.Ising, temperatures: list[float], **options: Any) -> Case:
+    def case(device: str) -> Found:
+        return of_anneal(ss.anneal(model, temperatures, device=device, **options))
+
+    return case
+
+
+def of_anneal(result: ss.AnnealResult) -> Found:
+    names = ("temperature", "energy", "magnetization", "best_energy", "best_spins")
+    return {name: getattr(result, name) for name in names}
+
+
+def tempered(model: ss.Ising, temperatures: list[float] | str, sweeps: int, thermalize: int, **options: Any) -> Case:
+    names = ("temperature", "energy", "magnetization", "overlap", "link_overlap", "overlap_mode", "magnetization_mode")
+    names += ("permutation", "attempts", "accepts", "round_trips", "best_energy", "best_spins")
+
+    def case(device: str) -> Found:
+        result = ss.temper(model, temperatures, sweeps, thermalize, device=device, **options)
+        return {name: getattr(result, name) for name in names}
+
+    return case
+
+
+def instance(device: str) -> Found:
+    """The command on an instance of the Biq Mac library."""
+    from spinsim.cli import main
+
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        out = f"{folder}/a.h5"
+        line = f"spinsim anneal {DATA / 'pm1s_100.0.mc'} --replicas 20 --steps 20 --sweeps 10 --seed 3 --quiet"
+        patch.setattr(sys, "argv", [*line.split(), "--device", device, "--out", out])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        assert leaving.value.code == 0
+        result = ss.load(out)
+        assert isinstance(result, ss.AnnealResult)
+        return of_anneal(result)
+
+
+BETAS = [0.0, 0.1, 0.3, 0.5, 0.8, 1.2, 2.0, 30.0]
+COOLING = [3.0, 2.5, 2.0, 1.6, 1.3, 1.0, 0.8, 0.6, 0.4, 0.2]
+LADDER = [0.8, 1.0, 1.25, 1.5, 2.0]
+RUNS: dict[str, Case] = {
+    "chain-odd": swept(ss.Ising(ss.chain(9)), 40, 0.6, 400, seed=2),
+    "square-open-samples": swept(
+        ss.EdwardsAnderson(ss.square(5, 7, periodic=False), samples=3, seed=3), 130, 0.7, 200, seed=2**40 + 17
+    ),
+    "cubic-temperatures": swept(ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=5), 72, BETAS * 9, 200, seed=5),
+    "cubic-odd-field-up": swept(
+        ss.EdwardsAnderson(ss.cubic(3, 5, 3), seed=5, field=0.5), 33, 0.5, 200, seed=5, start="up"
+    ),
+    "square-seven-rounds": swept(ss.Ising(ss.square(6)), 200, 0.44, 200, seed=7, rng_rounds=7),
+    "square-zero-acceptance": swept(ss.EdwardsAnderson(ss.square(6)), 64, 0.9, 200, zero_acceptance=0.7),
+    "cubic-antiferromagnet-double-bonds": swept(ss.Ising(ss.cubic(4, 2, 2), -2.5), 129, 0.1, 200, zero_acceptance=1.0),
+    "sparse-graph": swept(sparse(60, 150), 70, 0.6, 200, seed=11),
+    "site-packed-square": swept(ss.Ising(ss.square(256, 2)), 2, 0.44, 200, seed=4),
+    "site-packed-field-temperatures": swept(
+        ss.EdwardsAnderson(ss.square(256, 4), samples=2, seed=3, field=-0.7), 3, [0.0, 0.4, 3.0], 200, seed=4
+    ),
+    "site-packed-cubic-seven-rounds-up": swept(
+        ss.EdwardsAnderson(ss.cubic(512, 2, 4), seed=5), 1, 0.8, 100, seed=4, rng_rounds=7, start="up"
+    ),
+    "gaussian-temperatures": swept(
+        ss.EdwardsAnderson(ss.cubic(4, 3, 2), samples=2, couplings="gaussian", seed=4), 72, BETAS * 9, 200, seed=2**63
+    ),
+    "gaussian-field-seven-rounds": swept(
+        ss.EdwardsAnderson(ss.square(5), couplings="gaussian", seed=4, field=0.4),
+        130,
+        0.7,
+        200,
+        rng_rounds=7,
+        zero_acceptance=1.0,
+    ),
+    "site-fields-open": swept(
+        ss.Ising(ss.chain(12, periodic=False), 1.0, np.arange(-6, 6) / 4), 30, 0.6, 200, zero_acceptance=0.5, start="up"
+    ),
+    "anneal-cubic-samples": annealed(
+        ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=7), COOLING, sweeps=20, replicas=150, seed=3
+    ),
+    "anneal-gaussian-changing-field": annealed(
+        ss.EdwardsAnderson(ss.square(4), couplings="gaussian", seed=7),
+        COOLING,
+        sweeps=20,
+        replicas=17,
+        field=[0.5 - 0.125 * k for k in range(10)],
+    ),
+    "anneal-instance": instance,
+    "temper-cubic-samples": tempered(ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=7), LADDER, 200, 100, seed=9),
+    "temper-open-odd-field": tempered(
+        ss.EdwardsAnderson(ss.square(5, 3, periodic=False), samples=2, seed=7, field=0.3),
+        LADDER,
+        300,
+        60,
+        replicas=3,
+        measure_every=15,
+        swap_every=3,
+        rng_rounds=7,
+        start="up",
+    ),
+    "temper-many-replicas": tempered(
+        ss.EdwardsAnderson(ss.square(4), seed=7), [0.5 + 0.05 * k for k in range(66)], 100, 50, seed=9
+    ),
+    "temper-site-packed": tempered(ss.EdwardsAnderson(ss.square(256, 2), seed=7), LADDER, 100, 50, zero_acceptance=0.9),
+    "temper-gaussian-placed": tempered(
+        ss.EdwardsAnderson(ss.square(3), samples=2, couplings="gaussian", seed=7), "auto:0.5:2:4", 200, 100
+    ),
+}
+EMULATED = [
+    "cubic-temperatures", "square-open-samples", "site-packed-field-temperatures", "gaussian-temperatures",
+    "anneal-cubic-samples", "temper-cubic-samples", "temper-site-packed", "temper-gaussian-placed",
+]  # fmt: skip
+"""Of every packing and job some: GPU kernels on the CPU are slow."""
+
+TRANSFER: dict[str, Callable[[str], ss.TransferResult]] = {
+    "strip": lambda device: ss.transfer(ss.Ising(ss.chain(6)), k=[0.3, 0.44, 0.6], device=device),
+    "bar-samples": lambda device: ss.transfer(ss.EdwardsAnderson(ss.square(3), samples=2), k=0.27, device=device),
+    "gaussian-field": lambda device: ss.transfer(
+        ss.EdwardsAnderson(ss.chain(13), couplings="gaussian", field=0.25), k=0.4, k_time=0.3, device=device
+    ),
+}
+
+
+def digests(found: Mapping[str, npt.NDArray[Any]]) -> dict[str, str]:
+    """The SHA-256 of each array: its shape, then its numbers as integers or floats of 64 bits."""
+    texts = {}
+    for name, values in found.items():
+        kind = "<f8" if values.dtype.kind == "f" else "<i8"
+        content = f"{values.shape}".encode() + np.ascontiguousarray(values.astype(kind)).tobytes()
+        texts[name] = hashlib.sha256(content).hexdigest()
+    return texts
+
+
+def levels(result: ss.TransferResult) -> dict[str, list[str]]:
+    """ln of the eigenvalues of each sector as text of twelve digits."""
+    return {name: [f"{x:.12g}" for x in found.ravel()] for name, found in result.log_eigenvalue.items()}
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, dict[str, Any]]:
+    return dict(json.loads(GOLDEN.read_text()))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_digests(request, device: str, golden, name: str) -> None:
+    if request.node.callspec.params["device"] == "emulated" and name not in EMULATED:
+        pytest.skip("covered by the other cases")
+    assert digests(RUNS[name](device)) == golden["runs"][name]
+
+
+@pytest.mark.parametrize("name", TRANSFER)
+def test_levels(request, device: str, golden, name: str) -> None:
+    if request.node.callspec.params["device"] == "emulated":
+        pytest.skip("Lanczos is not emulated")
+    found, expected = levels(TRANSFER[name](device)), golden["transfer"][name]
+    assert found.keys() == expected.keys()
+    for sector, texts in found.items():
+        one, other = (np.array(numbers, np.float64) for numbers in (texts, expected[sector]))
+        np.testing.assert_allclose(one, other, rtol=1.5e-12)  # a unit of the twelfth digit, where rounding parts them
+
+
+def test_every_digest_has_its_run(golden) -> None:
+    assert (golden["runs"].keys(), golden["transfer"].keys()) == (RUNS.keys(), TRANSFER.keys())
+
+
+if __name__ == "__main__":
+    made = {
+        "runs": {name: digests(case("cpu")) for name, case in RUNS.items()},
+        "transfer": {name: levels(case("cpu")) for name, case in TRANSFER.items()},
+    }
+    text = json.dumps(made, indent=1) + "\n"
+    if "--write" in sys.argv:
+        GOLDEN.write_text(text)
+    else:
+        sys.stdout.write(text)
