@@ -1,11 +1,13 @@
 """What every kernel instance takes of a multiprocessor, told by NVRTC on a machine that needs no GPU.
 
 ``python tests/resources.py`` prints it; with ``--record`` registers and spills also become the ceilings of
-test_kernels.py.
+test_kernels.py. Compiling everything takes many minutes, so the ceilings stand beside a digest of the source that they
+were measured of: the same source and the same compiler need no second look.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -32,6 +34,7 @@ REPORT = re.compile(
     r"(, (?P<stack>\d+) bytes cumulative stack size)?(, (?P<shared>\d+) bytes smem)?",
     re.DOTALL,
 )
+COMMENT = re.compile(r"//[^\n]*")
 INFO = re.compile(r"^ptxas (info|  ).*\n", re.MULTILINE)
 
 
@@ -105,20 +108,27 @@ def programs() -> dict[str, list[str]]:
     return files
 
 
-def measure_all(pool: ThreadPoolExecutor) -> dict[tuple[str, str], Future[dict[str, Resources]]]:
-    """Every file for every architecture, a program each; NVRTC leaves Python to other threads."""
-    cases = product(programs().items(), ARCHITECTURES)
-    return {(file, arch): pool.submit(measure, source(file), names, arch) for (file, names), arch in cases}
+def digest(file: str) -> str:
+    """SHA-256 of all that determines what the instances of a file compile to, but for comments and white space."""
+    code = " ".join(COMMENT.sub("", source(file)).split())
+    return hashlib.sha256("\n".join([code, *programs()[file], *OPTIONS]).encode()).hexdigest()
+
+
+def measure_all(pool: ThreadPoolExecutor, files: Iterable[str]) -> dict[tuple[str, str], Future[dict[str, Resources]]]:
+    """These files for every architecture, a program each; NVRTC leaves Python to other threads."""
+    found = programs()
+    return {(f, arch): pool.submit(measure, source(f), found[f], arch) for f, arch in product(files, ARCHITECTURES)}
 
 
 def main(record: bool) -> None:
     """Print what every instance takes and write registers, in whole units, and spills as the new ceilings."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        measured = {case: future.result() for case, future in measure_all(pool).items()}
+        measured = {case: future.result() for case, future in measure_all(pool, programs()).items()}
     head = (
         "# Written by tests/resources.py --record: registers in the units of 8 that a thread is given, bytes of spills."
     )
-    lines = [head, "", f'nvrtc = "{nvrtc_version()}"']
+    lines = [head, "", f'nvrtc = "{nvrtc_version()}"', "", "[digests]"]
+    lines += [f'"{file}" = "{digest(file)}"' for file in programs()]
     for file, expressions in programs().items():
         lines += ["", f'["{file}"]']
         for expression in expressions:

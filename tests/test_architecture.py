@@ -63,23 +63,24 @@ def test_every_module_has_a_layer() -> None:
     assert names - {"__init__", "__pycache__", "py.typed"} == set(RANK)
 
 
+def constants_from(path: Path) -> set[Path]:
+    """Files of the package whose constants a file imports: modules, and names that are written in capitals."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "spinsim":
+            home = ROOT.joinpath(*node.module.split(".")[1:])
+            found |= {home / f"{alias.name}.py" for alias in node.names}
+            if any(alias.name.isupper() for alias in node.names):
+                found.add(home.with_suffix(".py"))
+    return {module for module in found if module.is_file()}
+
+
 def test_cached_kernels_are_stamped_with_all_they_may_inline() -> None:
-    """Kernels may inline what stands beside them or below them in the order of imports."""
-    with_kernels = [
-        path for path in ROOT.rglob("*.py") if re.search(r"^@(kernel|real_kernel|part)$", path.read_text(), re.M)
-    ]
-    homes = {path.relative_to(ROOT).parts[0] for path in with_kernels}
-    inlined = {part for home in homes for path in (ROOT / home).rglob("*.py") for part in imported_parts(path)}
-    below = {
-        "cuda",
-        "gemm",
-        "grids",
-        "memory",
-        "files",
-        "texts",
-        "errors",
-    }  # none of which holds anything that Numba compiles
-    assert {name.removesuffix(".py") for name in SOURCES} == homes | inlined - below | {"compiled"}
+    """Kernels inline parts, which lie in such files too, and constants."""
+    decorated = re.compile(r"^@(kernel|real_kernel|part|_inlined)$", re.M)
+    kernels = {path for path in ROOT.rglob("*.py") if decorated.search(path.read_text())}
+    stamped = kernels | {module for path in kernels for module in constants_from(path)} | {ROOT / "compiled.py"}
+    assert set(SOURCES) == {path.relative_to(ROOT).as_posix() for path in stamped}
 
 
 def test_every_folder_is_packaged() -> None:
