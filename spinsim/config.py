@@ -307,8 +307,13 @@ class Transfer(Config):
                 raise InputError(f"{name} {value} mean nothing to a transfer matrix: leave them out")
 
 
-def physics_sha256(job: str, tables: Mapping[str, Mapping[str, Any]], model_sha256: str | None) -> str:
-    """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else."""
+def physics_sha256(
+    job: str, tables: Mapping[str, Mapping[str, Any]], model_sha256: str | None, dynamics: int | None = None
+) -> str:
+    """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else.
+
+    ``dynamics`` is the number that the run has, by default the present one.
+    """
     kept = {name: dict(table) for name, table in tables.items()}
     for key in ("device", "threads", "out", "checkpoint_every"):
         kept["run"].pop(key, None)
@@ -323,7 +328,9 @@ def physics_sha256(job: str, tables: Mapping[str, Mapping[str, Any]], model_sha2
     kept["model"]["size"] = list(ModelConfig(**kept["model"]).shape())
     if model_sha256 is not None:
         kept["model"] = {"model_sha256": model_sha256}
-    return sha256(canonical_json({"job": job, **kept}))
+    number = rng.DYNAMICS if dynamics is None else dynamics
+    numbered = {} if number == 1 else {"dynamics": number}  # runs from before there was a number keep their digests
+    return sha256(canonical_json({"job": job, **kept, **numbered}))
 
 
 def _grid_identity(text: str) -> dict[str, str]:

@@ -40,6 +40,11 @@ MULTIPLIER_1: Final = np.uint64(0xCD9E8D57)
 WEYL_0: Final = np.uint64(0x9E3779B9)
 WEYL_1: Final = np.uint64(0xBB67AE85)
 
+DYNAMICS: Final = 1
+"""Which trajectories follow from a configuration and a seed: it rises with every change that gives them other bits.
+
+It stands in every file and checkpoint; runs of another number can be read but not gone on with."""
+
 ROUNDS: Final = 10
 FEWER_ROUNDS: Final = 7  # also passes BigCrush (Salmon et al. 2011, table 2)
 
@@ -143,6 +148,19 @@ def counter_block(sample: Words, block: Words) -> Words:
 def counter_plane(half_sweep: Words, stream: Words, plane: Words) -> Words:
     """Counter word 3."""
     return ((half_sweep >> SHIFT32) << np.uint64(16)) | (stream << np.uint64(8)) | plane
+
+
+def check_dynamics(number: int, what: str) -> None:
+    """Refuse to go on with ``what``, whose dynamics have this number.
+
+    Raises:
+        InputError: where it is not the number of this version.
+    """
+    if number != DYNAMICS:
+        raise InputError(
+            f"{what} has dynamics {number} and this version of spinsim has dynamics {DYNAMICS}, which give other bits: "
+            "go on with the version that wrote it, or run it anew under another name"
+        )
 
 
 def check_seed(seed: int) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import spinsim
-from spinsim import store
+from spinsim import rng, store
 from spinsim.config import Config, ModelConfig, Temper
 from spinsim.engine import Dynamics, Engine, check_memory
 from spinsim.engine.base import STARTS
@@ -29,7 +29,7 @@ from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 from spinsim.packing import Packing, rows_fill_groups
-from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, lengths
+from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
 from spinsim.sampling import InField
 from spinsim.texts import quoted
@@ -146,6 +146,7 @@ def provenance(config: Config, model: Ising) -> dict[str, str]:
         "config": config.json(),
         "config_sha256": config.sha256(content if config.model.instance is not None else None),
         "model_sha256": content,
+        "dynamics": str(rng.DYNAMICS),
         "spinsim_version": spinsim.__version__,
         "command": command_line(),
     }
@@ -185,6 +186,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
             raise
         reason = str(error).rpartition(": ")[0]
         raise InputError(f"{reason} and is never overwritten: choose another --out") from error
+    rng.check_dynamics(dynamics_number(attributes), str(plan.path))
     own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
     if stored == own:
         return plan, "finished" in attributes

@@ -56,7 +56,13 @@ def _is_own(attributes: Mapping[str, str], tables: Any) -> bool:
 
 def _identity(attributes: Mapping[str, str], tables: Any, model_sha256: str) -> str:
     instance = tables["model"]["instance"] is not None
-    return physics_sha256(attributes["job"], tables, model_sha256 if instance else None)
+    content = model_sha256 if instance else None
+    return physics_sha256(attributes["job"], tables, content, dynamics_number(attributes))
+
+
+def dynamics_number(attributes: Mapping[str, str]) -> int:
+    """Number of the dynamics of a file's run: 1 where it is from before there was a number."""
+    return int(attributes.get("dynamics", "1"))
 
 
 def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -> None:

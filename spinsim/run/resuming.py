@@ -9,14 +9,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
+from spinsim import rng, store
 from spinsim.config import Config, Temper, Transfer
 from spinsim.engine import resolve_device
 from spinsim.engine.starting import GIVEN, name_of
 from spinsim.errors import InputError
 from spinsim.run.annealing import AnnealPlan
 from spinsim.run.common import Plan, identify
-from spinsim.run.identity import check_stored, config_of, extended_history
+from spinsim.run.identity import check_stored, config_of, dynamics_number, extended_history
 from spinsim.run.tempering import TemperPlan
 from spinsim.run.transferring import TransferPlan
 
@@ -33,10 +33,11 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps:
         most_steps: Limit of a transfer-matrix run, if other than it was.
 
     Raises:
-        InputError: for a file without a configuration and for sweeps that it cannot have.
+        InputError: for a file without a configuration or of other dynamics, and for sweeps that it cannot have.
     """
     with store.open_to_read(path) as file:
         attributes, model, start = store.text_attributes(file), store.read_model(file), store.read_start(file)
+    rng.check_dynamics(dynamics_number(attributes), str(path))
     model_sha256 = model.content_sha256()
     check_stored(path, attributes, model_sha256)
     config = config_of(path, attributes, model_sha256)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.files import Disk, not_written, remove_stale
 from spinsim.layout import SUMMARY_GROUP, Series
-from spinsim.store.checkpoints import read_checkpoint, write_checkpoint
+from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
 from spinsim.store.models import identity
 from spinsim.store.packing import finish_file, keep
 from spinsim.store.reading import growing
@@ -164,9 +164,15 @@ class RunFile:
             like: Arrays of the names and shapes that it must have.
 
         Raises:
-            InputError: where it has others.
+            InputError: where it has others, or is of other dynamics.
         """
-        found, damaged = self._thread.submit(lambda: read_checkpoint(self._file.get("checkpoint"))).result()
+
+        def read() -> tuple[Saved | None, str]:
+            group = self._file.get("checkpoint")
+            check_checkpoints(group, self.path)
+            return read_checkpoint(group)
+
+        found, damaged = self._thread.submit(read).result()
         if found and like is not None and _forms(found) != _forms(like):
             raise InputError(f"{self.path} is damaged, its checkpoint is of another run: take another copy of it")
         return found, damaged

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim import rng
 from spinsim.layout import TEMPERING
 from spinsim.store.parts import compressed, set_aside
 
@@ -30,7 +32,7 @@ _TRIES: Final = 100
 
 def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Make two slots, both empty, for arrays like these."""
-    group.attrs["long_name"] = _LONG_NAME
+    group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
     for name in ("serial", "checksum"):
         group.create_dataset(name, (2,), np.int64, dcpl=set_aside())
     for slot in ("0", "1"):
@@ -40,7 +42,7 @@ def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
 
 def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Two slots that are not written again: the first holds a run's last state, the second takes no room."""
-    group.attrs["long_name"] = _LONG_NAME
+    group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
     for name, first in (("serial", 1), ("checksum", _checksum(arrays))):
         group.create_dataset(name, data=np.array([first, 0], np.int64), chunks=(2,), fletcher32=True)
     for slot in ("0", "1"):
@@ -87,6 +89,16 @@ def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any
             return arrays, damaged
         damaged = "the last checkpoint is damaged: the run goes on from the one before it"
     return None, damaged and "both checkpoints are damaged: the run begins anew"
+
+
+def check_checkpoints(group: h5py.Group | None, path: Path) -> None:
+    """Refuse to go on from checkpoints of other dynamics; those from before there was a number are of dynamics 1.
+
+    Raises:
+        InputError: for these.
+    """
+    if group is not None:
+        rng.check_dynamics(int(group.attrs.get("dynamics", 1)), f"the checkpoint of {path}")
 
 
 def last_saved(file: h5py.File) -> dict[str, npt.NDArray[Any]]:

@@ -14,6 +14,7 @@ from spinsim.errors import InputError
 from spinsim.files import Disk, not_written, replacement
 from spinsim.layout import Layout
 from spinsim.store.appending import hold
+from spinsim.store.checkpoints import check_checkpoints
 from spinsim.store.creating import write_new
 from spinsim.store.models import identity, read_model
 from spinsim.store.reading import growing
@@ -38,7 +39,8 @@ def extend(
         attributes: Those that it gets.
 
     Raises:
-        InputError: where the file has no checkpoint, is open elsewhere, or its copy cannot be written.
+        InputError: where the file has no checkpoint or one of other dynamics, is open elsewhere, or its copy cannot be
+            written.
     """
     try:
         with hold(path) as disk, ThreadPoolExecutor(1) as thread:
@@ -60,6 +62,7 @@ def _extend(
         check(found, model_sha256)
         if "checkpoint" not in old:
             raise InputError(f"{path} holds no checkpoint to go on from: resume the file that the run wrote")
+        check_checkpoints(old["checkpoint"], path)
         slot = old["checkpoint/0"]
         arrays = {name: slot[name][...] for name in list(slot)}
         root = {name: value for name, value in found.items() if name != "finished"} | dict(attributes)

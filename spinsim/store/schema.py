@@ -7,6 +7,7 @@ the right type, and of the shape that its axes give it. Numbers themselves are n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from math import isfinite, prod
 from typing import Any, Final
@@ -59,6 +60,8 @@ def check_schema(file: h5py.File) -> None:
     """
     texts = {name: _text(file, name) for name in TEXTS}
     _finished(file)
+    if "dynamics" in file.attrs and not re.fullmatch("[0-9]{1,9}", _text(file, "dynamics")):
+        raise DamageError("its attribute dynamics is no whole number")
     if texts["job"] not in _LAYOUT_OF:
         raise DamageError(f"its job {texts['job']!r} is none of {', '.join(_LAYOUT_OF)}")
     _check_config(texts["job"], texts["config"])
@@ -206,6 +209,8 @@ def _lattice(group: h5py.Group) -> Lattice:
 def _check_checkpoints(file: h5py.File) -> None:
     """Two slots of the same arrays; those that say the same as other datasets are of their shape."""
     group = _group(file, CHECKPOINTS)
+    if "dynamics" in group.attrs:
+        _number(group, "dynamics", "iu")
     for name in ("serial", "checksum"):
         _dataset(group, name, np.int64, (2,))
     slots = [_group(group, slot) for slot in ("0", "1")]
