@@ -1,24 +1,127 @@
-"""The update, written as plainly as it can be: unpacked spins, one 64-bit uniform for each, no tricks."""
+"""The update, written as plainly as it can be: unpacked spins, one 64-bit uniform for each, no tricks.
+
+Nothing here comes from the product but the model: its bonds, its couplings and fields in quanta, its lattice's sides.
+The generator, its streams and counters, the order of the colours, the thresholds, the planes and the exchanges are
+stated anew, so that a mistake in the product's statement of them cannot hide. Where the two differ, neither is copied
+from the other before it is understood which one is wrong.
+"""
 
 from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import rng
-from spinsim.acceptance import acceptance
-from spinsim.engine.exchange import FROM_COLD, FROM_HOT
-from spinsim.engine.tables import COLUMN_PLANES, OWN_PLANES, PLANES, TAIL_PLANE
-from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
 
 U = np.uint64
+LOW = U(0xFFFFFFFF)
+
+# What a random number is for stands in bits 8 to 15 of the counter's last word.
+UPDATE, START, SWAP = 1, 2, 4
+
+# Of the 64 bits that decide a flip of a packed update each lane has its own first five. The first undecided lane of a
+# column takes its next four from a call that all columns share; every undecided lane takes the rest from its own call.
+OWN_PLANES, COLUMN_PLANES, TAIL_PLANE = 5, 4, 128
+
+# Which end of the ladder a replica has been at last; the coldest counts only after the hottest.
+NOWHERE, FROM_HOT, FROM_COLD = 0, 1, 2
+
+
+class State(NamedTuple):
+    """Of the exchanges: temperature of each replica, attempts and successes of each pair, round trips, last ends."""
+
+    place: npt.NDArray[np.int32]
+    attempts: npt.NDArray[np.int64]
+    accepts: npt.NDArray[np.int64]
+    trips: npt.NDArray[np.int64]
+    last_end: npt.NDArray[np.int8]
+
+
+def philox(counter, key, rounds):
+    """Philox4x32 (Salmon et al. 2011): four words of 32 bits from four and a key of two."""
+    a, b, c, d = (np.asarray(word, U) for word in counter)
+    left, right = (U(word) for word in key)
+    for _ in range(rounds):
+        one, other = U(0xD2511F53) * a, U(0xCD9E8D57) * c
+        a, b, c, d = (other >> U(32)) ^ b ^ left, other & LOW, (one >> U(32)) ^ d ^ right, one & LOW
+        left, right = (left + U(0x9E3779B9)) & LOW, (right + U(0xBB67AE85)) & LOW
+    return np.broadcast_arrays(a, b, c, d)
+
+
+def draw(seed, stream, group=0, sample=0, block=0, half_sweep=0, plane=0, rounds=10):
+    """Four words for each of the broadcast counters.
+
+    The counter is group; 18 bits of sample and 14 of block; the low 32 bits of the half-sweep; its high 16 bits, 8 of
+    the stream, 8 of the plane. The key is the seed, its low word first.
+    """
+    group, sample, block, plane = (np.asarray(number).astype(U) for number in (group, sample, block, plane))
+    time = (half_sweep >> 32) << 16 | stream << 8
+    counter = group, sample << U(14) | block, U(half_sweep % 2**32), U(time) | plane
+    return philox(counter, (seed % 2**32, seed >> 32), rounds)
+
+
+def colouring(model: Ising) -> npt.NDArray[np.int64]:
+    """Colour of each site: two where they serve, the first site of each connected part having 0.
+
+    Else the smallest that no neighbour has, site by site, those of most bonds first and of equally many the first one.
+    """
+    near = [[] for _ in range(model.sites)]
+    for i, j in model.graph.edges.tolist():
+        near[i].append(j)
+        near[j].append(i)
+    colour = [-1] * model.sites
+    for first in range(model.sites):
+        if colour[first] < 0:
+            colour[first], waiting = 0, deque([first])
+            while waiting:
+                i = waiting.popleft()
+                for j in near[i]:
+                    if colour[j] < 0:
+                        colour[j] = 1 - colour[i]
+                        waiting.append(j)
+    if any(colour[i] == colour[j] for i in range(model.sites) for j in near[i]):
+        colour = [-1] * model.sites
+        for i in sorted(range(model.sites), key=lambda i: -len(near[i])):
+            taken = {colour[j] for j in near[i]}
+            colour[i] = next(c for c in range(len(taken) + 1) if c not in taken)
+    return np.array(colour)
+
+
+def acceptance(cost, beta, zero_acceptance):
+    """Whether a flip of this cost needs no random number, and else the 64-bit number that the uniform must stay below.
+
+    The threshold is 2^64 exp(-beta cost) without its fraction. The library's exp may differ from the product's in its
+    last bits, which decide one flip in 2^47; ``test_packing.py`` compares the product's own with exact numbers.
+    """
+    cost = np.asarray(cost)
+    with np.errstate(over="ignore"):
+        probability = np.exp(-(np.asarray(beta, np.float64) * np.maximum(cost, 0)))
+    probability = np.where(cost == 0, zero_acceptance, probability)
+    always = (cost < 0) | (probability >= 1)
+    return always, np.floor(np.where(always, 0, probability) * 2.0**64).astype(U)
+
+
+def integers(model: Ising) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Couplings (sample, bond, 1) and fields (sample, site, 1) in quanta."""
+    couplings = [model.integer_couplings(k) for k in range(model.samples)]
+    fields = [model.integer_fields(k) for k in range(model.samples)]
+    return np.stack(couplings)[:, :, None], np.stack(fields)[:, :, None]
+
+
+def energy(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    """Total energies in quanta (sample, replica) of spins (sample, site, replica)."""
+    couplings, fields = integers(model)
+    s, ends = spins.astype(np.int64), model.graph.edges
+    return -(couplings * s[:, ends[:, 0]] * s[:, ends[:, 1]]).sum(axis=1) - (fields * s).sum(axis=1)
 
 
 def start(model: Ising, replicas: int, seed: int, rounds: int = 10) -> npt.NDArray[np.int8]:
     """Random initial spins (sample, site, replica)."""
     k, i, r = np.ogrid[: model.samples, : model.sites, :replicas]
-    words = rng.draw(seed, rng.Stream.START, group=i, sample=k, block=r // 128, rounds=rounds)
+    words = draw(seed, START, group=i, sample=k, block=r // 128, rounds=rounds)
     word = np.choose(r % 128 // 32, words)
     return (2 * (word >> (r % 32).astype(U) & U(1)).astype(np.int8) - 1).astype(np.int8)
 
@@ -36,7 +139,7 @@ def start_site(model: Ising, replicas: int, seed: int, rounds: int = 10) -> npt.
     k, i, r = np.ogrid[: model.samples, : model.sites, :replicas]
     colour, group, lane = site_groups(model, i)
     group = colour * (model.sites // 256) + group
-    words = rng.draw(seed, rng.Stream.START, group=group, sample=k, block=r, rounds=rounds)
+    words = draw(seed, START, group=group, sample=k, block=r, rounds=rounds)
     word = np.choose(lane // 32, words)
     return (2 * (word >> (lane % 32).astype(U) & U(1)).astype(np.int8) - 1).astype(np.int8)
 
@@ -73,7 +176,7 @@ def uniform_lanes(seed, sample, group, block, half_sweep, rounds, always, thresh
     counters = {"group": group, "sample": sample, "block": block, "half_sweep": half_sweep, "rounds": rounds}
 
     def bits(plane, word, bit):
-        words = rng.draw(seed, rng.Stream.UPDATE, plane=plane, **counters)
+        words = draw(seed, UPDATE, plane=plane, **counters)
         return np.choose(word, words) >> bit.astype(U) & U(1)
 
     top = U(0)
@@ -85,31 +188,30 @@ def uniform_lanes(seed, sample, group, block, half_sweep, rounds, always, thresh
     deeper = U(0)
     for j in range(COLUMN_PLANES):
         deeper = deeper << U(1) | bits(OWN_PLANES, np.full_like(lane, j), lane % 32)
-    own = rng.draw(seed, rng.Stream.UPDATE, plane=TAIL_PLANE + lane, **counters)
+    own = draw(seed, UPDATE, plane=TAIL_PLANE + lane, **counters)
     tail = own[0] << U(32) | own[1]
     shallow = top << U(64 - OWN_PLANES) | tail >> U(OWN_PLANES)
-    deep = top << U(64 - OWN_PLANES) | deeper << U(64 - PLANES) | tail >> U(PLANES)
+    planes = OWN_PLANES + COLUMN_PLANES
+    deep = top << U(64 - OWN_PLANES) | deeper << U(64 - planes) | tail >> U(planes)
     return np.where(occupant, deep, shallow)
 
 
 def uniform_general(seed, k, i, r, half_sweep, rounds, always, threshold):
     """The 64-bit uniform of the general update."""
     counters = {"group": i, "sample": k, "block": r // 128, "half_sweep": half_sweep, "rounds": rounds}
-    halves = [
-        np.choose(r % 4, rng.draw(seed, rng.Stream.UPDATE, plane=plane + r % 128 // 4, **counters)) for plane in (0, 32)
-    ]
+    halves = [np.choose(r % 4, draw(seed, UPDATE, plane=plane + r % 128 // 4, **counters)) for plane in (0, 32)]
     return halves[0] << U(32) | halves[1]
 
 
 def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, first=0, rounds=10):
     """Metropolis sweeps of ``spins`` (sample, site, replica), in place; ``beta`` is a number or one per replica."""
-    colour = colouring(model.graph)
+    colour = colouring(model)
+    colours = int(colour.max()) + 1
     k, _, r = np.ogrid[: model.samples, :1, : spins.shape[2]]
     ends = model.graph.edges
-    couplings = np.stack([model.integer_couplings(s) for s in range(model.samples)])[:, :, None]
-    fields = np.stack([model.integer_fields(s) for s in range(model.samples)])[:, :, None]
-    for half_sweep in range(first * (colour.max() + 1), (first + sweeps) * (colour.max() + 1)):
-        sites = np.flatnonzero(colour == half_sweep % (colour.max() + 1))
+    couplings, fields = integers(model)
+    for half_sweep in range(first * colours, (first + sweeps) * colours):
+        sites = np.flatnonzero(colour == half_sweep % colours)
         local = np.broadcast_to(fields, spins.shape).astype(np.int64)
         np.add.at(local, (slice(None), ends[:, 0]), couplings * spins[:, ends[:, 1]])
         np.add.at(local, (slice(None), ends[:, 1]), couplings * spins[:, ends[:, 0]])
@@ -121,17 +223,25 @@ def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, fi
         spins[:, sites] = np.where(flip, -spins[:, sites], spins[:, sites])
 
 
+def begin(samples: int, copies: int, temperatures: int) -> State:
+    """Before the first exchange: replica c T + t, of copy c, is at temperature t of T, counted from the coldest."""
+    place = np.tile(np.arange(temperatures, dtype=np.int32), (samples, copies))
+    last_end = np.where(place == temperatures - 1, FROM_HOT, NOWHERE).astype(np.int8)
+    pairs = np.zeros((samples, temperatures - 1), np.int64)
+    return State(place, pairs, pairs.copy(), np.zeros(place.shape, np.int64), last_end)
+
+
 def exchange(model, spins, beta, copies, state, round_, seed, rounds=10):
-    """One round of exchanges of temperatures ``beta``; ``state`` are arrays like ``Exchange``, changed in place."""
-    energy = np.rint(model.energy(spins) / model.quantum).astype(np.int64)
+    """One round of exchanges of temperatures ``beta``; ``state`` is changed in place."""
+    total = energy(model, spins)
     last = beta.size - 1
     for k, first in np.ndindex(model.samples, copies):
         copy = slice(first * beta.size, (first + 1) * beta.size)
         at = first * beta.size + state.place[k, copy].argsort()
         for t in range(round_ % 2, last, 2):
-            gap, step = energy[k, at[t + 1]] - energy[k, at[t]], (beta[t] - beta[t + 1]) * model.quantum
+            gap, step = total[k, at[t + 1]] - total[k, at[t]], (beta[t] - beta[t + 1]) * model.quantum
             always, threshold = acceptance(gap, step, 1.0)
-            words = rng.draw(seed, rng.Stream.SWAP, group=first * last + t, sample=k, half_sweep=round_, rounds=rounds)
+            words = draw(seed, SWAP, group=first * last + t, sample=k, half_sweep=round_, rounds=rounds)
             accepted = always | (words[0] << U(32) | words[1] < threshold)
             state.attempts[k, t] += 1
             state.accepts[k, t] += accepted

@@ -14,7 +14,6 @@ from spinsim.engine.cpu import packed_engine, site_engine
 from spinsim.engine.cpu.packed_engine import PackedEngine
 from spinsim.engine.cpu.site_engine import SiteEngine
 from spinsim.engine.cuda.records import PLACE, PLACE_BITS, bond_groups, places, site_records
-from spinsim.engine.exchange import Exchange, Ladder
 from spinsim.engine.plans import PackedPlan
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
@@ -426,7 +425,7 @@ def overlaps(engine: Engine) -> np.ndarray:
     return engine.begin_measurement(False)().correlations.overlap
 
 
-def check_measurement(m: Measurement, engine: Engine, state: Exchange, spins: np.ndarray) -> None:
+def check_measurement(m: Measurement, engine: Engine, state: oracle.State, spins: np.ndarray) -> None:
     """That all stands at its temperature, for an engine in ``state`` with ``spins`` (samples, sites, replicas)."""
     samples, copies, temperatures = m.energy.shape
     at = state.place.reshape(samples, copies, temperatures).argsort(axis=-1)
@@ -443,13 +442,13 @@ def check_measurement(m: Measurement, engine: Engine, state: Exchange, spins: np
 
 def temper_both(
     device: str, model: Ising, beta: np.ndarray, copies: int, parts: list[tuple[int, int]], **options: object
-) -> Exchange:
+) -> oracle.State:
     """Temper for all ``parts``, (rounds, sweeps), and compare with the oracle after each; the last state."""
     dynamics = Dynamics(seed=2**40 + 17, **options)  # type: ignore[arg-type]
     engine = create_engine(model, copies * beta.size, dynamics, device)
     spins, uniform = plainly(engine, dynamics)
     engine.set_ladder(beta, copies)
-    state = Ladder(beta, copies).begin(model.samples)
+    state = oracle.begin(model.samples, copies, beta.size)
     done = round_ = 0
     for rounds, sweeps in parts:
         engine.temper(rounds, sweeps)
