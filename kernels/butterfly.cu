@@ -98,7 +98,7 @@ __device__ __forceinline__ void weigh(double (*weight)[2], u64 tile, const doubl
 
 // Multiplies by D; register bits are bits BIT to BIT + 3 of the tile.
 template <int M, int BIT>
-__device__ __forceinline__ void diagonal(double (&v)[PER_THREAD], const double (*weight)[2], u64 tile, const Diagonal& d) {
+__device__ __forceinline__ void times_diagonal(double (&v)[PER_THREAD], const double (*weight)[2], u64 tile, const Diagonal& d) {
     double product = d.outer[tile];
 #pragma unroll
     for (int c = 0; c < M; ++c) {
@@ -139,7 +139,7 @@ __device__ __forceinline__ void fetch(double* to, const double* x, const Places<
 // One pass, from x to y, which may be the same. The first pass is not COLUMNS and has D before; LAST says that D comes after.
 template <int M, int KIND, bool LAST>
 __global__ __launch_bounds__(THREADS<M>, BLOCKS<M, KIND, LAST>) void butterfly(
-    const double* x, double* y, u64 tiles, int position, u64 last, Factors factors, Diagonal d) {
+    const double* x, double* y, u64 tiles, int position, u64 last, Factors factors, Diagonal diagonal) {
     static_assert(M == 12 || M == 13, "three groups of four bits, and for the thirteenth two lanes");
     constexpr int TOP = M - REGISTER_BITS, LOW = M - 12, MIDDLE = M - 8;
     extern __shared__ double shared[];
@@ -159,9 +159,9 @@ __global__ __launch_bounds__(THREADS<M>, BLOCKS<M, KIND, LAST>) void butterfly(
 #pragma unroll
             for (int i = 0; i < PER_THREAD; ++i) v[i] = x[from[i]];
         }
-        if (KIND != COLUMNS || LAST) weigh(weights[odd], tile, d.cross);
+        if (KIND != COLUMNS || LAST) weigh(weights[odd], tile, diagonal.cross);
         __syncthreads();  // also: everyone has read what the tile before left in shared memory
-        if (KIND != COLUMNS) diagonal<M, TOP>(v, weights[odd], tile, d);
+        if (KIND != COLUMNS) times_diagonal<M, TOP>(v, weights[odd], tile, diagonal);
         in_registers(v, factors.q + TOP);
         if (KIND == COLUMNS) {
 #pragma unroll
@@ -175,7 +175,7 @@ __global__ __launch_bounds__(THREADS<M>, BLOCKS<M, KIND, LAST>) void butterfly(
             exchange<LOW, MIDDLE>(v, shared);
         }
         in_registers(v, factors.q + MIDDLE);
-        if (LAST) diagonal<M, MIDDLE>(v, weights[odd], tile, d);
+        if (LAST) times_diagonal<M, MIDDLE>(v, weights[odd], tile, diagonal);
         const Places<M, KIND, MIDDLE> to(tile, position, last);
 #pragma unroll
         for (int i = 0; i < PER_THREAD; ++i) y[to[i]] = v[i];

@@ -210,12 +210,12 @@ __global__ __launch_bounds__(THREADS, 3) void differing_replicas(const u32* stat
 }
 
 // Unpacked: likewise.
-__global__ __launch_bounds__(THREADS, 3) void differing_spins(const signed char* spins, u32 sites, u32 width, u32 tiles,
+__global__ __launch_bounds__(THREADS, 3) void differing_spins(const signed char* state, u32 sites, u32 width, u32 tiles,
                                                               u32 first, Parts parts, Pairs pairs) {
     u32 share = blockIdx.x;
     const Items& items = part_of(parts, share);
     const u32 sample = first + blockIdx.z;
-    const UnpackedReplicas replicas = {spins + (size_t)sample * sites * width, width};
+    const UnpackedReplicas replicas = {state + (size_t)sample * sites * width, width};
     count_items<0>(replicas, (width + 31) / 32, tiles, items, share, sample, pairs);
 }
 

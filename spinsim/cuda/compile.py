@@ -11,14 +11,16 @@ from typing import Any, Final
 
 OPTIONS: Final = ("-std=c++17", "--fmad=false")
 _INCLUDE: Final = re.compile(r'^#include "(\w+\.cuh)"\n', re.MULTILINE)
+_COMMENT: Final = re.compile(r"//[^\n]*")
+_BOUNDS: Final = re.compile(r"__launch_bounds__\((?:[^()]|\([^()]*\))*\)")
+_ARGUMENTS: Final = re.compile(r"(?<=\w)<[^<>;{}]*>")  # of templates
+_KERNEL: Final = re.compile(r"__global__\s+void\s+(?P<name>\w+)\((?P<parameters>[^()]*)\)")
 
 
 def _folder() -> Traversable:
-    """Where the kernels are: installed as a package, or beside ``spinsim`` in a checkout that is imported in place."""
-    try:
-        return files("spinsim.kernels")
-    except ModuleNotFoundError:
-        return Path(__file__).parents[2] / "kernels"
+    """Where the kernels are: beside ``spinsim`` in a checkout, else installed as a package."""
+    beside = Path(__file__).parents[2] / "kernels"
+    return beside if (beside / "philox.cuh").is_file() else files("spinsim.kernels")
 
 
 def source(name: str) -> str:
@@ -36,6 +38,21 @@ def source(name: str) -> str:
         return _INCLUDE.sub(lambda match: inline(match[1]), text)
 
     return inline(name)
+
+
+@cache
+def signatures(file: str) -> dict[str, tuple[str, ...]]:
+    """The names of the parameters of every kernel that a file holds, in order, by the kernel's name."""
+    text = _BOUNDS.sub("", _COMMENT.sub("", _folder().joinpath(file).read_text()))
+    return {
+        kernel["name"]: tuple(parameter.split()[-1].lstrip("*&") for parameter in kernel["parameters"].split(","))
+        for kernel in _KERNEL.finditer(_ARGUMENTS.sub("", text))
+    }
+
+
+def parameters(file: str, expression: str) -> tuple[str, ...]:
+    """The names of a kernel's parameters, in order."""
+    return signatures(file)[expression.partition("<")[0]]
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.compile import kernel
+from spinsim.cuda.compile import kernel, parameters
 from spinsim.cuda.records import address
 
 
@@ -24,8 +24,11 @@ class Launch:
         device: Number of the device.
         file: Kernel file.
         expression: Template instance.
-        arguments: By name, in order: NumPy scalars, structs, arrays on the device.
+        arguments: NumPy scalars, structs and arrays on the device, by the names of the kernel's parameters.
         shared: Dynamic shared memory in bytes.
+
+    Raises:
+        TypeError: where the names are not those of the parameters.
     """
 
     def __init__(
@@ -38,13 +41,16 @@ class Launch:
     ) -> None:
         from cupy.cuda import Device
 
+        names = parameters(file, expression)
+        if arguments.keys() != set(names):
+            raise TypeError(f"{file}: {expression} takes {', '.join(names)}, not {', '.join(arguments)}")
         function = kernel(device, file, expression)
         with Device(device):  # CuPy's functions are those of the device that is current when they are asked
             if shared:  # the limit belongs to the function, which other launches share
                 function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
             self._function, self._shared = function.kernel.ptr, shared
         self._kept = arguments, function  # device arrays live as long as the launch
-        self._values = {name: in_memory(argument) for name, argument in arguments.items()}
+        self._values = {name: in_memory(arguments[name]) for name in names}
         self._pointers = np.array([value.ctypes.data for value in self._values.values()], np.uintp)
 
     def blocks_at_once(self, threads: int) -> int:

@@ -108,9 +108,12 @@ def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
         out[...] = factor @ x
         return out
     panel, batch = LEFT[side], x.size // (side * width)
-    arguments = (launching.matrix(factor, layout("factor", factor)), x, out, np.int64(batch), np.int64(width))
     shared = 8 * panel.stages * side * (panel.length + 2)
-    launch = launching.prepare(x, FILE, _expression("left_factor", side, panel), shared, *arguments)
+    launch = launching.prepare(
+        x, FILE, _expression("left_factor", side, panel), shared,
+        factor=launching.matrix(factor, layout("factor", factor)), x=x, y=out,
+        batch=np.int64(batch), width=np.int64(width),
+    )  # fmt: skip
     _stream(x, launch, panel.threads(side), batch * -(-width // panel.length))
     return out
 
@@ -137,9 +140,11 @@ def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
         out[...] = x @ factor
         return out
     panel = RIGHT[side]
-    arguments = (launching.matrix(factor, layout("factor", factor)), x, out, np.int64(height))
     shared = 8 * panel.stages * panel.length * (side + 8)
-    launch = launching.prepare(x, FILE, _expression("right_factor", side, panel), shared, *arguments)
+    launch = launching.prepare(
+        x, FILE, _expression("right_factor", side, panel), shared,
+        factor=launching.matrix(factor, layout("factor", factor)), x=x, y=out, height=np.int64(height),
+    )  # fmt: skip
     _stream(x, launch, panel.threads(side), -(-height // panel.length))
     return out
 
@@ -168,10 +173,10 @@ def both_factors(left: Any, x: Any, right: Any, out: Any = None) -> Any:
     if not on_gpu(x):
         out[...] = left @ x @ right
         return out
-    factors = [launching.matrix(f, layout(name, f)) for name, f in (("left", left), ("right", right))]
+    factors = {name: launching.matrix(f, layout(name, f)) for name, f in (("left", left), ("right", right))}
     _, groups, places, _ = BOTH[side]
     shared = 8 * side**2 * (2 + places)
-    launch = launching.prepare(x, FILE, _both_expression(side), shared, *factors, x, out, np.int32(batch))
+    launch = launching.prepare(x, FILE, _both_expression(side), shared, **factors, x=x, y=out, batch=np.int32(batch))
     _stream(x, launch, side // 16 * 32 * groups, -(-batch // groups))
     return out
 

@@ -27,9 +27,9 @@ def size(m: int, n: int, k: int) -> npt.NDArray[np.void]:
     return struct(m, n, k)
 
 
-def prepare(array: Any, file: str, expression: str, shared: int, *arguments: Any) -> Launch:
-    """A kernel with its arguments, on the device of ``array``."""
-    return Launch(array.device.id, file, expression, {str(i): a for i, a in enumerate(arguments)}, shared)
+def prepare(array: Any, file: str, expression: str, shared: int, **arguments: Any) -> Launch:
+    """A kernel with its arguments by name, on the device of ``array``."""
+    return Launch(array.device.id, file, expression, arguments, shared)
 
 
 def start(array: Any, launch: Launch, blocks: int, threads: int, layers: int = 1) -> None:

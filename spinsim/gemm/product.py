@@ -79,13 +79,16 @@ def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: tuple[
     count = parts(kind, m, n, k)
     name = best(kind, m, n, count) if kernel == "auto" else kernel
     variant = RUNGS[name][kind]
-    operands = launching.matrix(a, of_a), launching.matrix(b, of_b)
     if count == 1:
-        results = launching.rows(out, of_out), launching.size(m, n, k), *factors
+        c, (alpha, beta) = launching.rows(out, of_out), factors
     else:
         partial, one = empty((count, m, n), out), scalar("alpha", 1, kind)
-        results = launching.rows(partial, Layout(m, n, n, 1)), launching.size(m, n, k), one, one - one
-    launch = launching.prepare(out, file(name), expression(name, kind, of_a, of_b), variant.shared, *operands, *results)
+        c, alpha, beta = launching.rows(partial, Layout(m, n, n, 1)), one, one - one
+    launch = launching.prepare(
+        out, file(name), expression(name, kind, of_a, of_b), variant.shared,
+        a=launching.matrix(a, of_a), b=launching.matrix(b, of_b), c=c, size=launching.size(m, n, k),
+        alpha=alpha, beta=beta,
+    )  # fmt: skip
     launching.start(out, launch, variant.blocks(m, n), variant.threads, count)
     if count > 1:
         add(partial, (out, of_out), factors, kind)

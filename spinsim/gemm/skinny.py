@@ -93,13 +93,16 @@ def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None)
     length = -(-max(-(-total // STRIPS), STRIP_ROWS) // unit) * unit
     strips, width, strip_size = max(1, -(-total // length)), PANEL * panels[1], PANEL**2 * panels[0] * panels[1]
     partial = empty((strips, strip_size), v)
-    shape = np.int64(total), np.int64(length), np.int32(v.shape[1]), np.int32(w.shape[1])
-    tall = launching.rows(v, of_v), launching.rows(w, of_w)
-    first = launching.prepare(v, FILE, _partial(*panels), 0, *tall, partial, *shape)
+    first = launching.prepare(
+        v, FILE, _partial(*panels), 0, v=launching.rows(v, of_v), w=launching.rows(w, of_w), partial=partial,
+        rows=np.int64(total), length=np.int64(length), columns_v=np.int32(v.shape[1]), columns_w=np.int32(w.shape[1]),
+    )  # fmt: skip
     launching.start(v, first, strips, panels[0] * warps * 32)
-    rest = np.int32(strips), np.int32(width), np.int32(strip_size), factor, kept
-    size = launching.size(v.shape[1], w.shape[1], 0)
-    second = launching.prepare(v, FILE, "tall_sum", 0, partial, launching.rows(out, of_out), size, *rest)
+    second = launching.prepare(
+        v, FILE, "tall_sum", 0, partial=partial, c=launching.rows(out, of_out),
+        size=launching.size(v.shape[1], w.shape[1], 0), strips=np.int32(strips), width=np.int32(width),
+        strip_size=np.int32(strip_size), alpha=factor, beta=kept,
+    )  # fmt: skip
     launching.start(v, second, -(-out.size * 32 // 256), 256)
     return out
 
@@ -127,9 +130,10 @@ def tall_matmul(v: Any, y: Any, alpha: float = 1, beta: float = 0, out: Any = No
         scaled = factor * (v @ y)
         out[...] = scaled if kept == 0 else scaled + kept * out
         return out
-    size = launching.size(v.shape[0], y.shape[1], v.shape[1])
-    operands = launching.rows(v, of_v), launching.matrix(y, layout("y", y)), launching.rows(out, of_out)
-    expression = f"tall_times_small<{_panels(v.shape[1])}>"
-    launch = launching.prepare(v, FILE, expression, 0, *operands, size, factor, kept)
+    launch = launching.prepare(
+        v, FILE, f"tall_times_small<{_panels(v.shape[1])}>", 0, v=launching.rows(v, of_v),
+        y=launching.matrix(y, layout("y", y)), c=launching.rows(out, of_out),
+        size=launching.size(v.shape[0], y.shape[1], v.shape[1]), alpha=factor, beta=kept,
+    )  # fmt: skip
     launching.start(v, launch, launching.blocks_that_fit(v, launch, 128, -(-v.shape[0] // 64)), 128)
     return out

@@ -89,6 +89,8 @@ def add(partial: Any, out: tuple[Any, Layout], factors: tuple[Any, Any], kind: s
     """``alpha`` times the sum of parts, (parts, m, n) without gaps, plus ``beta out``."""
     count, m, n = partial.shape
     groups = 1 << max(0, -(-count // EACH) - 1).bit_length()
-    sizes = launching.size(m, n, 0), np.int32(count), np.int32(groups)
-    launch = launching.prepare(out[0], FILE, expression(kind), 0, partial, launching.rows(*out), *sizes, *factors)
+    launch = launching.prepare(
+        out[0], FILE, expression(kind), 0, partial=partial, c=launching.rows(*out), size=launching.size(m, n, 0),
+        parts=np.int32(count), groups=np.int32(groups), alpha=factors[0], beta=factors[1],
+    )  # fmt: skip
     launching.start(out[0], launch, -(-m * n * groups // THREADS), THREADS)

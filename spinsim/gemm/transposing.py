@@ -53,8 +53,9 @@ def transpose(a: Any, out: Any = None, kernel: str = "tiled") -> Any:
     if not on_gpu(a):
         out[...] = a.T
         return out
-    size = launching.size(a.shape[0], a.shape[1], 0)
-    arguments = launching.matrix(a, layouts["a"]), launching.rows(out, layouts["out"]), size
-    launch = launching.prepare(a, "transpose.cu", expression(kernel, a.itemsize), 0, *arguments)
+    launch = launching.prepare(
+        a, "transpose.cu", expression(kernel, a.itemsize), 0, a=launching.matrix(a, layouts["a"]),
+        b=launching.rows(out, layouts["out"]), size=launching.size(a.shape[0], a.shape[1], 0),
+    )  # fmt: skip
     launching.start(a, launch, -(-a.shape[0] // TILE) * -(-a.shape[1] // TILE), TILE * THREAD_ROWS)
     return out

@@ -73,7 +73,8 @@ class CudaEngine(ABC):
         samples, blocks, sites, _ = state.shape
         Launch(self.device, "start.cu", f"random_start<{self.dynamics.rng_rounds}>", {
             "state": state, "lanes": lanes, "order": np.uint64(0) if order is None else order,
-            "sites": np.uint32(sites), "sample": np.uint32(sample), "block": np.uint32(0), "key": self._round_keys,
+            "sites": np.uint32(sites), "first_sample": np.uint32(sample), "first_block": np.uint32(0),
+            "key": self._round_keys,
         })(self.stream, (-(-sites // START_THREADS), blocks, samples), START_THREADS)  # fmt: skip
 
     @abstractmethod

@@ -147,7 +147,7 @@ class ReplicaComparison(Comparison):
 
     Args:
         kernel: Of overlaps.cu.
-        width: Its second and third arguments.
+        width: Its arguments that say how wide a state is.
         columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
         others: As for ``Comparison``.
@@ -156,7 +156,7 @@ class ReplicaComparison(Comparison):
     def __init__(
         self,
         kernel: str,
-        width: tuple[np.uint32, ...],
+        width: dict[str, np.uint32],
         columns: int,
         place: npt.NDArray[np.uint32] | None,
         *others: Any,
@@ -186,9 +186,8 @@ class ReplicaComparison(Comparison):
         ]
         records += [(0,) * len(records[0])] * (PARTS - len(records))
         self._count = Launch(self.device, "overlaps.cu", kernel, {
-            "state": np.uint64(0), **{f"width_{i}": number for i, number in enumerate(width)},
-            "tiles": np.uint32(self._tiles), "first": np.uint32(0), "parts": struct(*chain(*records)),
-            "pairs": self.tempering.pairs(0),
+            "state": np.uint64(0), **width, "tiles": np.uint32(self._tiles), "first": np.uint32(0),
+            "parts": struct(*chain(*records)), "pairs": self.tempering.pairs(0),
         }, shared)  # fmt: skip
 
     def _make_parts(self) -> list[Part]:

@@ -86,12 +86,12 @@ class CudaGeneralEngine(CudaEngine):
         couplings, fields = self._strides()
         expression = instance("sweep_general", self._integer, self._calls_a_thread, self.dynamics.rng_rounds)
         self._launch = Launch(self.device, "metropolis_general.cu", expression, {
-            "spins": self._spins, "batch": np.uint64(0), "size": np.uint32(0), "start": self._start,
+            "spins": self._spins, "batch": np.uint64(0), "batch_size": np.uint32(0), "start": self._start,
             "near": self._near, "couplings": self._couplings, "coupling_stride": couplings, "fields": self._fields,
             "field_stride": fields, "double_beta": double_beta, "single_beta": single_beta,
             "beta_stride": np.uint32(self._calls if len(double_beta) > 1 else 0),
             "zero_acceptance": np.float64(self.dynamics.zero_acceptance), "sites": np.uint32(self.model.sites),
-            "calls": np.uint32(self._calls), "sample": np.uint32(0), "call": np.uint32(0),
+            "calls": np.uint32(self._calls), "first_sample": np.uint32(0), "first_call": np.uint32(0),
             "half_sweep": np.uint64(0), "key": self._round_keys,
         })  # fmt: skip
 
@@ -113,7 +113,7 @@ class CudaGeneralEngine(CudaEngine):
 
     def _compare(self, tempering: Tempering, full: bool) -> Comparison:
         width, others = self._calls * WORDS, (self.device, self.model, tempering, full)
-        shape = np.uint32(self.model.sites), np.uint32(width)
+        shape = {"sites": np.uint32(self.model.sites), "width": np.uint32(width)}
         return ReplicaComparison("differing_spins", shape, -(-width // WORD_REPLICAS), None, *others)
 
     @property
@@ -136,7 +136,7 @@ class CudaGeneralEngine(CudaEngine):
                     grid = (-(-(stop - first) * threads // THREADS), self.model.samples, 1)
                     self._launch(
                         self.stream, grid, THREADS,
-                        batch=self._order.data.ptr + 4 * first, size=stop - first, half_sweep=self.half_sweep,
+                        batch=self._order.data.ptr + 4 * first, batch_size=stop - first, half_sweep=self.half_sweep,
                     )  # fmt: skip
                     self.half_sweep += 1
 

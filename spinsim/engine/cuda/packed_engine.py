@@ -206,10 +206,10 @@ class CudaPackedEngine(CudaEngine):
             "lanes": self._lanes, "ladder": struct(limits, certain, tempering.ladder.temperatures),
             "exchange": tempering.record,
             "bonds": struct(groups, groups.shape[1] if len(groups) > 1 else 0, groups.shape[1]),
-            "up": np.int64(energy.one), "unsatisfied": np.int64(energy.other), "tallied": np.uint32(0),
+            "per_up": np.int64(energy.one), "per_unsatisfied": np.int64(energy.other), "tallied": np.uint32(0),
             "phantoms": np.uint32(self._phantoms),
-            "sums": struct(0, 0), "sample": np.uint32(0),
-            "half_sweep": np.uint64(0), "sweeps": np.uint32(0), "round": np.uint64(0), "rounds": np.uint32(0),
+            "sums": struct(0, 0), "first_sample": np.uint32(0), "first_half_sweep": np.uint64(0),
+            "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
             "notes": struct(0, 0, 0), "measured": NOTHING, "key": self._round_keys,
         }, shared_bytes(self._plan, threads) + TALLY_BYTES * threads * self._tallies)  # fmt: skip
 
@@ -232,8 +232,8 @@ class CudaPackedEngine(CudaEngine):
             self._counted = self._totals.take(self._sums_shape)
         self._rounds(
             self.stream, (1, 1, self.model.samples), self._shared_threads,
-            tallied=self._tallies and sweeps > 0, sums=self._counted.parts, half_sweep=self.half_sweep,
-            sweeps=sweeps, round=tempering.round, rounds=rounds, **({"notes": (0, 0, 0)} | notes),
+            tallied=self._tallies and sweeps > 0, sums=self._counted.parts, first_half_sweep=self.half_sweep,
+            sweeps=sweeps, first_round=tempering.round, rounds=rounds, **({"notes": (0, 0, 0)} | notes),
         )  # fmt: skip
         self.half_sweep += rounds * sweeps * self.colours
         tempering.round += rounds
@@ -260,7 +260,7 @@ class CudaPackedEngine(CudaEngine):
 
     def _compare(self, tempering: Tempering, full: bool) -> Comparison:
         blocks, place = self._plan.shape[1], places(self._plan.batches)
-        width = np.uint32(self.model.sites), np.uint32(blocks)
+        width = {"sites": np.uint32(self.model.sites), "blocks": np.uint32(blocks)}
         columns, others = blocks * packing.LANES // WARP, (self.device, self.model, tempering, full)
         expression = instance("differing_replicas", columns if blocks == 1 else 0)
         return ReplicaComparison(expression, width, columns, place, *others)
@@ -299,7 +299,7 @@ class CudaPackedEngine(CudaEngine):
         return Launch(self.device, "metropolis_shared.cu", self._instance("sweep_shared", slots, kind), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.int32(self.colours), "model": self._model,
-            "tables": self._tables_record(), "sample": np.uint32(0), "block": np.uint32(0),
+            "tables": self._tables_record(), "first_sample": np.uint32(0), "first_block": np.uint32(0),
             "half_sweep": np.uint64(0), "sweeps": np.uint32(0), "key": self._round_keys,
         }, shared_bytes(self._plan, self._shared_threads))  # fmt: skip
 
@@ -308,8 +308,8 @@ class CudaPackedEngine(CudaEngine):
         return Launch(self.device, "metropolis_replica.cu", self._instance("sweep_replica", slots, kind), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.uint32(self.colours), "model": self._model,
-            "tables": self._tables_record(), "sample": np.uint32(0), "block": np.uint32(0),
-            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "tickets": struct(self._next, 0),
+            "tables": self._tables_record(), "first_sample": np.uint32(0), "first_block": np.uint32(0),
+            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "all_tickets": struct(self._next, 0),
             "barriers": struct(self._arrived, 0), "key": self._round_keys,
         })  # fmt: skip
 
@@ -330,7 +330,7 @@ class CudaPackedEngine(CudaEngine):
             share = self._shares[slots]
             launch(
                 self.stream, (share, blocks, samples), THREADS, share > 1,
-                half_sweep=self.half_sweep, half_sweeps=half_sweeps, tickets=(self._next.data.ptr, self._drawn),
+                half_sweep=self.half_sweep, half_sweeps=half_sweeps, all_tickets=(self._next.data.ptr, self._drawn),
                 barriers=(self._arrived.data.ptr, self._arrivals),
             )  # fmt: skip
             if slots:  # tickets are drawn
@@ -356,7 +356,7 @@ class CudaPackedEngine(CudaEngine):
         bonds = self.model.bonds
         return Launch(self.device, "measure.cu", "count_replica", {
             "state": self.state, "sites": np.uint32(self.model.sites), "edges": self._edges,
-            "negative": self._negative, "stride": np.uint64(bonds if len(self._negative) > 1 else 0),
+            "negative": self._negative, "sign_stride": np.uint64(bonds if len(self._negative) > 1 else 0),
             "bonds": np.uint32(bonds), "up": np.uint64(0), "unsatisfied": np.uint64(0),
         })  # fmt: skip
 

@@ -158,9 +158,9 @@ class CudaSiteEngine(CudaEngine):
             )
             self._launch = Launch(self.device, "metropolis_site.cu", expression, {
                 "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
-                "tables": tables, "share": share.record, "sample": np.uint32(0),
-                "replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
-                "tickets": struct(0, 0), "barriers": struct(0, 0), "key": self._round_keys,
+                "tables": tables, "share": share.record, "first_sample": np.uint32(0),
+                "first_replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
+                "all_tickets": struct(0, 0), "barriers": struct(0, 0), "key": self._round_keys,
             }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
             room = self._launch.blocks_at_once(THREADS)
             if room >= blocks:
@@ -206,7 +206,7 @@ class CudaSiteEngine(CudaEngine):
                 several = min(left, max(1, min(most, HALF_SWEEPS_A_LAUNCH)))
                 self._launch(
                     self.stream, (share.blocks, self.replicas, self.model.samples), THREADS, share.blocks > 1,
-                    half_sweep=self.half_sweep, half_sweeps=several, tickets=(self._next.data.ptr, self._drawn),
+                    half_sweep=self.half_sweep, half_sweeps=several, all_tickets=(self._next.data.ptr, self._drawn),
                     barriers=(self._arrived.data.ptr, self._arrivals | share.reach << 32),
                 )  # fmt: skip
                 self.half_sweep += several

@@ -112,7 +112,7 @@ class Tempering:
         stride = self._sums[0, 0].size
         self._exchange = Launch(device, "exchange.cu", instance("exchange_neighbours", rng_rounds), {
             "exchange": self.record, "sums": struct(*self.sums, *(w % 2**64 for w in energy[:2]), stride),
-            "sample": np.uint32(0), "round": np.uint64(0), "key": key,
+            "first_sample": np.uint32(0), "round": np.uint64(0), "key": key,
         })  # fmt: skip
         self.copies = copy_pairs(ladder.copies)
         self._copies = cupy.asarray(self.copies.astype(np.int32))

@@ -1,0 +1,105 @@
+"""What host and device agree on, held without a GPU: the names of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import emulation.cupy
+import numpy as np
+import pytest
+from resources import instantiations
+
+import spinsim as ss
+from spinsim.cuda import compile as compiling
+from spinsim.cuda.launch import Launch
+from spinsim.gemm import factors, rungs
+from spinsim.transfer_matrix.cuda import CudaButterfly, fill_random
+from spinsim.transfer_matrix.layer import Layer
+
+Kernels = set[tuple[str, str]]
+
+MODELS = [
+    ss.EdwardsAnderson(ss.cubic(4), samples=2),
+    ss.EdwardsAnderson(ss.square(6), couplings="gaussian"),
+    ss.Ising(ss.square(256, 4)),
+    ss.EdwardsAnderson(ss.cubic(256, 2, 2)),
+]
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
+    """Files and names of kernels that have been made ready for a launch; none of them is compiled or does anything."""
+    found: Kernels = set()
+    make = Launch.__init__
+
+    def noted(self, device, file, expression, *given) -> None:
+        make(self, device, file, expression, *given)
+        found.add((file, expression.partition("<")[0]))
+
+    monkeypatch.setattr(Launch, "__init__", noted)
+    nothing = SimpleNamespace(launch_instance=lambda *given: None)
+    monkeypatch.setattr(emulation.cupy, "compile_instance", lambda source, expression: nothing)
+    with emulation.cupy.in_place_of_cupy():
+        yield found
+
+
+def update(model: ss.Ising) -> None:
+    """Sweeps and rounds of tempering, with measurements of all kinds."""
+    for start in ("random", "up"):
+        engine = ss.create_engine(model, 4, ss.Dynamics(start=start), "cuda")
+        engine.set_beta(0.5)
+        engine.sweep(2)
+        engine.counts()
+    engine.set_ladder([0.5, 0.4], 2)
+    engine.temper(1, 1)
+    for full in (False, True):
+        engine.temper_measured(2, 1, 1, full)
+
+
+def multiply() -> None:
+    """Every product on arrays of the device."""
+    import cupy
+
+    def array(*shape: int):
+        return cupy.ones(shape, np.float64)
+
+    for kernel in rungs.RUNGS:
+        ss.gemm.matmul(array(9, 290), array(290, 7), kernel=kernel)
+    for side in factors.BOTH:
+        ss.gemm.both_factors(array(side, side), array(2, side, side), array(side, side))
+    ss.gemm.left_factor(array(32, 32), array(32, 9))
+    ss.gemm.right_factor(array(9, 32), array(32, 32))
+    ss.gemm.tall_dot(array(100, 3), array(100, 20))
+    ss.gemm.tall_matmul(array(100, 3), array(3, 20))
+    for form in ("tiled", "naive"):
+        ss.gemm.transpose(array(3, 5), kernel=form)
+
+
+def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``Launch`` refuses others, so that it is enough to make every kernel ready once."""
+    for model in MODELS:
+        update(model)
+    with monkeypatch.context() as patch:
+        patch.setattr("spinsim.engine.cuda.packed_engine.shared_memory", lambda device: 0)
+        update(MODELS[0])
+    multiply()
+    layer = Layer(ss.Ising(ss.chain(13)), 0, 0.4, 0.3, "even")
+    CudaButterfly(layer)
+    import cupy
+
+    fill_random(cupy.empty(9), 1, 2, 3)
+    assert launched == {(file, expression.partition("<")[0]) for file, expression in instantiations()}
+
+
+def test_other_names_are_refused(launched: Kernels) -> None:
+    with pytest.raises(TypeError, match=r"transpose.cu: transpose_naive<float, 32, 8> takes a, b, size, not a, b$"):
+        Launch(0, "transpose.cu", "transpose_naive<float, 32, 8>", {"a": np.uint64(0), "b": np.uint64(0)})
+
+
+def test_signatures_are_read_to_the_end() -> None:
+    kernels = {(file, expression.partition("<")[0]) for file, expression in instantiations()}
+    for file, name in kernels:
+        assert all(parameter.isidentifier() for parameter in compiling.parameters(file, name))
+    assert compiling.parameters("transpose.cu", "transpose_tiled<float, 32, 8>") == ("a", "b", "size")
+    assert compiling.parameters("metropolis_site.cu", "sweep_site")[-2:] == ("barriers", "key")
