@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.base import Engine
+from spinsim.engine.protocols import Engine
 
 
 class Measurement(NamedTuple):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spinsim.cuda.compile import OPTIONS, source
-from spinsim.engine.cuda.instances import instantiations as of_engines
+from spinsim.engine.cuda_instances import instantiations as of_engines
 from spinsim.gemm.instances import instantiations as of_products
 from spinsim.transfer_matrix.cuda import instantiations as of_transfer
 

@@ -21,7 +21,7 @@ from harness import run
 import spinsim as ss
 from spinsim import store
 from spinsim.engine import create_engine
-from spinsim.engine.base import choose_packing
+from spinsim.engine.choosing import choose_packing
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 from spinsim.sampling import InField, annealing

@@ -9,7 +9,7 @@ import oracle
 import pytest
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.correlations import Correlations, wave
+from spinsim.engine.measuring.correlations import Correlations, wave
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -81,7 +81,7 @@ def test_devices_find_the_same_bits(name: str) -> None:
 
 @pytest.mark.gpu
 def test_many_samples_are_compared_in_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.cuda import correlations
+    from spinsim.engine.measuring import cuda_comparison as correlations
 
     monkeypatch.setattr(correlations, "SUMS_BYTES", 1)
     for name in ("open-cubic", "gaussian", "site-packed-cubic"):

@@ -9,12 +9,13 @@ import oracle
 import pytest
 
 from spinsim.engine import Dynamics, Engine, check_run, choose_packing, create_engine
-from spinsim.engine.base import Measurement
-from spinsim.engine.cpu import packed_engine, site_engine
-from spinsim.engine.cpu.packed_engine import PackedEngine
-from spinsim.engine.cpu.site_engine import SiteEngine
-from spinsim.engine.cuda.records import PLACE, PLACE_BITS, bond_groups, places, site_records
-from spinsim.engine.plans import PackedPlan
+from spinsim.engine.protocols import Measurement
+from spinsim.engine.replica_packed import cpu as packed_engine
+from spinsim.engine.replica_packed.cpu import PackedEngine
+from spinsim.engine.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, places, site_records
+from spinsim.engine.replica_packed.plan import ReplicaPlan
+from spinsim.engine.site_packed import cpu as site_engine
+from spinsim.engine.site_packed.cpu import SiteEngine
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
@@ -190,7 +191,7 @@ def test_site_packed_replicas_fit_their_counter() -> None:
 @pytest.mark.parametrize("name", [name for name in PACKED if not name.startswith("random")])  # at most seven slots
 def test_gpu_records_hold_sites_and_places_of_their_neighbours(name: str) -> None:
     model = PACKED[name]()
-    batches = PackedPlan(model, 1, Dynamics(), 2**62).batches
+    batches = ReplicaPlan(model, 1, Dynamics(), 2**62).batches
     near, negative = site_records(batches)
     np.testing.assert_array_equal(near[:, 0], batches.order)
     np.testing.assert_array_equal(batches.order[places(batches)], np.arange(model.sites))
@@ -210,7 +211,7 @@ def test_gpu_records_hold_sites_and_places_of_their_neighbours(name: str) -> Non
 @pytest.mark.parametrize("name", PACKED)
 def test_groups_of_bonds_hold_every_bond(name: str) -> None:
     model = PACKED[name]()
-    place = places(PackedPlan(model, 1, Dynamics(), 2**62).batches)
+    place = places(ReplicaPlan(model, 1, Dynamics(), 2**62).batches)
     ends = np.sort(place[model.graph.edges].astype(np.int64), axis=1)
     for row, negative in zip(bond_groups(ends, model.negative_bonds()), model.negative_bonds(), strict=True):
         fields = row[:, None] >> np.arange(0, 60, PLACE_BITS, dtype=np.uint64) & np.uint64(2**PLACE_BITS - 1)
@@ -223,7 +224,7 @@ def test_groups_of_bonds_hold_every_bond(name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_kernels_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.cuda import packed_engine as cuda_engine
+    from spinsim.engine.replica_packed import cuda as cuda_engine
 
     monkeypatch.setattr(cuda_engine, "shared_memory", lambda device: 0)
     run_both("cuda", PACKED[name](), 130, 0.6, (1, 9))
@@ -278,8 +279,8 @@ def test_counts(device: str, name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", COUNTED)
 def test_counts_by_the_fewest_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.cuda import general_engine as cuda_general
-    from spinsim.engine.cuda import site_engine as cuda_site
+    from spinsim.engine.site_packed import cuda as cuda_site
+    from spinsim.engine.unpacked import cuda as cuda_general
 
     monkeypatch.setattr(cuda_general, "MEASURE_BLOCKS", 0)
     monkeypatch.setattr(cuda_site, "COUNT_BLOCKS", 0)
@@ -537,7 +538,7 @@ def test_tempering_from_global_memory(model: Callable[[], Ising]) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["cubic-samples", "cubic-shared-signs", "hot", "open-square", "field", "graph"])
 def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.cuda import packed_engine as cuda_engine
+    from spinsim.engine.replica_packed import cuda as cuda_engine
 
     monkeypatch.setattr(cuda_engine, "HELD_BYTES", 2**30)
     make, beta, copies = TEMPERED[name]
@@ -547,7 +548,7 @@ def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.Monk
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [name for name in TEMPERED if TEMPERED[name][0]().magnitude])
 def test_tempering_of_small_lattices_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.cuda import packed_engine as cuda_engine
+    from spinsim.engine.replica_packed import cuda as cuda_engine
 
     monkeypatch.setattr(cuda_engine, "shared_threads", lambda *_: 0)
     make, beta, copies = TEMPERED[name]

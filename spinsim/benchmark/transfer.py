@@ -13,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.cuda.device import free_memory
-from spinsim.engine.cpu.threads import Threads
 from spinsim.memory import available_bytes, readable
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import chain, square
+from spinsim.threads import Threads
 from spinsim.transfer_matrix.lanczos import ThickRestart, default_basis
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator

@@ -16,7 +16,7 @@ def machine(device: str, threads: int | None) -> str:
     import llvmlite.binding as llvm
 
     from spinsim.cuda.device import names
-    from spinsim.engine.cpu.threads import available_threads
+    from spinsim.threads import available_threads
 
     if device == "cuda":
         return names()[0]

@@ -8,7 +8,9 @@ from typing import Final
 
 import numpy.typing as npt
 
-from spinsim.engine.base import Counts, Dynamics, Engine, Start, check_run, choose_packing
+from spinsim.engine.choosing import check_run, choose_packing
+from spinsim.engine.dynamics import Dynamics, Start
+from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.starting import as_spins, begin_with
 from spinsim.errors import InputError
 from spinsim.memory import require
@@ -115,14 +117,14 @@ def create_engine(
 def _cpu_engine(packing: Packing) -> Callable[[Ising, int, Dynamics, int | None], Engine]:
     """The CPU's engine for a packing; only its kernels are loaded."""
     if packing is Packing.SITE:
-        from spinsim.engine.cpu.site_engine import SiteEngine
+        from spinsim.engine.site_packed.cpu import SiteEngine
 
         return SiteEngine
     if packing is Packing.REPLICA:
-        from spinsim.engine.cpu.packed_engine import PackedEngine
+        from spinsim.engine.replica_packed.cpu import PackedEngine
 
         return PackedEngine
-    from spinsim.engine.cpu.general_engine import GeneralEngine
+    from spinsim.engine.unpacked.cpu import GeneralEngine
 
     return GeneralEngine
 
@@ -130,13 +132,13 @@ def _cpu_engine(packing: Packing) -> Callable[[Ising, int, Dynamics, int | None]
 def _cuda_engine(packing: Packing) -> Callable[[Ising, int, Dynamics], Engine]:
     """The GPU's engine for a packing."""
     if packing is Packing.SITE:
-        from spinsim.engine.cuda.site_engine import CudaSiteEngine
+        from spinsim.engine.site_packed.cuda import CudaSiteEngine
 
         return CudaSiteEngine
     if packing is Packing.REPLICA:
-        from spinsim.engine.cuda.packed_engine import CudaPackedEngine
+        from spinsim.engine.replica_packed.cuda import CudaPackedEngine
 
         return CudaPackedEngine
-    from spinsim.engine.cuda.general_engine import CudaGeneralEngine
+    from spinsim.engine.unpacked.cuda import CudaGeneralEngine
 
     return CudaGeneralEngine

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.engine.base import STARTS, Engine
-from spinsim.engine.exchange import snapshot_of
+from spinsim.engine.dynamics import STARTS
+from spinsim.engine.protocols import Engine
+from spinsim.engine.snapshots import snapshot_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing

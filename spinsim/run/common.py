@@ -20,7 +20,7 @@ import spinsim
 from spinsim import rng, store
 from spinsim.config import Config, ModelConfig, Temper
 from spinsim.engine import Dynamics, Engine, check_memory
-from spinsim.engine.base import STARTS
+from spinsim.engine.dynamics import STARTS
 from spinsim.errors import InputError
 from spinsim.layout import Layout
 from spinsim.memory import readable

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.cpu.threads import Threads
 from spinsim.layout import Layout, transfer_layout
 from spinsim.model.ising import Ising
+from spinsim.threads import Threads
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import check_couplings, sectors_of
 from spinsim.transfer_matrix.points import Points

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.config import Temper, TemperConfig
 from spinsim.engine import create_engine, resolve_device
-from spinsim.engine.exchange import Exchange
+from spinsim.engine.ladder.ladder import Exchange
 from spinsim.errors import InputError
 from spinsim.layout import TEMPERING, Placement, temper_layout
 from spinsim.result import TemperResult, placement_of, unmeasured

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
-from spinsim.engine.base import Engine, check_run
+from spinsim.engine.choosing import check_run
+from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.grids import geometric
 from spinsim.measure import Measurement, measure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.base import Engine, Spins
+from spinsim.engine.protocols import Engine, Spins
 
 
 class Best:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from spinsim.engine.base import Engine, choose_packing
+from spinsim.engine.choosing import choose_packing
+from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 

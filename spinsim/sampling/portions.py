@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from spinsim.engine.base import Engine
+from spinsim.engine.protocols import Engine
 
 UPDATES: Final = {"cpu": 2e8, "cuda": 1e11}
 """Spin updates that take a fraction of a second; shorter portions would keep a GPU waiting for the host."""

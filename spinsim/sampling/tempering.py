@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
-from spinsim.engine.base import Engine, Measurement, Spins, check_run
-from spinsim.engine.exchange import Exchange
+from spinsim.engine.choosing import check_run
+from spinsim.engine.ladder.ladder import Exchange
+from spinsim.engine.protocols import Engine, Measurement, Spins
 from spinsim.errors import InputError
 from spinsim.sampling.portions import sweeps_a_portion
 

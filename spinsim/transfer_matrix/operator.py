@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from spinsim.engine.cpu.threads import Threads
 from spinsim.errors import InputError
+from spinsim.threads import Threads
 from spinsim.transfer_matrix import cpu
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.vectors import module

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.device import free_memory
-from spinsim.engine.cpu.threads import Threads
 from spinsim.errors import InputError
 from spinsim.memory import available_bytes, require
 from spinsim.model.ising import Ising
+from spinsim.threads import Threads
 from spinsim.transfer_matrix.elements import interlayer, matrix_elements
 from spinsim.transfer_matrix.lanczos import (
     MOST_STEPS,

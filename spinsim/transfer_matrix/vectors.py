@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.compiled import kernel
-from spinsim.engine.cpu.threads import Threads
+from spinsim.threads import Threads
 from spinsim.transfer_matrix import cpu
 
 BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache

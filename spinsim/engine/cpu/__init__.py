@@ -1,1 +1,0 @@
-"""The CPU engine: Numba kernels that release the interpreter lock, one task a thread."""

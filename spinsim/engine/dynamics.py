@@ -1,0 +1,38 @@
+"""How replicas move: the part of a run's configuration that every engine takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from spinsim import rng
+from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
+from spinsim.errors import InputError
+
+Start = Literal["random", "up"]
+STARTS: Final[tuple[Start, ...]] = ("random", "up")
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """How replicas move; part of a run's configuration.
+
+    Attributes:
+        seed: Key of every random number of the run, 64 bits.
+        start: Initial spins, ``random`` or all ``up``.
+        zero_acceptance: Acceptance probability of flips that cost nothing.
+        rng_rounds: Philox rounds, 10 or 7.
+    """
+
+    seed: int = 1
+    start: Start = "random"
+    zero_acceptance: float = ZERO_ACCEPTANCE
+    rng_rounds: int = rng.ROUNDS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seed", rng.check_seed(self.seed))
+        check_zero_acceptance(self.zero_acceptance)
+        if self.start not in STARTS:
+            raise InputError(f"start {self.start!r} is unknown: choose random or up")
+        if self.rng_rounds not in (rng.FEWER_ROUNDS, rng.ROUNDS):
+            raise InputError(f"rng rounds {self.rng_rounds} are not supported: choose 10 or 7")

@@ -1,0 +1,143 @@
+"""Parallel tempering: replicas of one copy exchange temperatures, never configurations.
+
+Replica c T + k belongs to copy c, one of ``copies`` independent ones, and begins with temperature k of T, counted from
+the coldest. A round is some sweeps and then one attempt for every other pair of neighbouring temperatures: of even
+lower index in even rounds, of odd in odd ones. The pair (t, t + 1), held by replicas of energy E_t and E_{t+1}, is
+exchanged with probability min(1, exp(-(beta_t - beta_{t+1}) (E_{t+1} - E_t))), decided by a 64-bit uniform of the
+stream ``SWAP``: group copy * (T - 1) + t, half-sweep field = number of the round.
+
+A round trip is counted when a replica that has been at the hottest temperature and then at the coldest is at the
+hottest again.
+
+Source: K. Hukushima, K. Nemoto, J. Phys. Soc. Jpn. 65, 1604 (1996).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.acceptance import check_beta
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+NOWHERE, FROM_HOT, FROM_COLD = range(3)
+"""Which end of the ladder a replica was at last; the coldest counts only after the hottest."""
+
+MOST_TEMPERATURES: Final = 2**15
+
+NO_LADDER: Final = "no ladder of temperatures is set: call set_ladder first, and again after set_beta"
+
+
+class Exchange(NamedTuple):
+    """How far the exchange of temperatures has come.
+
+    Attributes:
+        place: Temperature index of each replica, int32 (samples, replicas).
+        attempts: Exchanges tried of each pair (t, t + 1), all copies together, int64 (samples, temperatures - 1).
+        accepts: Of them accepted, likewise.
+        trips: Round trips of each replica, int64 (samples, replicas).
+        last_end: Which end of the ladder each replica was at last, int8 (samples, replicas).
+    """
+
+    place: npt.NDArray[np.int32]
+    attempts: npt.NDArray[np.int64]
+    accepts: npt.NDArray[np.int64]
+    trips: npt.NDArray[np.int64]
+    last_end: npt.NDArray[np.int8]
+
+    def copied(self) -> Exchange:
+        """The same in arrays of its own."""
+        return Exchange(
+            self.place.copy(), self.attempts.copy(), self.accepts.copy(), self.trips.copy(), self.last_end.copy()
+        )
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Inverse temperatures of every copy.
+
+    Attributes:
+        beta: From the coldest, descending, (temperatures,); one alone is never exchanged.
+        copies: Independent copies of the ladder in each sample.
+
+    Raises:
+        InputError: for no temperatures, an order that does not descend, no copies or too many replicas.
+    """
+
+    beta: npt.NDArray[np.float64]
+    copies: int
+
+    def __post_init__(self) -> None:
+        beta = check_beta(self.beta, np.size(self.beta))
+        object.__setattr__(self, "beta", beta)
+        if not 1 <= beta.size <= MOST_TEMPERATURES:
+            raise InputError(f"{beta.size} temperatures make no ladder: give 1 to {MOST_TEMPERATURES}")
+        if not (np.diff(beta) < 0).all():
+            raise InputError("temperatures of a ladder must all differ and come from the lowest to the highest")
+        if self.copies < 1:
+            raise InputError(f"{self.copies} copies cannot be simulated: give a whole number, at least 1")
+
+    @property
+    def temperatures(self) -> int:
+        """Temperatures of the ladder."""
+        return int(self.beta.size)
+
+    @property
+    def replicas(self) -> int:
+        """Replicas of each sample."""
+        return self.copies * self.temperatures
+
+    def steps(self, model: Ising) -> npt.NDArray[np.float64]:
+        """beta_t - beta_{t+1} times the model's quantum, (temperatures - 1,)."""
+        return np.asarray(-np.diff(self.beta) * model.quantum)
+
+    def begin(self, samples: int) -> Exchange:
+        """No exchange tried yet."""
+        shape, pairs = (samples, self.replicas), (samples, self.temperatures - 1)
+        place = np.tile(np.arange(self.temperatures, dtype=np.int32), (samples, self.copies))
+        last_end = np.where(place == self.temperatures - 1, FROM_HOT, NOWHERE).astype(np.int8)
+        return Exchange(
+            place, np.zeros(pairs, np.int64), np.zeros(pairs, np.int64), np.zeros(shape, np.int64), last_end
+        )
+
+
+def holders(place: npt.NDArray[np.int32], copies: int) -> npt.NDArray[np.int64]:
+    """Replica at each temperature, (samples, copies, temperatures), from ``place`` (samples, replicas)."""
+    samples, replicas = place.shape
+    ladder, replica = _numbers(samples, copies, replicas // copies)
+    holder = np.empty(replica.shape, np.int64)
+    holder.reshape(-1)[ladder + place.reshape(replica.shape)] = replica
+    return holder
+
+
+@lru_cache(maxsize=8)
+def _numbers(samples: int, copies: int, temperatures: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where each copy's ladder begins, (samples, copies, 1), and its replicas, (samples, copies, temperatures)."""
+    replicas = copies * temperatures
+    ladder = np.arange(0, samples * replicas, temperatures).reshape(samples, copies, 1)
+    return ladder, np.tile(np.arange(replicas).reshape(copies, temperatures), (samples, 1, 1))
+
+
+def copy_pairs(copies: int) -> npt.NDArray[np.int64]:
+    """Pairs of copies whose overlaps are measured, (pairs, 2): (0, 1), (0, 2), ..., (1, 2), ..."""
+    return np.stack(np.triu_indices(copies, 1), axis=1)
+
+
+def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int) -> Ladder:
+    """A ladder for an engine of ``replicas`` replicas.
+
+    Raises:
+        InputError: for a bad ladder and for one that does not fit the replicas.
+    """
+    ladder = Ladder(np.atleast_1d(np.asarray(beta, np.float64)), copies)
+    if ladder.replicas != replicas:
+        raise InputError(
+            f"{copies} copies of {ladder.temperatures} temperatures are {ladder.replicas} replicas, "
+            f"but the engine has {replicas}: make it with as many"
+        )
+    return ladder

@@ -1,0 +1,153 @@
+"""Correlations of copies at equal temperatures: overlaps, link overlaps and the modes of the smallest wave vectors.
+
+All are numbers of *items* at which two replicas differ: of sites for the overlap, of bonds, as the product of their
+ends, for the link overlap. A magnetisation is the overlap with a reference whose bits are all 0. Items are counted in
+segments of equal size; the segments of an axis are its layers, whose sums are all that a mode of that axis needs.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.ladder.ladder import Ladder, copy_pairs
+from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+CHUNK: Final = 1024  # items of a segment where segments mean nothing
+WAVE_BITS: Final = 64  # of cosines and sines behind the point, before they are rounded to float64
+_GUARD_BITS: Final = 64  # more while they are computed: enough for 2^31 steps
+
+
+class Correlations(NamedTuple):
+    """What copies at equal temperatures have in common; pairs of copies are those of ``copy_pairs``.
+
+    Attributes:
+        overlap: Sum over sites of s_a s_b, int64 (samples, pairs, temperatures).
+        link_overlap: Sum over bonds of (s_i s_j)_a (s_i s_j)_b, likewise.
+        overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis, k = 2 pi / side, float64 (samples,
+            pairs, temperatures, axes); no axes without a lattice.
+        magnetization_mode: The same of the spins, (samples, copies, temperatures, axes).
+    """
+
+    overlap: Integers
+    link_overlap: Integers
+    overlap_mode: Floats
+    magnetization_mode: Floats
+
+
+def overlaps_alone(overlap: Integers, ladder: Ladder) -> Correlations:
+    """Overlaps (samples, pairs, temperatures) with neither link overlaps nor modes beside them."""
+    samples, pairs, temperatures = overlap.shape
+    no_links = np.empty((samples, 0, temperatures), np.int64)
+    no_modes = (np.empty((samples, each, temperatures, 0)) for each in (pairs, ladder.copies))
+    return Correlations(overlap, no_links, *no_modes)
+
+
+class Items(NamedTuple):
+    """Sites or bonds in the order in which they are counted.
+
+    Attributes:
+        ends: Sites (items, 1), or both ends of bonds (items, 2), int32.
+        size: Items of a segment; the last may have fewer.
+        segments: How many there are.
+    """
+
+    ends: npt.NDArray[np.int32]
+    size: int
+    segments: int
+
+
+def in_segments(ends: npt.NDArray[np.int32], size: int) -> Items:
+    """Items in segments of ``size``."""
+    return Items(ends, size, -(-len(ends) // size))
+
+
+def all_sites(model: Ising) -> Items:
+    """Every site in its own order."""
+    return in_segments(np.arange(model.sites, dtype=np.int32)[:, None], CHUNK)
+
+
+def all_bonds(model: Ising) -> Items:
+    """Every bond in its own order."""
+    return in_segments(model.graph.edges, CHUNK)
+
+
+def layers(lattice: Lattice, axis: int) -> Items:
+    """The sites layer by layer along an axis: segment x holds those of coordinate x."""
+    grid = np.arange(lattice.sites, dtype=np.int32).reshape(lattice.shape[::-1])
+    sites = np.moveaxis(grid, lattice.dimension - 1 - axis, 0)
+    return in_segments(np.ascontiguousarray(sites.reshape(-1, 1)), lattice.sites // lattice.shape[axis])
+
+
+def wave(side: int) -> Floats:
+    """Cosines and sines of 2 pi x / side for all x, (2, side), the same bits on every machine.
+
+    A rotation in fixed point: NumPy's cosine may differ in the last bit from one processor to another.
+    """
+    bits = WAVE_BITS + _GUARD_BITS
+    one = 1 << bits
+    cosine, sine = _of_angle(2 * _pi(bits) // side, bits)
+    found = np.empty((2, side))
+    c, s = one, 0
+    for x in range(side):
+        found[:, x] = [((part >> _GUARD_BITS - 1) + 1 >> 1) / (1 << WAVE_BITS) for part in (c, s)]
+        c, s = (c * cosine - s * sine) >> bits, (s * cosine + c * sine) >> bits
+    return found
+
+
+def _pi(bits: int) -> int:
+    """Pi in fixed point by Machin's formula."""
+    extra = 32
+    one = 1 << bits + extra
+
+    def arctangent(inverse: int) -> int:
+        term, total, k = one // inverse, 0, 1
+        while term:
+            total += term // k if k % 4 == 1 else -(term // k)
+            term //= inverse * inverse
+            k += 2
+        return total
+
+    return 4 * (4 * arctangent(5) - arctangent(239)) >> extra
+
+
+def _of_angle(angle: int, bits: int) -> tuple[int, int]:
+    """Cosine and sine in fixed point by their series; ``angle`` is at most 2 pi."""
+    sums, term, k = [0, 0, 0, 0], 1 << bits, 0
+    while term:
+        sums[k % 4] += term
+        k += 1
+        term = (term * angle >> bits) // k
+    return sums[0] - sums[2], sums[1] - sums[3]
+
+
+def compared(
+    holder: npt.NDArray[np.integer], copies: int, reference: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Replicas of one sample that are compared: first pairs of copies, then each of ``holder`` with the reference.
+
+    Args:
+        holder: Replica at each temperature, (copies, temperatures).
+        copies: Of the ladder.
+        reference: Number of a replica whose bits are all 0.
+    """
+    pairs = copy_pairs(copies)
+    alone = holder.reshape(-1).astype(np.int64)
+    one = np.concatenate([holder[pairs[:, 0]].reshape(-1), alone])
+    other = np.concatenate([holder[pairs[:, 1]].reshape(-1), np.full_like(alone, reference)])
+    return one.astype(np.int64), other.astype(np.int64)
+
+
+def by_kind(modes: Floats, shape: tuple[int, int, int]) -> tuple[Floats, Floats]:
+    """Modes (samples, compared, axes) of pairs of copies, ``shape`` (samples, pairs, temperatures), and of copies."""
+    samples, pairs, temperatures = shape
+    axes, first = modes.shape[2], pairs * temperatures
+    copies = modes.shape[1] // temperatures - pairs
+    of_pairs, of_copies = modes[:, :first], modes[:, first:]
+    return of_pairs.reshape(*shape, axes), of_copies.reshape(samples, copies, temperatures, axes)

@@ -1,0 +1,144 @@
+"""Measurements of a ladder on a GPU: sorted there, in one buffer, which one copy fetches beside later sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.cuda.fields import Fields
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import record
+from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.ladder import Exchange
+from spinsim.engine.measuring.correlations import Correlations
+from spinsim.engine.measuring.cuda_comparison import Comparison
+from spinsim.engine.measuring.cuda_held import Held, HeldStates
+from spinsim.engine.measuring.cuda_totals import Fetched, Totals, TotalsInTurn
+from spinsim.engine.measuring.sums import Observables
+from spinsim.engine.protocols import Measurement, Spins
+
+THREADS: Final = 256  # of a sample
+NOTHING: Final = record(*[0] * 17, 0.0, *[0] * 4)  # ``Measured`` where nothing is measured
+
+
+class Measurements:
+    """Room for a few measurements in succession: their numbers and copies of the states they were made of.
+
+    Attributes:
+        count: How many there are.
+        held: The copies.
+        totals: The numbers, a row each.
+    """
+
+    def __init__(self, count: int, held: Held, totals: Totals) -> None:
+        self.count, self.held, self.totals = count, held, totals
+
+    def address(self, number: int) -> int:
+        """Where the numbers of a measurement begin."""
+        return int(self.totals.parts[number])
+
+
+class Measuring:
+    """Measurements of one engine's present ladder.
+
+    Sweeps wait until the state has been copied and sums have been sorted; copies are compared beside them.
+
+    Args:
+        sweeps: The stream of the kernels; the present one of CuPy.
+        tempering: The ladder.
+        comparison: What compares copies.
+        observables: From the two sums that counting kernels make.
+        stride: Of these sums, from sample to sample.
+        held: Copies of the state.
+        most: Measurements that are made in succession.
+
+    Attributes:
+        record: ``Measured`` of by_temperature.cuh.
+    """
+
+    def __init__(
+        self,
+        sweeps: Any,
+        tempering: Tempering,
+        comparison: Comparison,
+        observables: Observables,
+        stride: int,
+        held: HeldStates,
+        most: int,
+    ) -> None:
+        self._sweeps, self._comparison, self._held, self._most = sweeps, comparison, held, most
+        model, ladder = comparison.model, tempering.ladder
+        samples, pairs = model.samples, comparison.shape
+        by_temperature, by_replica = (samples, ladder.copies, ladder.temperatures), (samples, ladder.replicas)
+        between = samples, ladder.temperatures - 1
+        links = pairs if comparison.full else (samples, 0, ladder.temperatures)
+        self._fields = fields = Fields(
+            energy=(by_temperature, np.float64),
+            magnetization=(by_temperature, np.int64),
+            overlap=(pairs, np.int64),
+            link_overlap=(links, np.int64),
+            attempts=(between, np.int64),
+            accepts=(between, np.int64),
+            trips=(by_replica, np.int64),
+            place=(by_replica, np.int32),
+            holder=(by_temperature, np.int32),
+            last_end=(by_replica, np.int8),
+            modes=((samples, comparison.compared, comparison.axes), np.float64),
+        )
+        words = [first for name, first in fields.words.items() if name != "modes"]
+        sizes = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
+        weights = (weight for linear in observables for weight in linear)
+        self.record = record(*words, fields.size, *weights, model.quantum, *sizes, model.sites, model.bonds)
+        self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
+        self._sort = Launch(comparison.device, "by_temperature.cu", "sort_by_temperature", {
+            "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "one": np.uint64(0),
+            "other": np.uint64(0), "stride": np.uint64(stride),
+        })  # fmt: skip
+
+    def open(self, state: Any, count: int) -> Measurements:
+        """Room for measurements of such states, to be written by the stream of the kernels."""
+        return Measurements(count, self._held.take(state, self._most), self._totals.take(self._shape))
+
+    def prepare(self, state: Any) -> None:
+        """Make the first room, which the first measurements take."""
+        self._totals.give_back(self.open(state, 0).totals)
+
+    def write(self, into: Measurements, number: int, state: Any, counted: Totals) -> None:
+        """Queue a measurement of the present state, whose counts are there; they are cleared."""
+        into.held.copy(state, number, self._sweeps)
+        one, other = counted.parts
+        grid = self._comparison.model.samples, 1, 1
+        self._sort(self._sweeps, grid, THREADS, to=into.address(number), one=one, other=other)
+
+    def close(
+        self, written: Measurements, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
+    ) -> list[Callable[[], Measurement]]:
+        """Compare copies and start fetching; the functions returned wait.
+
+        Args:
+            written: Measurements behind what is queued.
+            read: Finds one configuration in a state.
+        """
+        held = written.held
+        held.made.record(self._sweeps)
+
+        def compare(stream: Any) -> None:
+            for k in range(written.count):
+                first = written.address(k)
+                at = {name: first + 8 * word for name, word in self._fields.words.items()}
+                self._comparison.queue(stream, held.address(k), at)
+            held.compared.record(stream)
+
+        fetched = self._totals.fetch(written.totals, compare, written.count)
+        return [partial(self._read, fetched, k, held.spins(k, read)) for k in range(written.count)]
+
+    def _read(self, fetched: Fetched, number: int, spins: Spins) -> Measurement:
+        """The arrays of a measurement."""
+        found = self._fields.split(fetched(number))
+        correlations = Correlations(found["overlap"], found["link_overlap"], *self._comparison.by_kind(found["modes"]))
+        exchange = Exchange(**{name: found[name] for name in Exchange._fields})
+        return Measurement(found["energy"], found["magnetization"], found["holder"], exchange, correlations, spins)

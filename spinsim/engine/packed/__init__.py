@@ -1,0 +1,1 @@
+"""What the replica-packed and the site-packed update share: flip classes, random planes, the steps of an update."""

@@ -1,0 +1,131 @@
+"""What callers can ask of every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.ladder.ladder import Exchange
+from spinsim.engine.measuring.correlations import Correlations
+from spinsim.model.ising import Ising
+from spinsim.packing import Packing
+
+
+class Counts(NamedTuple):
+    """Exact integers read off packed spins, each of shape (samples, replicas).
+
+    Attributes:
+        energy: Total energy in quanta, ``int64``.
+        magnetization: Sum of spins, ``int64``.
+    """
+
+    energy: npt.NDArray[np.int64]
+    magnetization: npt.NDArray[np.int64]
+
+
+Spins = Callable[[int, int], npt.NDArray[np.int8]]
+"""The configuration (sites,) of a sample and replica."""
+
+
+class Measurement(NamedTuple):
+    """What is measured of every copy at every temperature of a ladder.
+
+    Attributes:
+        energy: Totals in the unit of the couplings, ``float64`` (samples, copies, temperatures).
+        magnetization: Sums of spins, ``int64``, likewise.
+        holder: Replica at each temperature, ``int32``, likewise.
+        exchange: State of the exchange.
+        correlations: Of copies at equal temperatures; where overlaps alone were asked for, link overlaps have no pairs
+            and modes no axes.
+        spins: Configurations at this moment, whatever comes later.
+    """
+
+    energy: npt.NDArray[np.float64]
+    magnetization: npt.NDArray[np.int64]
+    holder: npt.NDArray[np.int32]
+    exchange: Exchange
+    correlations: Correlations
+    spins: Spins
+
+
+class Engine(Protocol):
+    """Replicas of every sample of one model, in packed form on one device.
+
+    Attributes:
+        model: What is simulated.
+        replicas: Configurations of each sample.
+        packing: How spins are held.
+        device_name: Where it runs.
+        colours: Half-sweeps in a sweep.
+        half_sweep: Half-sweeps done.
+        at_once: Measurements that are best made by one call of ``temper_measured``, of the present ladder.
+    """
+
+    model: Ising
+    replicas: int
+    packing: Packing
+    device_name: str
+    colours: int
+    half_sweep: int
+    at_once: int
+
+    @property
+    def tasks(self) -> int:
+        """Parts that run side by side."""
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+
+    def sweep(self, count: int) -> None:
+        """Attempt every spin of every replica ``count`` times."""
+
+    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/ladder/ladder.py says."""
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state of the exchange; the function returned waits for it."""
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that a later ``restore`` needs, of fixed shapes; the same arrays on every device."""
+
+    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
+
+    def prepare_measurements(self, kept: int, full: bool = True) -> None:
+        """Refuse measurements of the present ladder that have no room, where ``kept`` of them are there at a time."""
+
+    def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
+        """Ask for what is measured of every copy at every temperature; the function returned waits for it.
+
+        Sweeps asked for meanwhile neither disturb it nor wait for it. Without ``full`` overlaps are the only
+        correlations.
+        """
+
+    def temper_measured(
+        self, count: int, rounds: int, sweeps: int, full: bool = True
+    ) -> list[Callable[[], Measurement]]:
+        """``count`` times: ``temper``, then ``begin_measurement``."""
+
+    def timed_sweep(self, count: int) -> float:
+        """Sweep and return the seconds it took by the device's own clock."""
+
+    def wait(self) -> None:
+        """Return when all sweeps asked for are done."""
+
+    def begin_counts(self) -> Callable[[], Counts]:
+        """Ask for the present energies and magnetisations; the function returned waits for them.
+
+        Sweeps asked for meanwhile neither disturb them nor wait for them.
+        """
+
+    def counts(self) -> Counts:
+        """Energy and magnetisation of every replica, ``begin_counts()()``."""
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""

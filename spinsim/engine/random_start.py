@@ -1,0 +1,30 @@
+"""Initial spins, from the START stream: one Philox call for each group of 128 lanes (replica-packed: a site)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.compiled import kernel
+
+START = np.uint64(rng.Stream.START)
+
+
+@kernel
+def _fill_random(state, lanes, block, key, rounds):  # type: ignore[no-untyped-def]
+    word3 = rng.counter_plane(np.uint64(0), START, np.uint64(0))
+    for i in range(state.shape[0]):
+        x0, x1, x2, x3 = rng.philox(np.uint64(i), block, np.uint64(0), word3, key[0], key[1], rounds)
+        state[i, 0] = (rng.low32(x0) | (x1 << np.uint64(32))) & lanes[0]
+        state[i, 1] = (rng.low32(x2) | (x3 << np.uint64(32))) & lanes[1]
+
+
+def fill_start(
+    state: npt.NDArray[np.uint64], lanes: npt.NDArray[np.uint64], start: str, seed: int, block: np.uint64, rounds: int
+) -> None:
+    """Set one block's packed spins, uint64 (groups, 2), to a start of dynamics.py."""
+    if start == "up":
+        state[:] = lanes
+    else:
+        _fill_random(state, lanes, block, rng.split_seed(seed), rounds)

@@ -1,0 +1,1 @@
+"""The unpacked update: a byte for each spin of each replica, for any couplings and fields."""
