@@ -1,13 +1,13 @@
 """Lists of temperatures and couplings as users write them, the same in every job.
 
 ``0.8:2:16`` are 16 numbers from 0.8 to 2, evenly spaced; ``0.8:2:16g`` are as many in a geometric row, each the same
-multiple of the one before; ``0.8,1.0,1.3`` are these.
+multiple of the one before; ``0.8,1.0,1.3`` are these. They may fall as well as rise.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
-from math import inf
+from math import isfinite
 from typing import Final
 
 import numpy as np
@@ -22,13 +22,14 @@ MOST: Final = 10**6
 FORM: Final = "0.8:2:16 (evenly spaced), 0.8:2:16g (geometric) or numbers with commas between them"
 
 
-def read_grid(name: str, text: str, form: str = FORM) -> Array:
-    """The numbers that a text stands for, all above 0.
+def read_grid(name: str, text: str, form: str = FORM, any_sign: bool = False) -> Array:
+    """The numbers that a text stands for.
 
     Args:
         name: Of the setting, for messages.
         text: What the user wrote.
         form: What may be written, for messages.
+        any_sign: Whether numbers need not be above 0; those in a geometric row must in any case.
 
     Raises:
         InputError: for anything else.
@@ -39,20 +40,29 @@ def read_grid(name: str, text: str, form: str = FORM) -> Array:
         raise
     except ValueError as error:
         raise InputError(f"{name} {text!r} cannot be read: give {form}") from error
-    if not ((values > 0) & (values < inf)).all():
-        raise InputError(f"{name} {text!r} is not all above 0 and finite: give {form}")
+    if not (np.isfinite(values).all() and (any_sign or (values > 0).all())):
+        raise InputError(f"{name} {text!r} is not all {'' if any_sign else 'above 0 and '}finite: give {form}")
     return values
 
 
 def _grid(name: str, text: str) -> Array:
-    """The numbers of ``from:to:count``; only the ends where these are not positive and finite."""
+    """The numbers of ``from:to:count``; only the ends where there are none between these."""
     low, high, count = text.split(":")
     first, last, steps = float(low), float(high), int(count.strip().removesuffix("g"))
     if not 1 <= steps <= MOST:
         raise InputError(f"{name} {text!r} has {steps} points: give 1 to {MOST}")
-    if not (0 < first < inf and 0 < last < inf):
+    if not (isfinite(first) and isfinite(last)):
         return np.array([first, last])
-    return (geometric if text.strip().endswith("g") else linear)(first, last, steps)
+    if not text.strip().endswith("g"):
+        return linear(first, last, steps)
+    if not (first > 0 and last > 0):
+        raise InputError(f"{name} {text!r} is not all above 0 and finite: a geometric row has ends above 0")
+    return geometric(first, last, steps)
+
+
+def as_text(numbers: Array) -> str:
+    """Numbers as a text that stands for them to the bit."""
+    return ",".join(map(repr, numbers.tolist()))
 
 
 def linear(first: float, last: float, count: int) -> Array:

@@ -17,7 +17,7 @@ LAYERS = [
     ["cli", "__main__"],
     ["benchmark"],
     ["run"],
-    ["config", "progress"],
+    ["settings", "progress"],
     ["analysis"],
     ["overview"],
     ["result"],

@@ -113,7 +113,7 @@ def short_runs(monkeypatch):
         return begin_if_short
 
     def of_tempering(plan):
-        return plan.updates(1 if plan.config.temper.to_place() else len(plan.config.temper.ladder()))
+        return plan.updates(1 if plan.config.temper.to_place else len(plan.config.temper.ladder))
 
     for job, size in (("anneal", lambda plan: plan.updates), ("temper", of_tempering)):
         module = sys.modules[f"spinsim.cli.{job}"]  # the name in its package is the command's

@@ -103,11 +103,11 @@ COMMANDS = [
     ("anneal --disorder-seed -1", "disorder_seed -1", "from 0"),
     # schedules
     ("anneal --t-start -1", "-1", "positive"),
-    ("anneal --t-start 0", "temperature 0", "positive"),
+    ("anneal --t-start 0", "t_start 0.0", "positive"),
     ("anneal --t-start nan", "nan", "finite"),
     ("anneal --t-stop inf", "inf", "finite"),
     ("anneal --t-stop abc", "'abc'", "not a number"),
-    ("anneal --t-stop 1e-320", "e-321", "at least 1e-300"),
+    ("anneal --t-stop 1e-320", "t_stop 1e-320", "at least 1e-300"),
     ("anneal --t-start 1e300", "1e+300", "too high"),
     ("anneal --steps 0", "steps 0", "from 1"),
     ("anneal --steps 1.5", "'1.5'", "not a whole number"),

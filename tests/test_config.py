@@ -11,8 +11,13 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.config import Anneal, Temper, Transfer, build_config, read_toml
 from spinsim.engine import resolve_device
+from spinsim.settings.anneal import Anneal
+from spinsim.settings.config import build_config
+from spinsim.settings.jobs import JOBS
+from spinsim.settings.temper import Temper
+from spinsim.settings.toml import read_toml
+from spinsim.settings.transfer import Transfer
 
 SHARED = """
 [model]
@@ -34,13 +39,13 @@ k = [0.2, 0.3]
 def test_jobs_share_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(SHARED)
-    anneal, temper, transfer = (build_config(job, read_toml(path, job)) for job in (Anneal, Temper, Transfer))
+    anneal, temper, transfer = (build_config(job, read_toml(path, job, JOBS)) for job in (Anneal, Temper, Transfer))
     assert isinstance(anneal, Anneal)
     assert isinstance(temper, Temper)
     assert isinstance(transfer, Transfer)
     assert anneal.anneal.steps == 7
-    assert anneal.model.shape() == (4, 6)
-    assert temper.temper.ladder().tolist() == [0.8, 1.0, 1.25]
+    assert anneal.model.shape == (4, 6)
+    assert temper.temper.ladder.tolist() == [0.8, 1.0, 1.25]
     assert transfer.transfer.points(None).k.tolist() == [0.2, 0.3]
     assert transfer.model == anneal.model
 

@@ -10,8 +10,10 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.config import Temper, Transfer, build_config
 from spinsim.grids import read_grid
+from spinsim.settings.config import build_config
+from spinsim.settings.temper import Temper
+from spinsim.settings.transfer import Transfer
 
 TEMPER = "temper --size 4 --thermalize 0 --sweeps 100 --quiet --temperatures"
 
@@ -60,7 +62,7 @@ def test_texts_that_are_refused(text, words) -> None:
 
 def test_the_same_in_temper_and_transfer() -> None:
     for text, numbers in (("2:3:3", [2, 2.5, 3]), ("2:4.5:3g", [2, 3, 4.5]), ("2,3", [2, 3])):
-        np.testing.assert_allclose(build_config(Temper, {"temper": {"temperatures": text}}).temper.ladder(), numbers)
+        np.testing.assert_allclose(build_config(Temper, {"temper": {"temperatures": text}}).temper.ladder, numbers)
         for key, k in (("temperature", 1 / np.array(numbers)), ("k", numbers)):
             transfer = build_config(Transfer, {"transfer": {key: text, "k_time": text}}).transfer
             np.testing.assert_allclose(transfer.points(None), [k, numbers])

@@ -10,18 +10,24 @@ import pytest
 from numba import njit
 
 from spinsim.compiled import compiling_seconds
-from spinsim.config import Anneal, AnnealConfig, RunConfig, Temper, TemperConfig
 from spinsim.progress import UpdateProgress
 from spinsim.run import Watch, anneal_to_file, plan_anneal, plan_temper, temper_to_file
+from spinsim.settings.anneal import Anneal, AnnealSettings
+from spinsim.settings.shared import RunSettings
+from spinsim.settings.temper import Temper, TemperSettings
 
 RUNS = [
-    (anneal_to_file, plan_anneal, Anneal(anneal=AnnealConfig(steps=3, sweeps=5), run=RunConfig(checkpoint_every=0))),
+    (
+        anneal_to_file,
+        plan_anneal,
+        Anneal(anneal=AnnealSettings(steps=3, sweeps=5), run=RunSettings(checkpoint_every=0)),
+    ),
     (
         temper_to_file,
         plan_temper,
         Temper(
-            temper=TemperConfig(temperatures="1,2,3", thermalize=10, sweeps=40),
-            run=RunConfig(replicas=2, checkpoint_every=0),
+            temper=TemperSettings(temperatures="1,2,3", thermalize=10, sweeps=40),
+            run=RunSettings(replicas=2, checkpoint_every=0),
         ),
     ),
 ]

@@ -16,8 +16,9 @@ from harness import contents, finish, one_sentence, run, spinsim
 
 import spinsim as ss
 from spinsim.benchmark.transfer import _peer_basis
-from spinsim.config import Transfer, build_config
 from spinsim.run.tasks import Work
+from spinsim.settings.config import build_config
+from spinsim.settings.transfer import Transfer
 from spinsim.transfer_matrix import NotConvergedError, Solver, TransferOperator
 
 OWN = ("command", "config")  # root attributes that name the file, and how it was run
@@ -348,7 +349,7 @@ def test_a_layer_that_does_not_fit_is_refused_before_it_is_built(monkeypatch) ->
         ss.transfer(ss.Ising(ss.chain(24)), device="cpu")
     with pytest.raises(ss.InputError, match=r"choose a smaller width$"):
         ss.transfer(ss.Ising(ss.chain(24)), basis=0, device="cpu")
-    with pytest.raises(ss.InputError, match=r"replicas 5 mean nothing"):
+    with pytest.raises(ss.InputError, match=r"replicas 5 means nothing"):
         build_config(Transfer, {"run": {"replicas": 5}})
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spinsim.cli import flags
 from spinsim.cli.saying import say
 from spinsim.cli.showing import closing_lines, lowest_lines, precision, run_shown
-from spinsim.cli.values import Real, Whole
+from spinsim.settings.anneal import Anneal
 from spinsim.texts import quoted
 
 if TYPE_CHECKING:
@@ -18,44 +18,13 @@ if TYPE_CHECKING:
 
     from spinsim.run import AnnealPlan
 
-KEYS = ("start", "t_start", "t_stop", "steps", "sweeps", "schedule", "zero_acceptance")
 
-
-def anneal(
-    instance: flags.Instance = None,
-    lattice: flags.Lattice = None,
-    size: flags.Size = None,
-    boundary: flags.Boundary = None,
-    couplings: flags.Couplings = None,
-    bond_fraction: flags.BondFraction = None,
-    field: flags.Field = None,
-    samples: flags.Samples = None,
-    disorder_seed: flags.DisorderSeed = None,
-    start: flags.Start = None,
-    t_start: Annotated[float | None, Real(help="First temperature.  [1.5 x the root mean square local field]")] = None,
-    t_stop: Annotated[float | None, Real(help="Last temperature.  [0.05 x the same]")] = None,
-    steps: Annotated[int | None, Whole(help="Number of temperatures.  [100]")] = None,
-    sweeps: Annotated[int | None, Whole(help="Sweeps at each temperature.  [100]")] = None,
-    schedule: Annotated[str | None, flags.Flag(help="linear or geometric.  [geometric]")] = None,
-    zero_acceptance: flags.ZeroAcceptance = None,
-    replicas: Annotated[int | None, Whole(help="Replicas of each sample.  [128]")] = None,
-    seed: flags.Seed = None,
-    rng_rounds: flags.RngRounds = None,
-    device: flags.Device = None,
-    threads: flags.Threads = None,
-    out: flags.Out = None,
-    checkpoint_every: flags.CheckpointEvery = None,
-    config: flags.ConfigFile = None,
-    quiet: flags.Quiet = False,
-    as_json: flags.AsJson = False,
-) -> None:
+@flags.command(Anneal)
+def anneal(config: Anneal, quiet: bool, as_json: bool) -> None:
     """Cool replicas of an Ising model or spin glass through a temperature schedule."""
-    given = flags.tables(locals(), "anneal", KEYS)
-    from spinsim.config import Anneal, build_config, read_toml
     from spinsim.run import plan_anneal
 
-    plan = plan_anneal(build_config(Anneal, read_toml(config, Anneal) if config else {}, given))
-    carry_out(plan, quiet, as_json)
+    carry_out(plan_anneal(config), quiet, as_json)
 
 
 def carry_out(plan: AnnealPlan, quiet: bool, as_json: bool) -> None:

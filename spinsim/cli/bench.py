@@ -83,10 +83,10 @@ def temper(
 
 def _head(device: str, threads: int | None, repeats: int, rng_rounds: int) -> None:
     """Refuse bad options, then say where rates are measured."""
-    from spinsim.config import RunConfig
     from spinsim.engine import resolve_device
+    from spinsim.settings.shared import RunSettings
 
-    RunConfig(device=device, threads=threads, rng_rounds=rng_rounds)
+    RunSettings(device=device, threads=threads, rng_rounds=rng_rounds)
     check_repeats(repeats)
     say(f"{machine(resolve_device(device), threads)}; Philox of {rng_rounds} rounds; median of {repeats} runs")
 

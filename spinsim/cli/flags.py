@@ -1,44 +1,108 @@
-"""Flags that several commands share."""
+"""Commands whose flags are the settings of a job, and flags that several commands share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from spinsim.cli.values import Real, Whole
+from spinsim.settings.config import AnyConfig, Config, tables_of
+from spinsim.settings.setting import Setting
 
 Flag = typer.Option
 
-Instance = Annotated[
-    str | None, typer.Argument(help="Graph file: rudy / G-set / Biq Mac MaxCut, COO or qbsolv QUBO / Ising.")
-]
-Lattice = Annotated[str | None, Flag(help="chain, square or cubic.  [square]")]
-Size = Annotated[str | None, Flag(help="Side lengths: 16 or 32x32x8.  [32]")]
-Boundary = Annotated[str | None, Flag(help="periodic or open.  [periodic]")]
-Couplings = Annotated[str | None, Flag(help="ferromagnet, antiferromagnet, pm-j or gaussian.  [ferromagnet]")]
-BondFraction = Annotated[float | None, Real(help="Share of positive bonds of pm-j.  [0.5]")]
-Field = Annotated[float | None, Real(help="Uniform field h.  [0]")]
-Samples = Annotated[int | None, Whole(help="Disorder samples.  [1]")]
-DisorderSeed = Annotated[int | None, Whole(help="Seed of the couplings.  [0]")]
-Start = Annotated[str | None, Flag(help="Initial spins: random or up.  [random]")]
-ZeroAcceptance = Annotated[float | None, Real(help="Acceptance of flips that cost nothing.  [1 - 2^-6]")]
-Seed = Annotated[int | None, Whole(help="Seed of the dynamics, 64 bits.  [1]")]
-RngRounds = Annotated[int | None, Whole(help="Philox rounds, 10 or 7.  [10]")]
-Device = Annotated[str | None, Flag(help="auto (a GPU where there is one), cpu, or cuda, also called gpu.  [auto]")]
-Threads = Annotated[int | None, Whole(help="CPU threads; no number changes the outcome.  [all]")]
-Out = Annotated[str | None, Flag(help="Result file.  [runs/<job>-<model>-<hash>.h5]")]
-CheckpointEvery = Annotated[float | None, Real(help="Seconds between checkpoints.  [60]")]
 ConfigFile = Annotated[Path | None, Flag(help="TOML file with tables [model], [run] and the job's; flags win.")]
 Overwrite = Annotated[bool, Flag("--overwrite", help="Replace outputs of the same kind that are there already.")]
 Quiet = Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")]
+Given = dict[str, Any]
 AsJson = Annotated[bool, Flag("--json", help="The summary as one JSON object.")]
 
-MODEL = ("instance", "lattice", "size", "boundary", "couplings", "bond_fraction", "field", "samples", "disorder_seed")
-RUN = ("replicas", "seed", "rng_rounds", "device", "threads", "out", "checkpoint_every")
+
+def command(job: type[AnyConfig]) -> Callable[[Callable[[AnyConfig, bool, bool], None]], Callable[..., None]]:
+    """Make a command of a function that carries a configuration out.
+
+    The command's flags are the job's settings, with ``--config``, ``--quiet`` and ``--json``; what the user gives
+    becomes the configuration that the function is called with.
+    """
+    places = dict(_places(job))
+
+    def decorate(carry_out: Callable[[AnyConfig, bool, bool], None]) -> Callable[..., None]:
+        def run(given: Given, config: ConfigFile = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
+            from spinsim.settings.config import build_config
+            from spinsim.settings.jobs import JOBS
+            from spinsim.settings.toml import read_toml
+
+            tables: dict[str, dict[str, Any]] = {name: {} for name in tables_of(job)}
+            for name, value in given.items():
+                table, one = places[name]
+                tables[table][one.name] = value
+            below = read_toml(config, job, JOBS) if config else {}
+            carry_out(build_config(job, below, tables), quiet, as_json)
+
+        run.__name__, run.__doc__ = carry_out.__name__, carry_out.__doc__
+        return taking({name: one for name, (_, one) in places.items()})(run)
+
+    return decorate
 
 
-def tables(given: dict[str, Any], job: str, keys: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """A command's flags as tables of a configuration; ``keys`` are those of the job's own."""
-    return {name: {key: given[key] for key in names} for name, names in (("model", MODEL), (job, keys), ("run", RUN))}
+def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function whose parameter ``given`` is a dictionary of settings, each of them with a flag.
+
+    Args:
+        settings: By the names that they have in ``given``, where those that a user leaves out are None.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def run(**everything: Any) -> None:
+            given = {name: everything.pop(name) for name in settings}
+            function(given=given, **everything)
+
+        parameters: list[Parameter] = []
+        for one in signature(function, eval_str=True).parameters.values():
+            if one.name == "given":
+                parameters += [_parameter(name, option(setting)) for name, setting in settings.items()]
+            else:
+                parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
+        told: Any = run  # Typer makes flags of what it reads there
+        told.__signature__ = Signature(parameters)
+        told.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate
+
+
+def _places(job: type[Config]) -> Iterable[tuple[str, tuple[str, Setting]]]:
+    """Settings that have flags: the name of the parameter, then the table and the setting; the run comes last."""
+    tables = tables_of(job)
+    taken: set[str] = set()
+    for table in sorted(tables, key=("model", job.job, "run").index):
+        for one in tables[table].values():
+            if one.unused or (one.option is None and not one.is_argument):
+                continue
+            name = f"{table}_{one.name}" if one.name in taken else one.name
+            taken.add(name)
+            yield name, (table, one)
+
+
+def option(one: Setting) -> Any:
+    """The annotation of a parameter that takes a setting."""
+    default = f"  [{one.default_text}]" if one.default_text else ""
+    text = f"{one.described}.{default}"
+    if one.is_argument:
+        return Annotated[one.kind | None, typer.Argument(help=text)]
+    if one.kind is int:
+        return Annotated[int | None, Whole(one.option, help=text)]
+    if one.kind is float:
+        return Annotated[float | None, Real(one.option, help=text)]
+    switch = f"{one.option}/--no-{one.name.replace('_', '-')}" if one.kind is bool else one.option
+    return Annotated[one.kind | None, Flag(switch, help=text)]
+
+
+def _parameter(name: str, annotation: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

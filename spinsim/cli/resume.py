@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.transfer import MostSteps
-from spinsim.cli.values import Whole
+from spinsim.settings.setting import settings_of
+from spinsim.settings.shared import RunSettings
+from spinsim.settings.temper import TemperSettings
+from spinsim.settings.transfer import TransferSettings
+
+_CHANGED: Final = {
+    "sweeps": replace(
+        settings_of(TemperSettings)["sweeps"], help="Measured sweeps that a tempering run shall have in all"
+    ),
+    "most_steps": settings_of(TransferSettings)["most_steps"],
+    **{name: settings_of(RunSettings)[name] for name in ("device", "threads", "checkpoint_every")},
+}
 
 
+@flags.taking({name: replace(one, default=None, shown="as it was") for name, one in _CHANGED.items()})
 def resume(
     file: Annotated[Path, typer.Argument(help="The file of a run.")],
-    sweeps: Annotated[int | None, Whole(help="Measured sweeps that a tempering run shall have in all.")] = None,
-    most_steps: MostSteps = None,
-    device: flags.Device = None,
-    threads: flags.Threads = None,
-    checkpoint_every: flags.CheckpointEvery = None,
+    given: flags.Given,
     quiet: flags.Quiet = False,
     as_json: flags.AsJson = False,
 ) -> None:
@@ -31,7 +39,8 @@ def resume(
     from spinsim.cli.transfer import carry_out as transfer
     from spinsim.run import AnnealPlan, TemperPlan, TransferPlan, plan_resume
 
-    how = {"device": device, "threads": threads, "checkpoint_every": checkpoint_every}
+    how = dict(given)
+    sweeps, most_steps = how.pop("sweeps"), how.pop("most_steps")
     plan = plan_resume(file, sweeps, how, most_steps)
     if isinstance(plan, AnnealPlan):
         anneal(plan, quiet, as_json)

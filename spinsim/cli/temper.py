@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.cli import flags
 from spinsim.cli.saying import say
 from spinsim.cli.showing import closing_lines, lowest_lines, precision, run_shown
-from spinsim.cli.values import Whole
+from spinsim.settings.temper import Temper
 from spinsim.texts import quoted
 
 if TYPE_CHECKING:
@@ -18,63 +18,14 @@ if TYPE_CHECKING:
     from spinsim.run import TemperPlan
 
 _MOST_COLUMNS: Final = 4  # that fit beside the exchanges
-KEYS = (
-    "start",
-    "temperatures",
-    "thermalize",
-    "sweeps",
-    "measure_every",
-    "swap_every",
-    "correlations",
-    "zero_acceptance",
-)
 
 
-def temper(
-    instance: flags.Instance = None,
-    lattice: flags.Lattice = None,
-    size: flags.Size = None,
-    boundary: flags.Boundary = None,
-    couplings: flags.Couplings = None,
-    bond_fraction: flags.BondFraction = None,
-    field: flags.Field = None,
-    samples: flags.Samples = None,
-    disorder_seed: flags.DisorderSeed = None,
-    start: flags.Start = None,
-    temperatures: Annotated[
-        str | None,
-        flags.Flag(
-            help="0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or auto:0.8:2:16, placed in "
-            "a pre-run so that all exchange equally often.  [16g from 0.3 to 0.8 x the rms local field]"
-        ),
-    ] = None,
-    thermalize: Annotated[int | None, Whole(help="Sweeps before the first measurement.  [2000]")] = None,
-    sweeps: Annotated[int | None, Whole(help="Sweeps of the measured part.  [10000]")] = None,
-    measure_every: Annotated[int | None, Whole(help="Sweeps between measurements.  [10]")] = None,
-    swap_every: Annotated[int | None, Whole(help="Sweeps between exchanges of temperatures.  [1]")] = None,
-    correlations: Annotated[
-        bool | None,
-        flags.Flag("--correlations/--no-correlations", help="Measure link overlaps and smallest Fourier modes.  [yes]"),
-    ] = None,
-    zero_acceptance: flags.ZeroAcceptance = None,
-    replicas: Annotated[int | None, Whole(help="Copies at each temperature, for overlaps.  [2]")] = None,
-    seed: flags.Seed = None,
-    rng_rounds: flags.RngRounds = None,
-    device: flags.Device = None,
-    threads: flags.Threads = None,
-    out: flags.Out = None,
-    checkpoint_every: flags.CheckpointEvery = None,
-    config: flags.ConfigFile = None,
-    quiet: flags.Quiet = False,
-    as_json: flags.AsJson = False,
-) -> None:
+@flags.command(Temper)
+def temper(config: Temper, quiet: bool, as_json: bool) -> None:
     """Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."""
-    given = flags.tables(locals(), "temper", KEYS)
-    from spinsim.config import Temper, build_config, read_toml
     from spinsim.run import plan_temper
 
-    plan = plan_temper(build_config(Temper, read_toml(config, Temper) if config else {}, given))
-    carry_out(plan, quiet, as_json)
+    carry_out(plan_temper(config), quiet, as_json)
 
 
 def carry_out(plan: TemperPlan, quiet: bool, as_json: bool) -> None:
@@ -106,9 +57,9 @@ def what_next(plan: TemperPlan, averages: Summary | None) -> list[str]:
 
 def describe(plan: TemperPlan) -> str:
     """What is about to run, in one line."""
-    t, r, model, wanted = plan.config.temper, plan.config.run, plan.model, plan.config.temper.to_place()
+    t, r, model, wanted = plan.config.temper, plan.config.run, plan.model, plan.config.temper.to_place
     if wanted is None:
-        ladder = t.ladder()
+        ladder = t.ladder
         low, high, many = ladder[0], ladder[-1], str(len(ladder))
     else:
         low, high, many = wanted.low, wanted.high, f"{wanted.count or ''} placed".strip()

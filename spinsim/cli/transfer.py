@@ -6,75 +6,32 @@ import json
 import math
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from spinsim.cli import flags
 from spinsim.cli.saying import say
 from spinsim.cli.showing import precision
-from spinsim.cli.values import Real, Whole
+from spinsim.settings.transfer import Transfer
 from spinsim.texts import quoted
 
 if TYPE_CHECKING:
     from spinsim.result import TransferResult
     from spinsim.run import TransferPlan
 
-MODEL = ("boundary", "couplings", "bond_fraction", "field", "samples", "disorder_seed")
-RUN = ("seed", "device", "threads", "out", "checkpoint_every")
-KEYS = ("temperature", "k", "k_time", "eigenvalues", "sector", "tolerance", "method", "basis", "most_steps")
 MOST_LINES = 20
 MOST_NAMED = 3
-SQUARE_WIDTH = "4"
-
-MostSteps = Annotated[int | None, Whole(help="Products with T after which levels are given up.  [5000]")]
-_POINTS = "one, 2.1,2.2,2.3, 2.1:2.3:3 evenly spaced or 2.1:2.3:3g geometric."
 
 
-def transfer(
-    layer: Annotated[str | None, flags.Flag(help="Lattice of a layer, chain or square.  [chain]")] = None,
-    width: Annotated[str | None, flags.Flag(help="Its sides: 12 or 4x5.  [12, of a square layer 4]")] = None,
-    boundary: flags.Boundary = None,
-    couplings: flags.Couplings = None,
-    bond_fraction: flags.BondFraction = None,
-    field: flags.Field = None,
-    samples: flags.Samples = None,
-    disorder_seed: flags.DisorderSeed = None,
-    temperature: Annotated[
-        str | None, flags.Flag(help=f"Temperatures: {_POINTS}  [transition of the ferromagnet]")
-    ] = None,
-    k: Annotated[str | None, flags.Flag(help=f"Or couplings 1 / T: {_POINTS}")] = None,
-    k_time: Annotated[str | None, flags.Flag(help="Couplings between layers, one or as many.  [|J| / T]")] = None,
-    eigenvalues: Annotated[int | None, Whole(help="Levels of each sector.  [2]")] = None,
-    sector: Annotated[str | None, flags.Flag(help="even, odd or both; in a field leave it out.  [both]")] = None,
-    tolerance: Annotated[float | None, Real(help="Relative residual of a level.  [1e-10]")] = None,
-    method: Annotated[str | None, flags.Flag(help="butterfly, kronecker or auto.  [auto]")] = None,
-    basis: Annotated[int | None, Whole(help="Stored vectors, 0 for none.  [as many as serve and fit]")] = None,
-    most_steps: MostSteps = None,
-    seed: Annotated[int | None, Whole(help="Seed of the start vectors, 64 bits.  [1]")] = None,
-    device: flags.Device = None,
-    threads: Annotated[int | None, Whole(help="CPU threads.  [all]")] = None,
-    out: flags.Out = None,
-    checkpoint_every: flags.CheckpointEvery = None,
-    config: flags.ConfigFile = None,
-    quiet: flags.Quiet = False,
-    as_json: flags.AsJson = False,
-) -> None:
+@flags.command(Transfer)
+def transfer(config: Transfer, quiet: bool, as_json: bool) -> None:
     """Find the leading eigenvalues of transfer matrices: correlation lengths, free energies, gaps.
 
     All layers of a sample are equal, with ferromagnetic bonds --k-time between them: random couplings make a McCoy-Wu
     model, random within a layer alone.
     """
-    given = locals()
-    from spinsim.config import Transfer, build_config, read_toml
     from spinsim.run import plan_transfer
 
-    tables = {
-        name: {key: given[key] for key in keys} for name, keys in (("model", MODEL), ("run", RUN), ("transfer", KEYS))
-    }
-    tables["model"] |= {"lattice": layer, "size": width}
-    below = read_toml(config, Transfer) if config else {}
-    if (layer or below.get("model", {}).get("lattice")) == "square":
-        below["model"] = {"size": SQUARE_WIDTH} | below.get("model", {})
-    carry_out(plan_transfer(build_config(Transfer, below, tables)), quiet, as_json)
+    carry_out(plan_transfer(config), quiet, as_json)
 
 
 def carry_out(plan: TransferPlan, quiet: bool, as_json: bool) -> None:

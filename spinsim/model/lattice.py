@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 
-NAMES: Final = {1: "chain", 2: "square", 3: "cubic"}
+DIMENSIONS: Final = {"chain": 1, "square": 2, "cubic": 3}
+NAMES: Final = {dimension: name for name, dimension in DIMENSIONS.items()}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from spinsim.layout import SPECTRUM, Layout, Series, transfer_layout
 from spinsim.model.ising import Ising
 from spinsim.result.base import Result
 from spinsim.texts import count
-from spinsim.transfer_matrix.points import read_points
+from spinsim.transfer_matrix.points import read_given
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class TransferResult(Result):
         asked = self.config.get("transfer")
         if asked is None:
             return self.model.samples * len(self.config.get("k", self.k))
-        points = read_points(asked["temperature"], asked["k"], asked["k_time"], self.model)
+        points = read_given(asked["temperature"], asked["k"], asked["k_time"]).points(self.model)
         return self.model.samples * len(points.k)
 
     @property

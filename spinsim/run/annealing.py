@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.config import Anneal
 from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.layout import anneal_layout
 from spinsim.memory import require
@@ -33,6 +32,7 @@ from spinsim.run.identity import open_own
 from spinsim.run.kept import Kept
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import Best, InField, annealing
+from spinsim.settings.anneal import Anneal
 from spinsim.store import RunFile
 
 
@@ -42,7 +42,7 @@ class AnnealPlan(Plan[Anneal]):
     @property
     def temperatures(self) -> npt.NDArray[np.float64]:
         """The schedule."""
-        return self.config.anneal.ladder()
+        return self.config.anneal.ladder
 
     @property
     def updates(self) -> int:
@@ -107,7 +107,7 @@ class _Annealing:
         dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
         make = partial(create_engine, replicas=run.replicas, device=plan.device, threads=run.threads)
         engine = make(plan.model, dynamics=dynamics, start=plan.start)
-        fields = a.fields()
+        fields = a.fields
         self.engine: Engine | InField = engine
         if fields is not None:
             self.engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
-from spinsim.config import GIVEN_MODEL, Anneal, Config, ModelConfig, Temper, Transfer, as_text, build_config
 from spinsim.engine import resolve_device
 from spinsim.engine.starting import as_spins, name_of
 from spinsim.errors import InputError
+from spinsim.grids import as_text
 from spinsim.model.ising import Ising, check_model
 from spinsim.progress import UpdateProgress, counted
 from spinsim.result import AnnealResult, TemperResult, TransferResult, load, load_anneal, load_temper, load_transfer
@@ -28,13 +28,17 @@ from spinsim.run.resuming import plan_resume
 from spinsim.run.tempering import TemperPlan, temper_in_memory, temper_to_file
 from spinsim.run.transferring import OnRows, TransferPlan, transfer_in_memory, transfer_to_file
 from spinsim.sampling.annealing import check_fields
+from spinsim.settings.anneal import Anneal
+from spinsim.settings.config import AnyConfig, Config, build_config
+from spinsim.settings.shared import GIVEN_MODEL, ModelSettings
+from spinsim.settings.temper import Temper
+from spinsim.settings.transfer import Transfer
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
 from spinsim.transfer_matrix.points import positive
 
 Start = str | npt.ArrayLike
 OutFile = str | os.PathLike[str]
 Tables = dict[str, dict[str, Any]]
-AnyConfig = TypeVar("AnyConfig", bound=Config)
 Outcome = TypeVar("Outcome")
 
 
@@ -279,7 +283,7 @@ def _config(job: type[AnyConfig], model: Ising, tables: Tables) -> AnyConfig:
         name: {key: value.item() if isinstance(value, np.generic) else value for key, value in table.items()}
         for name, table in tables.items()
     }
-    return replace(build_config(job, plain), model=ModelConfig(instance=f"{GIVEN_MODEL}{check_model(model).name}"))
+    return replace(build_config(job, plain), model=ModelSettings(instance=f"{GIVEN_MODEL}{check_model(model).name}"))
 
 
 def _identity(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 import spinsim
 from spinsim import rng, store
-from spinsim.config import Config, ModelConfig, Temper
 from spinsim.engine import Dynamics, Engine, check_memory
 from spinsim.engine.dynamics import STARTS
 from spinsim.errors import InputError
@@ -32,6 +31,9 @@ from spinsim.packing import Packing, rows_fill_groups
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
 from spinsim.sampling import InField
+from spinsim.settings.config import Config
+from spinsim.settings.shared import ModelSettings
+from spinsim.settings.temper import Temper
 from spinsim.texts import quoted
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -83,11 +85,11 @@ class Plan(Generic[AnyConfig]):
     start: npt.NDArray[np.int8] | None = None
 
 
-def build_model(config: ModelConfig, replicas: int) -> Ising:
+def build_model(config: ModelSettings, replicas: int) -> Ising:
     """The model of a configuration, refused before it is built where it cannot fit in memory."""
     if config.instance is not None:
         return read_instance(config.instance)
-    shape = config.shape()
+    shape = config.shape
     periodic = config.boundary == "periodic"
     packing = Packing.SITE if rows_fill_groups(shape, periodic) else Packing.REPLICA
     packing = Packing.UNPACKED if config.couplings == "gaussian" else packing
@@ -197,7 +199,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     check_stored(plan.path, attributes, plan.attributes["model_sha256"])
     found = config_of(plan.path, attributes, plan.attributes["model_sha256"])
     config = replace(found, run=plan.config.run)
-    done = "finished" in attributes or rows >= plan.config.temper.times().measurements
+    done = "finished" in attributes or rows >= plan.config.temper.times.measurements
     named = {name: attributes[name] for name in ("config", "config_sha256")}
     return replace(plan, config=config, attributes=plan.attributes | named), done
 

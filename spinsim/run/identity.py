@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
 from spinsim import store
-from spinsim.config import JOBS, Config, physics_sha256, sha256, tables_of
 from spinsim.errors import InputError
 from spinsim.grids import is_grid
+from spinsim.settings.config import Config, kinds_of, sha256
+from spinsim.settings.jobs import JOBS
 
 _ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "sweeps": int, "config_sha256": str}
 _MOST_HISTORY: Final = 60_000  # bytes; an attribute holds 64 KiB
@@ -29,19 +29,16 @@ def config_of(path: Path, attributes: Mapping[str, str], model_sha256: str) -> C
         InputError: where it has none to go on with.
     """
     tables = _tables(attributes, model_sha256)
-    for job in JOBS:
-        if attributes["job"] == job.job and tables.keys() == tables_of(job).keys():
-            kinds = tables_of(job)
-            known = {name: {f.name for f in fields(kind)} for name, kind in kinds.items()}
-            tables.get("temper", {}).setdefault("correlations", False)  # of files from before there were any
-            return job(**{n: k(**{x: v for x, v in tables[n].items() if x in known[n]}) for n, k in kinds.items()})
+    job = _job_of(attributes, tables)
+    if job is not None:
+        return job.from_tables(tables)
     raise InputError(f"{path} holds no configuration to go on with: an earlier version saved it from Python")
 
 
 def _tables(attributes: Mapping[str, str], model_sha256: str) -> Any:
     """The tables of a file's configuration, with a g where early development versions took a grid as geometric."""
     tables = json.loads(attributes["config"])
-    if _is_own(attributes, tables) and is_grid(tables.get("temper", {}).get("temperatures") or ""):
+    if _job_of(attributes, tables) and is_grid(tables.get("temper", {}).get("temperatures") or ""):
         meant = tables | {"temper": tables["temper"] | {"temperatures": f"{tables['temper']['temperatures']}g"}}
         with contextlib.suppress(InputError):
             if _identity(attributes, meant, model_sha256) == attributes.get("config_sha256"):
@@ -49,15 +46,16 @@ def _tables(attributes: Mapping[str, str], model_sha256: str) -> Any:
     return tables
 
 
-def _is_own(attributes: Mapping[str, str], tables: Any) -> bool:
-    """Whether the tables are a configuration of the file's job; Python calls have others."""
-    return any(attributes["job"] == job.job and tables.keys() == tables_of(job).keys() for job in JOBS)
+def _job_of(attributes: Mapping[str, str], tables: Any) -> type[Config] | None:
+    """The configuration of the file's job, None where the tables are another: Python calls had others once."""
+    own = (job for job in JOBS if attributes["job"] == job.job and tables.keys() == kinds_of(job).keys())
+    return next(own, None)
 
 
 def _identity(attributes: Mapping[str, str], tables: Any, model_sha256: str) -> str:
     instance = tables["model"]["instance"] is not None
-    content = model_sha256 if instance else None
-    return physics_sha256(attributes["job"], tables, content, dynamics_number(attributes))
+    job = next(job for job in JOBS if attributes["job"] == job.job)
+    return job.identity(tables, model_sha256 if instance else None, dynamics_number(attributes))
 
 
 def dynamics_number(attributes: Mapping[str, str]) -> int:
@@ -80,7 +78,7 @@ def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -
         raise InputError(f"{path} is damaged, its model is not the one of its model_sha256: take another copy of it")
     try:
         tables = _tables(attributes, model_sha256)
-        own = _is_own(attributes, tables)
+        own = _job_of(attributes, tables)
         found = _identity(attributes, tables, model_sha256) if own else sha256(attributes["config"])
     except (KeyError, TypeError, ValueError, AttributeError, InputError):
         found = ""

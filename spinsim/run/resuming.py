@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng, store
-from spinsim.config import Config, Temper, Transfer
 from spinsim.engine import resolve_device
 from spinsim.engine.starting import GIVEN, name_of
 from spinsim.errors import InputError
@@ -19,6 +18,9 @@ from spinsim.run.common import Plan, identify
 from spinsim.run.identity import check_stored, config_of, dynamics_number, extended_history
 from spinsim.run.tempering import TemperPlan
 from spinsim.run.transferring import TransferPlan
+from spinsim.settings.config import Config
+from spinsim.settings.temper import Temper
+from spinsim.settings.transfer import Transfer
 
 PLANS: Final[dict[str, type[Plan[Any]]]] = {"anneal": AnnealPlan, "temper": TemperPlan, "transfer": TransferPlan}
 
@@ -29,7 +31,7 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps:
     Args:
         path: Of the file.
         sweeps: Measured sweeps that a tempering run shall have in all, if other than planned.
-        run: How it goes on: values of ``RunConfig`` such as the device; those of None stay as they were.
+        run: How it goes on: values of ``RunSettings`` such as the device; those of None stay as they were.
         most_steps: Limit of a transfer-matrix run, if other than it was.
 
     Raises:

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.config import Temper, TemperConfig
 from spinsim.engine import create_engine, resolve_device
 from spinsim.engine.ladder.ladder import Exchange
 from spinsim.errors import InputError
@@ -33,6 +32,7 @@ from spinsim.run.identity import check_stored, open_own
 from spinsim.run.kept import Kept
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import Best, TemperFrame, place, tempering
+from spinsim.settings.temper import Temper, TemperSettings
 from spinsim.store import RunFile
 
 
@@ -42,7 +42,7 @@ class TemperPlan(Plan[Temper]):
     def updates(self, temperatures: int) -> int:
         """Attempted spin updates of the whole run with this many temperatures."""
         replicas = self.config.run.replicas * temperatures
-        return self.model.sites * self.model.samples * replicas * self.config.temper.times().total
+        return self.model.sites * self.model.samples * replicas * self.config.temper.times.total
 
 
 def plan_temper(config: Temper) -> TemperPlan:
@@ -58,12 +58,12 @@ def plan_temper(config: Temper) -> TemperPlan:
     return TemperPlan(config, model, device, *identify(config, model))
 
 
-def _temperatures(t: TemperConfig) -> int:
+def _temperatures(t: TemperSettings) -> int:
     """How many there will be, as far as the configuration tells."""
     if t.temperatures is None:
         return 1
-    wanted = t.to_place()
-    return len(t.ladder()) if wanted is None else wanted.count or 2
+    wanted = t.to_place
+    return len(t.ladder) if wanted is None else wanted.count or 2
 
 
 def _row(frame: TemperFrame) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
     Raises:
         InputError: for what keeps the run from beginning.
     """
-    run, rows = _Tempering(plan, *_ladder(plan, NEVER, watch), NEVER, watch), plan.config.temper.times().measurements
+    run, rows = _Tempering(plan, *_ladder(plan, NEVER, watch), NEVER, watch), plan.config.temper.times.measurements
     kept = Kept(run.layout, rows, "measurements", "measure less often")
     run.go_on(kept)
     shape = rows, plan.model.samples, plan.config.run.replicas, len(run.ladder)
@@ -148,7 +148,7 @@ class _Tempering:
         self.engine = create_engine(plan.model, replicas, dynamics, plan.device, run.threads, plan.start)
         self.best = Best(self.engine)
         self._frames = tempering(
-            self.engine, ladder, t.times(), run.replicas, watch.on_updates, saving.due, t.correlations
+            self.engine, ladder, t.times, run.replicas, watch.on_updates, saving.due, t.correlations
         )
         self.layout = temper_layout(plan.model, run.replicas, ladder, t.correlations, placement, plan.start)
 
@@ -183,7 +183,7 @@ class _Tempering:
 
 def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    run, rows = _Tempering(plan, ladder, placement, saving, watch), plan.config.temper.times().measurements
+    run, rows = _Tempering(plan, ladder, placement, saving, watch), plan.config.temper.times.measurements
     if not begun:
         check_disk(plan.path, plan.model, run.engine.replicas, run.layout, rows)
         attributes = plan.attributes | engine_attributes(run.engine)
@@ -210,9 +210,9 @@ def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | No
 def _ladder(plan: TemperPlan, saving: Saving, watch: Watch) -> tuple[npt.NDArray[np.float64], Placement | None]:
     """The temperatures of a new run, placed where that is asked for: by replicas of any start."""
     t, threads = plan.config.temper, plan.config.run.threads
-    wanted = t.to_place()
+    wanted = t.to_place
     if wanted is None:
-        return t.ladder(), None
+        return t.ladder, None
 
     def stop() -> bool:
         return saving.asked_to_stop
@@ -237,7 +237,7 @@ def _extend(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placem
             )
 
     layout = temper_layout(model, config.run.replicas, ladder, config.temper.correlations, placement, plan.start)
-    rows = config.temper.times().measurements
+    rows = config.temper.times.measurements
     check_disk(plan.path, model, config.run.replicas * len(ladder), layout, rows)
     named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
     store.extend(plan.path, layout, rows, check, named)

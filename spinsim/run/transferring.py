@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.config import Transfer
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.result import TransferResult
@@ -19,6 +18,7 @@ from spinsim.run.common import OnWarning, Plan, Watch, build_model, check_disk, 
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
 from spinsim.run.tasks import Found, Row, Saved, Work, saved_state
+from spinsim.settings.transfer import Transfer
 from spinsim.store import RunFile
 from spinsim.transfer_matrix.points import Points
 from spinsim.transfer_matrix.spectrum import fit
@@ -46,7 +46,7 @@ def plan_transfer(config: Transfer) -> TransferPlan:
     device = resolve_device(config.run.device)
     if config.model.instance is None:
         sectors = ("all",) if config.model.field else ("even", "odd")
-        fit(prod(config.model.shape()), sectors, config.transfer.settings(config.run.seed, device))
+        fit(prod(config.model.shape), sectors, config.transfer.settings(config.run.seed, device))
     model = build_model(config.model, 1)
     plan = TransferPlan(config, model, device, *identify(config, model))
     plan.work()

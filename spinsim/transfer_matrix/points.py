@@ -29,27 +29,43 @@ class Points(NamedTuple):
     k_time: npt.NDArray[np.float64]
 
 
-def read_points(temperature: str | None, k: str | None, k_time: str | None, model: Ising | None = None) -> Points:
-    """Points from texts as ``grids.read_grid`` takes them.
+class Given(NamedTuple):
+    """Couplings that are given.
+
+    Attributes:
+        k: As in ``Points``; None for those of the ferromagnet's transition.
+        k_time: Likewise, one or as many; None where it is k times |J|.
+    """
+
+    k: npt.NDArray[np.float64] | None
+    k_time: npt.NDArray[np.float64] | None
+
+    def points(self, model: Ising | None) -> Points:
+        """Couplings of every point, for layers of a model; None where these are not known yet.
+
+        Raises:
+            InputError: as ``make_points``.
+        """
+        return make_points(critical(model) if self.k is None else self.k, self.k_time, model)
+
+
+def read_given(temperature: str | None, k: str | None, k_time: str | None) -> Given:
+    """Couplings from texts as ``grids.read_grid`` takes them.
 
     Args:
         temperature: In the unit of the couplings; None with ``k``, or with neither.
         k: 1 / T.
         k_time: None where it is k times |J|.
-        model: The layer, which says the defaults; None where only the texts are to be checked.
 
     Raises:
         InputError: for texts that are no numbers above 0, and for temperature and k together.
     """
     if temperature is not None and k is not None:
         raise InputError(f"temperature {temperature!r} and k {k!r} say the same thing, k = 1 / T: leave one out")
+    inside = None if k is None else read_grid("k", k)
     if temperature is not None:
         inside = inverse(read_grid("temperature", temperature))
-    elif k is not None:
-        inside = read_grid("k", k)
-    else:
-        inside = critical(model)
-    return make_points(inside, None if k_time is None else read_grid("k_time", k_time), model)
+    return Given(inside, None if k_time is None else read_grid("k_time", k_time))
 
 
 def critical(model: Ising | None) -> npt.NDArray[np.float64]:

@@ -1,0 +1,146 @@
+"""The configuration of one run: tables of settings, frozen and validated; its canonical JSON and its identity.
+
+The identity is the SHA-256 of the canonical JSON, physics only: where and how it ran, and under which path an instance
+lay, do not count.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, TypeVar, get_type_hints
+
+from spinsim.errors import InputError
+from spinsim.settings.setting import Setting, Table, settings_of
+from spinsim.settings.shared import ModelSettings, RunSettings
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+AnyConfig = TypeVar("AnyConfig", bound="Config")
+Tables = Mapping[str, Mapping[str, Any]]
+
+
+def table(kind: type[AnyTable], **varied: dict[str, Any]) -> Any:
+    """The field of a configuration that holds a table.
+
+    Args:
+        kind: Its dataclass.
+        varied: Attributes of ``Setting`` that its settings have in this job, where they are not the usual ones.
+    """
+    defaults = {name: about["default"] for name, about in varied.items() if "default" in about}
+    return dataclasses.field(default_factory=lambda: kind(**defaults), metadata=varied)
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run; each job has a subclass with a table of its own.
+
+    Attributes:
+        job: The command that runs it, and the name of its table.
+    """
+
+    job: ClassVar[str]
+
+    model: ModelSettings = table(ModelSettings)
+    run: RunSettings = table(RunSettings)
+
+    def __post_init__(self) -> None:
+        for name, settings in tables_of(type(self)).items():
+            for one in settings.values():
+                value = getattr(getattr(self, name), one.name)
+                if one.unused and value != one.default:
+                    raise InputError(f"{one.name} {value} means nothing to {self.job}: leave it out")
+
+    def json(self) -> str:
+        """Everything, as canonical JSON."""
+        return canonical_json(asdict(self))
+
+    def sha256(self, model_sha256: str | None) -> str:
+        """Identity of the run; an instance counts with its content, ``model_sha256``."""
+        return self.identity(asdict(self), model_sha256)
+
+    @classmethod
+    def identity(cls, tables: Tables, model_sha256: str | None, dynamics: int | None = None) -> str:
+        """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else.
+
+        Args:
+            tables: As JSON has them.
+            model_sha256: Content of the model where it is an instance.
+            dynamics: The number that the run has, by default the present one.
+        """
+        from spinsim import rng
+
+        kinds = kinds_of(cls)
+        kept: dict[str, Any] = {name: kinds[name].identity(values) for name, values in tables.items()}
+        if model_sha256 is not None:
+            kept["model"] = {"model_sha256": model_sha256}
+        number = rng.DYNAMICS if dynamics is None else dynamics
+        numbered = {} if number == 1 else {"dynamics": number}  # runs from before there was a number keep their digests
+        return sha256(canonical_json({"job": cls.job, **kept, **numbered}))
+
+    @classmethod
+    def from_tables(cls, tables: Tables) -> Self:
+        """The configuration that a file of any version holds: unknown settings left out, later ones filled in."""
+        found: dict[str, Any] = {}
+        for name, kind in kinds_of(cls).items():
+            known = settings_of(kind)
+            before = {one.name: one.before for one in known.values() if one.before is not ...}
+            found[name] = kind(**before | {key: value for key, value in tables[name].items() if key in known})
+        return cls(**found)
+
+    @classmethod
+    def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
+        """Fill in, in place, what follows from other values that were given."""
+
+
+def kinds_of(job: type[Config]) -> Mapping[str, type[Table]]:
+    """The dataclass of each of a job's tables."""
+    return MappingProxyType({name: kind for name, kind in get_type_hints(job).items() if name != "job"})
+
+
+def tables_of(job: type[Config]) -> Mapping[str, Mapping[str, Setting]]:
+    """The settings of each of a job's tables, as they are in that job."""
+    varied = {one.name: one.metadata for one in fields(job)}
+    return MappingProxyType(
+        {
+            name: {key: replace(one, **varied[name].get(key, {})) for key, one in settings_of(kind).items()}
+            for name, kind in kinds_of(job).items()
+        }
+    )
+
+
+def build_config(job: type[AnyConfig], *layers: Tables) -> AnyConfig:
+    """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
+
+    Raises:
+        InputError: for values of the wrong type or out of range, and for settings that do not go together.
+    """
+    kinds, settings = kinds_of(job), tables_of(job)
+    merged: dict[str, dict[str, Any]] = {name: {} for name in kinds}
+    for layer in layers:
+        for name, given in layer.items():
+            merged[name].update({key: value for key, value in given.items() if value is not None})
+    for name, kind in kinds.items():
+        kind.check_given(merged[name])
+    job.complete(merged)
+    default = job()
+    typed = {
+        name: replace(
+            getattr(default, name), **{key: settings[name][key].typed(value) for key, value in merged[name].items()}
+        )
+        for name in kinds
+    }
+    return job(**typed)
+
+
+def canonical_json(tables: dict[str, Any]) -> str:
+    """JSON with sorted keys and no spaces."""
+    return json.dumps(tables, sort_keys=True, separators=(",", ":"))
+
+
+def sha256(text: str) -> str:
+    """Hexadecimal SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,235 @@
+"""One setting: a field of a dataclass whose metadata says all that users are told of it, and what it refuses.
+
+Nothing here imports NumPy, for the command line reads every setting before it does anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from math import inf, isfinite
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, get_args, get_type_hints
+
+from spinsim.errors import InputError
+
+_KEY: Final = "setting"
+_NAMES_OF_TYPES: Final = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+
+
+class Numbers(NamedTuple):
+    """A setting that is text in which numbers may stand; files may give it as a number or as a list.
+
+    Attributes:
+        kind: Type of the numbers.
+        between: What separates them.
+    """
+
+    kind: Any
+    between: str
+
+
+SIDES: Final = Numbers(int, "x")
+GRID: Final = Numbers(int | float, ",")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What flags, configuration files, Python and the documentation say of one setting.
+
+    Attributes:
+        help: What it is, a phrase without a full stop.
+        default: Value where nothing is given.
+        shown: The default in words, where the value does not say it.
+        unit: Unit of its numbers.
+        low: Lowest number that is allowed.
+        above: Number that it must exceed.
+        high: Highest number that is allowed.
+        finite: Whether infinity is refused.
+        choices: Values that are allowed, where these can be counted.
+        besides: How a value may begin that is none of the choices.
+        numbers: Which numbers its text may hold.
+        is_path: Whether it names a file.
+        is_argument: Whether it stands on the command line without a flag.
+        flag: Its flag, empty where the name says it; None where only files and Python have it.
+        physics: Whether it counts in the identity of a run.
+        before: Value that it has in runs from before there was such a setting; it does not count in their identity.
+            An ellipsis where all runs have it.
+        unused: Whether it means nothing to a job.
+        name: Its key in configuration files.
+        kind: ``int``, ``float``, ``str`` or ``bool``.
+        optional: Whether it may be None.
+    """
+
+    help: str
+    default: Any
+    shown: str = ""
+    unit: str = ""
+    low: float | None = None
+    above: float | None = None
+    high: float | None = None
+    finite: bool = True
+    choices: tuple[Any, ...] = ()
+    besides: str | None = None
+    numbers: Numbers | None = None
+    is_path: bool = False
+    is_argument: bool = False
+    flag: str | None = ""
+    physics: bool = True
+    before: Any = ...
+    unused: bool = False
+    name: str = ""
+    kind: type = str
+    optional: bool = False
+
+    @property
+    def option(self) -> str | None:
+        """The flag as it is typed, None where there is none."""
+        return f"--{self.name.replace('_', '-')}" if self.flag == "" else self.flag
+
+    @property
+    def default_text(self) -> str:
+        """The default as users read it, empty where there is none."""
+        if self.shown or self.default is None:
+            return self.shown
+        if isinstance(self.default, bool):
+            return "yes" if self.default else "no"
+        return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
+
+    @property
+    def described(self) -> str:
+        """What it is, with its choices, a phrase without a full stop."""
+        return self.help + (f": {either(self.choices)}" if self.choices else "")
+
+    @property
+    def allowed(self) -> str:
+        """Which values are allowed, such as ``a number from 0 to 1``; empty where the type says it."""
+        noun = "a whole number" if self.kind is int else "a number"
+        if self.choices:
+            return f"one of {', '.join(map(str, self.choices))}" if self.kind is str else either(self.choices)
+        if self.high is not None:
+            bottom = f"from {self.low} to" if self.above is None else f"above {self.above} and at most"
+            return f"a number {bottom} {self.high}"
+        if self.low is None:
+            return ""
+        if self.low > 0 and self.kind is float:
+            return f"a positive finite number, at least {self.low:g}"
+        return f"{noun}{' of ' + self.unit if self.unit == 'seconds' else ''}, at least {self.low}"
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that is not allowed.
+
+        Raises:
+            InputError: naming the value, the rule and the mend.
+        """
+        if value is None:
+            return
+        if self.is_path and (not value or "\0" in value):
+            raise InputError(f"{self.name} {value!r} is not a path: name a file")
+        if self.choices:
+            self._check_choice(value)
+        elif self.kind in (int, float):
+            self._check_range(value)
+
+    def _check_choice(self, value: Any) -> None:
+        if value in self.choices or (self.besides is not None and str(value).startswith(self.besides)):
+            return
+        if self.kind is not str:
+            raise InputError(f"{self.name} {value} is not supported: choose {self.allowed}")
+        close = get_close_matches(value, self.choices, 1, 0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose {self.allowed}"
+        raise InputError(f"{self.name} {value!r} is unknown: {hint}")
+
+    def _check_range(self, value: float) -> None:
+        low = -inf if self.low is None else self.low
+        high = inf if self.high is None else self.high
+        inside = low <= value <= high and (self.above is None or value > self.above)
+        if inside and (isfinite(value) or not self.finite):
+            return
+        if not self.allowed:
+            raise InputError(f"{self.name} {value} is not finite: give a number such as 0.5")
+        raise InputError(f"{self.name} {value} is out of range: give {self.allowed}")
+
+    def typed(self, value: Any) -> Any:
+        """A value of a file or call as the setting's type; whole numbers serve as floats, lists of numbers as text.
+
+        Raises:
+            InputError: for a value of another type.
+        """
+        plain = value if not isinstance(value, bool) or self.kind is bool else None
+        if self.kind is float and isinstance(plain, int):
+            plain = float(plain) if abs(plain) < 2**1023 else inf
+        elif self.numbers is not None:
+            plain = _as_text(plain, self.numbers)
+        if not isinstance(plain, self.kind):
+            wanted = _NAMES_OF_TYPES[self.kind] + (", a number or a list of numbers" if self.numbers else "")
+            raise InputError(f"{self.name} = {value!r} has the wrong type: give {wanted}")
+        return plain
+
+
+def setting(default: Any, help: str, **about: Any) -> Any:  # noqa: A002  (as in argparse)
+    """The field of a dataclass that is a setting; ``about`` are attributes of ``Setting``."""
+    return dataclasses.field(default=default, metadata={_KEY: Setting(help, default, **about)})
+
+
+class Table:
+    """Base of the frozen dataclasses whose fields are settings: one ``[table]`` of a configuration file.
+
+    Raises:
+        InputError: for a value that its setting does not allow.
+    """
+
+    def __post_init__(self) -> None:
+        for one in settings_of(type(self)).values():
+            one.check(getattr(self, one.name))
+        self.check_together()
+
+    def check_together(self) -> None:
+        """Refuse what single settings cannot: texts that cannot be read, values that do not go together."""
+
+    @classmethod
+    def check_given(cls, given: Mapping[str, Any]) -> None:
+        """Refuse settings that are not to be given together, whatever their values."""
+
+    @classmethod
+    def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+        """What counts of a table, as JSON has it, in the identity of its run."""
+        known = settings_of(cls)
+        return {name: value for name, value in table.items() if name not in known or _counts(known[name], value)}
+
+
+def _counts(one: Setting, value: Any) -> bool:
+    return one.physics and (one.before is ... or value != one.before)
+
+
+def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
+    """The settings of a table by name, in the order of its fields."""
+    hints = get_type_hints(kind)
+    found = {}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        types = get_args(hints[field.name]) or (hints[field.name],)
+        one = next(each for each in types if each is not type(None))
+        found[field.name] = replace(field.metadata[_KEY], name=field.name, kind=one, optional=type(None) in types)
+    return MappingProxyType(found)
+
+
+def either(values: tuple[Any, ...]) -> str:
+    """Values as words, such as ``chain, square or cubic``."""
+    *most, last = map(str, values)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def nearest(word: str, valid: list[str]) -> str:
+    """What somebody may have meant by an unknown word, or all that there is."""
+    close = get_close_matches(word.replace("-", "_"), valid, 1, 0.5)
+    return f"did you mean {close[0]!r}?" if close else f"valid names are {', '.join(valid)}"
+
+
+def _as_text(value: Any, form: Numbers) -> Any:
+    """A number, or a list of numbers, as text; anything else as it is."""
+    numbers = value if isinstance(value, list) else [value]
+    if numbers and all(isinstance(number, form.kind) and not isinstance(number, bool) for number in numbers):
+        return form.between.join(map(str, numbers))
+    return value

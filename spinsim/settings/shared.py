@@ -1,0 +1,109 @@
+"""The tables that all jobs share: ``[model]``, what is simulated, and ``[run]``, how much of it, where and how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from spinsim.errors import InputError
+from spinsim.settings.setting import SIDES, Table, setting
+
+GIVEN_MODEL: Final = "python:"
+"""With the model's name it is the ``instance`` of a run whose model was given in Python; the file of the run holds it,
+and its content is part of the run's identity."""
+_RANDOM: Final = ("pm-j", "gaussian")
+
+
+@dataclass(frozen=True)
+class ModelSettings(Table):
+    """What is simulated: a lattice with couplings by name, or an instance file."""
+
+    instance: str | None = setting(
+        None,
+        "Graph file: rudy / G-set / Biq Mac MaxCut, COO or qbsolv QUBO / Ising",
+        is_path=True,
+        is_argument=True,
+    )
+    lattice: str = setting("square", "Lattice", choices=("chain", "square", "cubic"))
+    size: str = setting("32", "Side lengths, such as 16 or 32x32x8", numbers=SIDES)
+    boundary: str = setting("periodic", "Boundaries", choices=("periodic", "open"))
+    couplings: str = setting("ferromagnet", "Couplings", choices=("ferromagnet", "antiferromagnet", *_RANDOM))
+    bond_fraction: float = setting(0.5, "Share of positive bonds of pm-j", low=0, high=1)
+    field: float = setting(0.0, "Uniform field h", unit="coupling unit")
+    samples: int = setting(1, "Disorder samples", low=1, high=2**18)
+    disorder_seed: int = setting(0, "Seed of the couplings", low=0, high=2**64 - 1)
+
+    def check_together(self) -> None:
+        """Refuse a size that is none, and what has no effect on these couplings."""
+        if self.couplings != "pm-j" and self.bond_fraction != 0.5:
+            raise InputError(
+                f"bond_fraction {self.bond_fraction} has no effect on {self.couplings} couplings: leave it out"
+            )
+        if self.samples > 1 and self.couplings not in _RANDOM:
+            raise InputError(
+                f"{self.samples} samples of a {self.couplings} are all equal: "
+                "leave samples out, or choose pm-j or gaussian couplings"
+            )
+        _ = self.shape
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Side lengths, x first.
+
+        Raises:
+            InputError: for a size that cannot be read or does not fit the lattice.
+        """
+        from spinsim.model.lattice import DIMENSIONS
+
+        dimension = DIMENSIONS[self.lattice]
+        parts = self.size.lower().split("x")
+        if not all(re.fullmatch(r"0*[1-9][0-9]{0,9}", part) for part in parts):
+            raise InputError(
+                f"size {self.size!r} is not a lattice size: give positive integers below 2^31 such as 16 or 32x32x8"
+            )
+        sides = tuple(int(part) for part in parts)
+        if len(sides) == 1:
+            sides *= dimension
+        if len(sides) != dimension:
+            raise InputError(f"size {self.size!r} has {len(sides)} sides but a {self.lattice} lattice has {dimension}")
+        return sides
+
+    @classmethod
+    def check_given(cls, given: Mapping[str, Any]) -> None:
+        """Refuse an instance together with settings of a lattice."""
+        others = sorted(set(given) - {"instance"})
+        if given.get("instance") is not None and others:
+            raise InputError(
+                f"{others[0]} {given[others[0]]!r} does not go with instance {given['instance']!r}, "
+                "which says everything: leave one out"
+            )
+
+    @classmethod
+    def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+        """What counts of a model in the identity of its run: the size by its sides."""
+        return super().identity(table) | {"size": list(cls(**table).shape)}
+
+
+@dataclass(frozen=True)
+class RunSettings(Table):
+    """How many replicas, which random numbers, where and how it runs."""
+
+    replicas: int = setting(128, "Replicas of each sample", low=1, high=2**21)
+    seed: int = setting(1, "Seed of the dynamics, 64 bits", low=0, high=2**64 - 1)
+    rng_rounds: int = setting(10, "Philox rounds", choices=(10, 7))
+    device: str = setting(
+        "auto",
+        "Where it runs, auto for a GPU where there is one and gpu for cuda",
+        choices=("auto", "cpu", "cuda", "gpu"),
+        physics=False,
+    )
+    threads: int | None = setting(
+        None, "CPU threads; no number changes the outcome", shown="all", low=1, high=4096, physics=False
+    )
+    out: str | None = setting(None, "Result file", shown="runs/<job>-<model>-<hash>.h5", is_path=True, physics=False)
+    checkpoint_every: float = setting(
+        60.0, "Seconds between checkpoints", unit="seconds", low=0, finite=False, physics=False
+    )

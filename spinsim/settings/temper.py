@@ -1,0 +1,118 @@
+"""Settings of ``spinsim temper``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from spinsim.errors import InputError
+from spinsim.settings.config import Config, table
+from spinsim.settings.setting import GRID, Table, setting
+from spinsim.settings.shared import RunSettings
+from spinsim.settings.starts import start, zero_acceptance
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from spinsim.sampling import Range, Times
+
+_LOWEST: Final = 0.3
+_HIGHEST: Final = 0.8
+_COUNT: Final = 16
+
+
+@dataclass(frozen=True)
+class TemperSettings(Table):
+    """The ladder of temperatures and the length of the run."""
+
+    start: str = start()
+    temperatures: str | None = setting(
+        None,
+        "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
+        "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
+        shown=f"{_COUNT}g from {_LOWEST} to {_HIGHEST} x the root mean square local field",
+        unit="coupling unit / k_B",
+        numbers=GRID,
+    )
+    thermalize: int = setting(2000, "Sweeps before the first measurement", low=0)
+    sweeps: int = setting(10_000, "Sweeps of the measured part", low=1, high=10**12)
+    measure_every: int = setting(10, "Sweeps between measurements", low=1)
+    swap_every: int = setting(1, "Sweeps between exchanges of temperatures", low=1)
+    correlations: bool = setting(
+        True, "Whether link overlaps and the smallest Fourier modes are measured", before=False
+    )
+    zero_acceptance: float = zero_acceptance()
+
+    def check_together(self) -> None:
+        """Refuse lengths that do not divide each other and temperatures that are no ladder."""
+        _ = self.times
+        if self.temperatures is not None and self.to_place is None:
+            _ = self.ladder
+
+    @cached_property
+    def times(self) -> Times:
+        """How long and how often."""
+        from spinsim.sampling.tempering import Times
+
+        return Times(self.thermalize, self.sweeps, self.measure_every, self.swap_every)
+
+    @cached_property
+    def to_place(self) -> Range | None:
+        """Ends of a ladder whose temperatures a pre-run places; None where they are given."""
+        from spinsim.sampling.placement import PREFIX, read_range
+
+        text = self.temperatures or ""
+        return read_range(text) if text.startswith(PREFIX) else None
+
+    @cached_property
+    def ladder(self) -> npt.NDArray[np.float64]:
+        """The temperatures given, from the lowest to the highest, in the unit of the couplings."""
+        import numpy as np
+
+        from spinsim.acceptance import check_temperatures
+        from spinsim.grids import FORM, read_grid
+
+        text = self.temperatures or ""
+        form = f"{FORM}, or auto:0.7:2.0"
+        ladder = check_temperatures(read_grid("temperatures", text, form))
+        if not (np.diff(ladder) > 0).all():
+            raise InputError(f"temperatures {text!r} do not rise from the lowest to the highest: give {form}")
+        return ladder
+
+    @classmethod
+    def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+        """What counts in the identity of a run: early development versions took ``from:to:count`` as geometric."""
+        import numpy as np
+
+        from spinsim.grids import is_grid, read_grid
+        from spinsim.sampling.placement import PREFIX
+
+        kept, text = super().identity(table), table["temperatures"] or ""
+        if not is_grid(text) or text.startswith(PREFIX):
+            return kept
+        plain = text.strip().removesuffix("g")
+        same = np.array_equal(read_grid("temperatures", text), read_grid("temperatures", f"{plain}g"))
+        return kept | {"temperatures": plain} | ({} if same else {"grid": "linear"})
+
+
+@dataclass(frozen=True)
+class Temper(Config):
+    """One run of ``spinsim temper``; ``run.replicas`` are copies of the ladder."""
+
+    job = "temper"
+
+    run: RunSettings = table(
+        RunSettings, replicas={"default": 2, "help": "Copies at each temperature, two or more for overlaps"}
+    )
+    temper: TemperSettings = table(TemperSettings)
+
+    def with_temperatures(self, energy_scale: float) -> Temper:
+        """The configuration with its ladder filled in."""
+        if self.temper.temperatures is not None:
+            return self
+        scale = energy_scale or 1.0
+        text = f"{_LOWEST * scale!r}:{_HIGHEST * scale!r}:{_COUNT}g"
+        return replace(self, temper=replace(self.temper, temperatures=text))

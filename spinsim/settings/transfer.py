@@ -1,0 +1,105 @@
+"""Settings of ``spinsim transfer``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from spinsim.errors import InputError
+from spinsim.settings.config import Config, table
+from spinsim.settings.setting import GRID, Table, setting
+from spinsim.settings.shared import ModelSettings, RunSettings
+
+if TYPE_CHECKING:
+    from spinsim.model.ising import Ising
+    from spinsim.transfer_matrix.points import Given, Points
+    from spinsim.transfer_matrix.spectrum import Settings
+
+_SQUARE_WIDTH: Final = "4"
+_FORMS: Final = "such as 2.3; 2.1,2.2,2.3; 2.1:2.3:3, evenly spaced; 2.1:2.3:3g, geometric"
+
+
+@dataclass(frozen=True)
+class TransferSettings(Table):
+    """Couplings and levels of a transfer matrix; by default at the transition of the ferromagnet."""
+
+    temperature: str | None = setting(
+        None,
+        f"Temperatures, {_FORMS}",
+        shown="transition of the ferromagnet",
+        unit="coupling unit / k_B",
+        numbers=GRID,
+    )
+    k: str | None = setting(None, f"Or couplings 1 / T, {_FORMS}", shown="", unit="k_B / coupling unit", numbers=GRID)
+    k_time: str | None = setting(
+        None, "Couplings between layers, one or as many, pure numbers", shown="|J| / T", numbers=GRID
+    )
+    eigenvalues: int = setting(2, "Levels of each sector", low=1, high=1000)
+    sector: str = setting("both", "Sectors, in a field leave it out", choices=("even", "odd", "both"))
+    tolerance: float = setting(1e-10, "Relative residual of a level", low=1e-14, high=0.1)
+    method: str = setting("auto", "How T is applied", choices=("butterfly", "kronecker", "auto"))
+    basis: int | None = setting(None, "Stored vectors, 0 for none", shown="as many as serve and fit", low=0)
+    most_steps: int = setting(5000, "Products with T after which levels are given up", low=1, physics=False)
+
+    def check_together(self) -> None:
+        """Refuse couplings that cannot be read and a basis that is too small."""
+        self.settings(0, "cpu")
+        self.points(None)
+
+    @cached_property
+    def given(self) -> Given:
+        """Couplings as they were given."""
+        from spinsim.transfer_matrix.points import read_given
+
+        return read_given(self.temperature, self.k, self.k_time)
+
+    def points(self, model: Ising | None) -> Points:
+        """Couplings of every point, for layers of a model; None where only the texts are to be checked."""
+        return self.given.points(model)
+
+    def settings(self, seed: int, device: str) -> Settings:
+        """How levels are found."""
+        from spinsim.transfer_matrix.spectrum import Settings
+
+        return Settings(self.eigenvalues, self.tolerance, self.method, self.basis, seed, device, self.most_steps)
+
+
+@dataclass(frozen=True)
+class Transfer(Config):
+    """One run of ``spinsim transfer``; the model is a layer."""
+
+    job = "transfer"
+
+    model: ModelSettings = table(
+        ModelSettings,
+        instance={"is_argument": False, "flag": None},
+        lattice={"default": "chain", "help": "Lattice of a layer", "flag": "--layer", "choices": ("chain", "square")},
+        size={
+            "default": "12",
+            "help": "Its sides, such as 12 or 4x5",
+            "flag": "--width",
+            "shown": f"12, of a square layer {_SQUARE_WIDTH}",
+        },
+    )
+    run: RunSettings = table(
+        RunSettings,
+        replicas={"default": 1, "unused": True},
+        seed={"help": "Seed of the start vectors, 64 bits"},
+        rng_rounds={"unused": True},
+        threads={"help": "CPU threads"},
+    )
+    transfer: TransferSettings = table(TransferSettings)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.model.instance is None and self.model.lattice == "cubic":
+            raise InputError(
+                "layer 'cubic' is a lattice of four dimensions with its next layer: choose chain or square"
+            )
+
+    @classmethod
+    def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
+        """Give a square layer a width of its own."""
+        if tables["model"].get("lattice") == "square":
+            tables["model"].setdefault("size", _SQUARE_WIDTH)

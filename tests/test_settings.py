@@ -1,0 +1,95 @@
+"""Settings are stated once: what they allow is what the program can do; lists of numbers; what a table refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import one_sentence, run
+
+import spinsim as ss
+from spinsim import packing, rng
+from spinsim.acceptance import COLDEST, ZERO_ACCEPTANCE
+from spinsim.engine import DEVICES
+from spinsim.engine.dynamics import STARTS
+from spinsim.engine.starting import GIVEN
+from spinsim.model.disorder import KINDS
+from spinsim.model.lattice import DIMENSIONS
+from spinsim.sampling.annealing import SCHEDULES
+from spinsim.settings.anneal import Anneal, AnnealSettings
+from spinsim.settings.config import build_config
+from spinsim.settings.setting import settings_of
+from spinsim.settings.shared import ModelSettings, RunSettings
+from spinsim.settings.temper import TemperSettings
+from spinsim.settings.transfer import TransferSettings
+from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
+from spinsim.transfer_matrix.operator import METHODS
+
+
+def test_settings_allow_what_the_program_can_do() -> None:
+    """The settings' module is read before NumPy is, so that it states these numbers and names itself."""
+    model, run_, anneal, temper, transfer = map(
+        settings_of, (ModelSettings, RunSettings, AnnealSettings, TemperSettings, TransferSettings)
+    )
+    choices = {
+        model["lattice"]: tuple(DIMENSIONS),
+        model["couplings"]: KINDS,
+        run_["device"]: DEVICES,
+        run_["rng_rounds"]: (rng.ROUNDS, rng.FEWER_ROUNDS),
+        anneal["start"]: STARTS,
+        anneal["schedule"]: SCHEDULES,
+        transfer["method"]: METHODS,
+        transfer["sector"]: ("even", "odd", "both"),
+    }
+    for one, values in choices.items():
+        assert set(one.choices) == set(values), one.name
+    highest = {
+        model["samples"]: 2**rng.SAMPLE_BITS,
+        model["disorder_seed"]: 2**64 - 1,
+        run_["seed"]: 2**64 - 1,
+        run_["replicas"]: packing.LANES * 2**rng.BLOCK_BITS,
+    }
+    for one, number in highest.items():
+        assert one.high == number, one.name
+    assert anneal["t_start"].low == anneal["t_stop"].low == COLDEST
+    assert anneal["start"].besides == temper["start"].besides == GIVEN
+    assert anneal["zero_acceptance"].default == temper["zero_acceptance"].default == ZERO_ACCEPTANCE
+    assert (transfer["tolerance"].default, transfer["most_steps"].default) == (TOLERANCE, MOST_STEPS)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("3:1:3", [3, 2, 1]), ("4:1:3g", [4, 2, 1]), ("3, 2.5,1", [3, 2.5, 1]), ([3, 2.5], [3, 2.5]), (2, [2])],
+)
+def test_temperatures_of_an_anneal_are_written_as_elsewhere(text, numbers) -> None:
+    config = build_config(Anneal, {"anneal": {"temperatures": text}}).with_temperatures(1.0)
+    np.testing.assert_allclose(config.anneal.ladder, numbers, rtol=1e-15)
+    listed = build_config(Anneal, {"anneal": {"temperatures": config.anneal.ladder.tolist()}})
+    assert config.sha256(None) == listed.with_temperatures(1.0).sha256(None)
+    assert config.anneal.ladder is config.anneal.ladder  # read once
+
+
+def test_a_loop_of_fields_on_the_command_line(do) -> None:
+    result = ss.load(do("anneal --size 4 --temperatures 2:2:5 --fields 1:-1:5 --sweeps 3 --replicas 2 --quiet"))
+    np.testing.assert_array_equal(result.field, [1, 0.5, 0, -0.5, -1])
+    assert result.config["anneal"]["schedule"] == "list"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("anneal --temperatures 3:x:4", ("'3:x:4'", "0.8:2:16g (geometric)")),
+        ("anneal --temperatures 3:1:4 --steps 4", ("steps 4", "temperatures, which say every step")),
+        ("anneal --temperatures 3:-1:4", ("'3:-1:4'", "not all above 0")),
+        ("anneal --temperatures 3:1:4 --fields 1:0:3", ("shape (3,)", "each of the 4 temperatures")),
+        ("anneal --temperatures 3:1:4 --fields 1:nan:4", ("'1:nan:4'", "not all finite")),
+        ("anneal --schedule list", ("schedule 'list'", "choose linear or geometric")),
+        ("temper --thermalize -1", ("thermalize -1", "a whole number, at least 0")),
+        ("temper --measure-every 7", ("sweeps 10000", "multiple of measure_every 7")),
+        ("transfer --layer cubic", ("layer 'cubic'", "choose chain or square")),
+        ("transfer --tolerance 0", ("tolerance 0.0", "from 1e-14 to 0.1")),
+        ("transfer --sector all", ("sector 'all'", "even, odd, both")),
+        ("transfer --method krylov", ("method 'krylov'", "butterfly, kronecker")),
+    ],
+)
+def test_what_tables_refuse(capsys, monkeypatch, line: str, words: tuple[str, ...]) -> None:
+    one_sentence(run(capsys, monkeypatch, *line.split()), *words)
