@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from harness import one_sentence, run
@@ -16,7 +18,9 @@ from spinsim.model.disorder import KINDS
 from spinsim.model.lattice import DIMENSIONS
 from spinsim.sampling.annealing import SCHEDULES
 from spinsim.settings.anneal import Anneal, AnnealSettings
-from spinsim.settings.config import build_config
+from spinsim.settings.config import build_config, tables_of
+from spinsim.settings.document import page
+from spinsim.settings.jobs import JOBS
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
 from spinsim.settings.temper import TemperSettings
@@ -54,6 +58,26 @@ def test_settings_allow_what_the_program_can_do() -> None:
     assert anneal["start"].besides == temper["start"].besides == GIVEN
     assert anneal["zero_acceptance"].default == temper["zero_acceptance"].default == ZERO_ACCEPTANCE
     assert (transfer["tolerance"].default, transfer["most_steps"].default) == (TOLERANCE, MOST_STEPS)
+
+
+def test_the_page_of_settings_is_not_stale() -> None:
+    """``python -m spinsim.settings > docs/settings.md`` makes it anew."""
+    found = (Path(__file__).parent.parent / "docs" / "settings.md").read_text()
+    assert found == page(JOBS)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_setting_is_its_own_line_of_help(job, capsys, monkeypatch) -> None:
+    """Its flag, what it is and its default, whatever the width of the terminal does to the lines."""
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = " ".join(run(capsys, monkeypatch, job.job, "--help").out.split())
+    for table in tables_of(job).values():
+        for one in table.values():
+            if one.unused or one.option is None:
+                assert f"{one.option or '--instance'} " not in shown
+            else:
+                assert f"{one.option} " in shown
+                assert f"{one.described}.{f' [{one.default_text}]' if one.default_text else ''}" in shown
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,12 @@ class Numbers(NamedTuple):
         between: What separates them.
     """
 
-    kind: Any
+    kind: type
     between: str
 
 
 SIDES: Final = Numbers(int, "x")
-GRID: Final = Numbers(int | float, ",")
+GRID: Final = Numbers(float, ",")
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,8 @@ class Setting:
     @property
     def option(self) -> str | None:
         """The flag as it is typed, None where there is none."""
+        if self.is_argument:
+            return None
         return f"--{self.name.replace('_', '-')}" if self.flag == "" else self.flag
 
     @property
@@ -111,7 +113,7 @@ class Setting:
             return f"one of {', '.join(map(str, self.choices))}" if self.kind is str else either(self.choices)
         if self.high is not None:
             bottom = f"from {self.low} to" if self.above is None else f"above {self.above} and at most"
-            return f"a number {bottom} {self.high}"
+            return f"{noun} {bottom} {self.high}"
         if self.low is None:
             return ""
         if self.low > 0 and self.kind is float:
@@ -230,6 +232,7 @@ def nearest(word: str, valid: list[str]) -> str:
 def _as_text(value: Any, form: Numbers) -> Any:
     """A number, or a list of numbers, as text; anything else as it is."""
     numbers = value if isinstance(value, list) else [value]
-    if numbers and all(isinstance(number, form.kind) and not isinstance(number, bool) for number in numbers):
+    kinds = (int, float) if form.kind is float else form.kind
+    if numbers and all(isinstance(number, kinds) and not isinstance(number, bool) for number in numbers):
         return form.between.join(map(str, numbers))
     return value
