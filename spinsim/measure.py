@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.protocols import Engine
+from spinsim.engine.protocols import Counting
 
 
 class Measurement(NamedTuple):
@@ -22,7 +22,7 @@ class Measurement(NamedTuple):
     magnetization: npt.NDArray[np.int64]
 
 
-def measure(engine: Engine) -> Measurement:
+def measure(engine: Counting) -> Measurement:
     """Energy and magnetisation of the engine's present state."""
     counts = engine.counts()
     return Measurement(counts.energy.astype(np.float64) * engine.model.quantum, counts.magnetization)

@@ -9,7 +9,7 @@ import oracle
 import pytest
 
 from spinsim.engine import Dynamics, Engine, check_run, choose_packing, create_engine
-from spinsim.engine.protocols import Measurement
+from spinsim.engine.protocols import LadderMeasurement
 from spinsim.engine.replica_packed import cpu as packed_engine
 from spinsim.engine.replica_packed.cpu import PackedEngine
 from spinsim.engine.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, places, site_records
@@ -426,7 +426,7 @@ def overlaps(engine: Engine) -> np.ndarray:
     return engine.begin_measurement(False)().correlations.overlap
 
 
-def check_measurement(m: Measurement, engine: Engine, state: oracle.State, spins: np.ndarray) -> None:
+def check_measurement(m: LadderMeasurement, engine: Engine, state: oracle.State, spins: np.ndarray) -> None:
     """That all stands at its temperature, for an engine in ``state`` with ``spins`` (samples, sites, replicas)."""
     samples, copies, temperatures = m.energy.shape
     at = state.place.reshape(samples, copies, temperatures).argsort(axis=-1)
@@ -596,7 +596,7 @@ def test_tempering_in_parts_changes_nothing(device: str, name: str) -> None:
     assert begun().correlations.overlap.shape == (whole.model.samples, 1, 4)
 
 
-def flat(m: Measurement) -> list[np.ndarray]:
+def flat(m: LadderMeasurement) -> list[np.ndarray]:
     spins = [m.spins(k, r) for k in range(len(m.energy)) for r in range(m.energy[0].size)]
     return [m.energy, m.magnetization, m.holder, *m.exchange, *m.correlations, *spins]
 

@@ -21,7 +21,7 @@ from spinsim.analysis.binder import correlation_length
 from spinsim.analysis.summary import summarize
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.ladder.ladder import holders
-from spinsim.engine.protocols import Measurement
+from spinsim.engine.protocols import LadderMeasurement
 from spinsim.model.ising import Ising
 from spinsim.result import TemperResult, load_temper
 
@@ -147,8 +147,8 @@ def check_frames(
         np.testing.assert_equal(engine.snapshot(), slow.snapshot())
 
 
-def numbers(m: ss.sampling.TemperFrame | Measurement) -> list[np.ndarray]:
-    correlations = m.correlations if isinstance(m, Measurement) else (m.overlap, m.link_overlap)
+def numbers(m: ss.sampling.TemperFrame | LadderMeasurement) -> list[np.ndarray]:
+    correlations = m.correlations if isinstance(m, LadderMeasurement) else (m.overlap, m.link_overlap)
     return [m.energy, m.magnetization, m.holder, *m.exchange, *correlations[:2], m.spins(0, 4)]
 
 

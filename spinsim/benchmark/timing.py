@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from spinsim.engine import Engine
+from spinsim.engine.protocols import Sweeps
 
 WARM_UP_SWEEPS: Final = 50
 SECONDS: Final = 0.5  # of a run
 MEASURE_EVERY: Final = 10  # sweeps between measurements
 
 
-def sweep_rates(engine: Engine, repeats: int) -> tuple[int, list[float]]:
+def sweep_rates(engine: Sweeps, repeats: int) -> tuple[int, list[float]]:
     """Sweeps that take about half a second, and the updates/ns of as many in each of ``repeats`` runs, once warm."""
     updates = engine.model.sites * engine.model.samples * engine.replicas
     engine.sweep(1)  # compiles, or loads what is compiled

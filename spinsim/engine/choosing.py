@@ -1,37 +1,60 @@
-"""Which update a model gets, and the largest runs that random counters serve."""
+"""Which update a model gets: the one place that knows all of them."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.packed.classes import MAX_DEGREE
-from spinsim.engine.site_packed.plan import is_site_packed
+from spinsim.engine.replica_packed.update import UPDATE as REPLICA_PACKED
+from spinsim.engine.site_packed.update import UPDATE as SITE_PACKED
+from spinsim.engine.unpacked.update import UPDATE as UNPACKED
+from spinsim.engine.update import OfModel, Outline, Update
 from spinsim.errors import InputError
+from spinsim.memory import require
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES, Packing, block_count
+from spinsim.packing import Packing
+
+UPDATES: Final[tuple[Update, ...]] = (SITE_PACKED, REPLICA_PACKED, UNPACKED)
+"""All updates, the fastest first; the last one can do everything."""
+
+
+def choose(outline: Outline) -> Update:
+    """The first update that suits a model, whatever the number of replicas and the device."""
+    return next(update for update in UPDATES if update.suits(outline))
+
+
+def update_of(model: Ising) -> Update:
+    """The update of a model that is there."""
+    return choose(OfModel(model))
 
 
 def choose_packing(model: Ising) -> Packing:
-    """Packed for couplings of one magnitude and a uniform field, else unpacked.
+    """How the spins of a model are held: a name for its update."""
+    return update_of(model).packing
 
-    Site-packed where the lattice allows it, whatever the number of replicas; else replica-packed, up to degree 31.
+
+def check_memory(outline: Outline, replicas: int) -> None:
+    """Refuse a run that cannot fit the memory of the host, also before its model is built.
+
+    Raises:
+        InputError: naming the need and the room.
     """
-    if is_site_packed(model):
-        return Packing.SITE
-    if model.magnitude is None or model.uniform_field is None or int(model.graph.degrees().max()) > MAX_DEGREE:
-        return Packing.UNPACKED
-    return Packing.REPLICA
+    what = f"a run of {outline.sites} sites x {outline.samples} samples x {replicas} replicas"
+    require(choose(outline).needed_bytes(outline, replicas), what)
 
 
 def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:
-    """Refuse replica numbers and lengths that the random counters cannot serve."""
+    """Refuse replica numbers and lengths that the random counters cannot serve.
+
+    Raises:
+        InputError: for no whole number of replicas, and naming the count that is too large.
+    """
     if not isinstance(replicas, int | np.integer) or replicas < 1:
         raise InputError(f"{replicas} replicas cannot be simulated: give a whole number, at least 1")
-    samples, half_sweeps = model.samples, sweeps * colours
-    if is_site_packed(model):
-        groups, name = model.sites // LANES, "replicas of a site-packed lattice"
-        rng.check_budget(groups=groups, samples=samples, blocks=replicas, half_sweeps=half_sweeps, block_name=name)
-    else:
-        blocks = block_count(replicas)
-        rng.check_budget(groups=model.sites, samples=samples, blocks=blocks, half_sweeps=half_sweeps)
+    outline = OfModel(model)
+    groups, blocks, block_name = choose(outline).counters(outline, replicas)
+    rng.check_budget(
+        groups=groups, samples=model.samples, blocks=blocks, half_sweeps=sweeps * colours, block_name=block_name
+    )

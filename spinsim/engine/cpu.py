@@ -27,7 +27,7 @@ from spinsim.engine.measuring.correlations import (
     wave,
 )
 from spinsim.engine.measuring.cpu_comparison import differing_items, squared_modes
-from spinsim.engine.protocols import Counts, Measurement, Spins
+from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
 from spinsim.engine.random_start import fill_start
 from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.errors import InputError
@@ -120,14 +120,14 @@ class CpuEngine(ABC):
     def _state_bytes(self) -> int:
         """Of what ``_keep_spins`` keeps."""
 
-    def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
+    def begin_measurement(self, full: bool = True) -> Callable[[], LadderMeasurement]:
         """What is measured of every copy at every temperature, at once."""
         ladder, model = self._on_ladder(), self.model
         exchange = self._exchange.copied()
         holder = holders(exchange.place, ladder.copies)
         among_all = np.arange(0, model.samples * self.replicas, self.replicas)[:, None, None] + holder
         energy, magnetization = (x.reshape(-1)[among_all] for x in self.counts())
-        found = Measurement(
+        found = LadderMeasurement(
             energy * np.float64(model.quantum),
             magnetization,
             holder.astype(np.int32),
@@ -139,7 +139,7 @@ class CpuEngine(ABC):
 
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, full: bool = True
-    ) -> list[Callable[[], Measurement]]:
+    ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
         begun = []
         for _ in range(count):

@@ -22,7 +22,7 @@ from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_held import KEEPING, HeldStates
 from spinsim.engine.measuring.cuda_totals import Totals, TotalsInTurn
 from spinsim.engine.measuring.sums import Observables
-from spinsim.engine.protocols import Counts, Measurement
+from spinsim.engine.protocols import Counts, LadderMeasurement
 from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -129,7 +129,7 @@ class CudaEngine(ABC):
         with self._here():
             for _ in range(rounds):
                 self.sweep(sweeps)
-                self._add_sums(*tempering.sums)
+                self._add_sums(tempering.sums)
                 tempering.exchange()
                 self._lay_tables()
 
@@ -185,7 +185,7 @@ class CudaEngine(ABC):
             require_memory(self.device, kept * self.at_once * int(self._present().nbytes), KEEPING)
             measuring.prepare(self._present())
 
-    def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
+    def begin_measurement(self, full: bool = True) -> Callable[[], LadderMeasurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
         with self._here():
             measuring = self._measuring_of(full)
@@ -196,9 +196,9 @@ class CudaEngine(ABC):
 
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, full: bool = True
-    ) -> list[Callable[[], Measurement]]:
+    ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
-        begun: list[Callable[[], Measurement]] = []
+        begun: list[Callable[[], LadderMeasurement]] = []
         with self._here():
             measuring = self._measuring_of(full)
             while len(begun) < count:
@@ -228,8 +228,8 @@ class CudaEngine(ABC):
     """From these sums."""
 
     @abstractmethod
-    def _add_sums(self, one: int, other: int) -> None:
-        """Queue adding the present sums to those at two addresses."""
+    def _add_sums(self, to: tuple[int, ...]) -> None:
+        """Queue adding the present sums to those at addresses, in the order of ``_observables.sums``."""
 
     def _take_counted(self) -> Totals | None:
         """The sums of the present state where a kernel has left them besides, else None."""
@@ -240,14 +240,20 @@ class CudaEngine(ABC):
         totals = self._take_counted()
         if totals is None:
             totals = self._totals.take(self._sums_shape)
-            self._add_sums(*totals.parts)
+            self._add_sums(totals.parts)
         return totals
 
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
         with self._here():
             fetched = self._totals.fetch(self._take_sums())
-        return lambda: self._observables.counts(*fetched().reshape(2, self.model.samples, -1)[..., : self.replicas])
+        names = self._observables.sums
+
+        def counts() -> Counts:
+            sums = fetched().reshape(len(names), self.model.samples, -1)[..., : self.replicas]
+            return self._observables.counts(dict(zip(names, sums, strict=True)))
+
+        return counts
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""

@@ -1,4 +1,4 @@
-"""What callers can ask of every engine."""
+"""What callers can ask of an engine: to sweep, to count, to temper, to measure a ladder, to save; and what they get."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Spins = Callable[[int, int], npt.NDArray[np.int8]]
 """The configuration (sites,) of a sample and replica."""
 
 
-class Measurement(NamedTuple):
+class LadderMeasurement(NamedTuple):
     """What is measured of every copy at every temperature of a ladder.
 
     Attributes:
@@ -51,30 +51,22 @@ class Measurement(NamedTuple):
     spins: Spins
 
 
-class Engine(Protocol):
-    """Replicas of every sample of one model, in packed form on one device.
+class Sweeps(Protocol):
+    """Moves the replicas of every sample of one model.
 
     Attributes:
         model: What is simulated.
         replicas: Configurations of each sample.
-        packing: How spins are held.
         device_name: Where it runs.
         colours: Half-sweeps in a sweep.
         half_sweep: Half-sweeps done.
-        at_once: Measurements that are best made by one call of ``temper_measured``, of the present ladder.
     """
 
     model: Ising
     replicas: int
-    packing: Packing
     device_name: str
     colours: int
     half_sweep: int
-    at_once: int
-
-    @property
-    def tasks(self) -> int:
-        """Parts that run side by side."""
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
@@ -82,41 +74,23 @@ class Engine(Protocol):
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
 
-    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/ladder/ladder.py says."""
-
-    def temper(self, rounds: int, sweeps: int) -> None:
-        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
-
-    def begin_exchange(self) -> Callable[[], Exchange]:
-        """Ask for the present state of the exchange; the function returned waits for it."""
-
-    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
-        """All that a later ``restore`` needs, of fixed shapes; the same arrays on every device."""
-
-    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
-
-    def prepare_measurements(self, kept: int, full: bool = True) -> None:
-        """Refuse measurements of the present ladder that have no room, where ``kept`` of them are there at a time."""
-
-    def begin_measurement(self, full: bool = True) -> Callable[[], Measurement]:
-        """Ask for what is measured of every copy at every temperature; the function returned waits for it.
-
-        Sweeps asked for meanwhile neither disturb it nor wait for it. Without ``full`` overlaps are the only
-        correlations.
-        """
-
-    def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True
-    ) -> list[Callable[[], Measurement]]:
-        """``count`` times: ``temper``, then ``begin_measurement``."""
-
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds it took by the device's own clock."""
 
     def wait(self) -> None:
         """Return when all sweeps asked for are done."""
+
+
+class Counting(Protocol):
+    """Reads energies, magnetisations and configurations of the present state.
+
+    Attributes:
+        model: What is simulated.
+        replicas: Configurations of each sample.
+    """
+
+    model: Ising
+    replicas: int
 
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them.
@@ -129,3 +103,63 @@ class Engine(Protocol):
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
+
+
+class Tempers(Protocol):
+    """Exchanges the temperatures of replicas on a ladder, which ``set_beta`` takes away again."""
+
+    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/ladder/ladder.py says."""
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state of the exchange; the function returned waits for it."""
+
+
+class MeasuresLadder(Protocol):
+    """Measures every copy at every temperature of a ladder."""
+
+    @property
+    def at_once(self) -> int:
+        """Measurements that are best made by one call of ``temper_measured``, of the present ladder."""
+
+    def prepare_measurements(self, kept: int, full: bool = True) -> None:
+        """Refuse measurements of the present ladder that have no room, where ``kept`` of them are there at a time."""
+
+    def begin_measurement(self, full: bool = True) -> Callable[[], LadderMeasurement]:
+        """Ask for what is measured of every copy at every temperature; the function returned waits for it.
+
+        Sweeps asked for meanwhile neither disturb it nor wait for it. Without ``full`` overlaps are the only
+        correlations.
+        """
+
+    def temper_measured(
+        self, count: int, rounds: int, sweeps: int, full: bool = True
+    ) -> list[Callable[[], LadderMeasurement]]:
+        """``count`` times: ``temper``, then ``begin_measurement``."""
+
+
+class Saves(Protocol):
+    """Gives its state away and takes it back."""
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that a later ``restore`` needs, of fixed shapes; the same arrays on every device."""
+
+    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
+
+
+class Engine(Sweeps, Counting, Tempers, MeasuresLadder, Saves, Protocol):
+    """Replicas of every sample of one model, in packed form on one device: all of the above.
+
+    Attributes:
+        packing: How spins are held: the name of the update.
+    """
+
+    packing: Packing
+
+    @property
+    def tasks(self) -> int:
+        """Parts that run side by side."""

@@ -8,13 +8,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing
+from spinsim.engine.choosing import update_of
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.protocols import Engine
 from spinsim.engine.snapshots import snapshot_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.packing import Packing
 
 GIVEN: Final = "sha256:"
 """How the start of a run is named whose configurations were given: this and their digest."""
@@ -72,17 +71,11 @@ def as_spins(start: npt.ArrayLike, model: Ising, replicas: int | None) -> npt.ND
 
 def begin_with(engine: Engine, spins: npt.NDArray[np.int8]) -> None:
     """Set the configurations of an engine that has done nothing yet, given as ``as_spins`` makes them."""
-    model, lattice = engine.model, engine.model.lattice
+    model, update = engine.model, update_of(engine.model)
     if spins.shape[1] not in (1, engine.replicas):
         raise InputError(
             f"start has {spins.shape[1]} replicas of each sample but the run has {engine.replicas}: give as many or one"
         )
-    words = []
-    for k in range(model.samples):
-        own = np.broadcast_to(spins[k % len(spins)], (engine.replicas, model.sites))
-        if engine.packing is Packing.SITE:
-            assert lattice is not None  # noqa: S101  (site-packed models live on one)
-            words.append(np.stack([packing.pack_sites(one, lattice.shape) for one in own]))
-        else:
-            words.append(packing.pack(np.ascontiguousarray(own.T)[None])[0])
+    every = (engine.replicas, model.sites)
+    words = [update.pack(model, np.broadcast_to(spins[k % len(spins)], every)) for k in range(model.samples)]
     engine.restore(snapshot_of(np.stack(words), 0, 0, None))

@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 import spinsim
 from spinsim import rng, store
-from spinsim.engine import Dynamics, Engine, check_memory
+from spinsim.engine import Dynamics, Engine, Planned, check_memory
 from spinsim.engine.dynamics import STARTS
 from spinsim.errors import InputError
 from spinsim.layout import Layout
@@ -27,7 +26,6 @@ from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
-from spinsim.packing import Packing, rows_fill_groups
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
 from spinsim.sampling import InField
@@ -89,14 +87,11 @@ def build_model(config: ModelSettings, replicas: int) -> Ising:
     """The model of a configuration, refused before it is built where it cannot fit in memory."""
     if config.instance is not None:
         return read_instance(config.instance)
-    shape = config.shape
-    periodic = config.boundary == "periodic"
-    packing = Packing.SITE if rows_fill_groups(shape, periodic) else Packing.REPLICA
-    packing = Packing.UNPACKED if config.couplings == "gaussian" else packing
+    lattice = Lattice(config.shape, config.boundary == "periodic")
     one_coupling = config.couplings not in RANDOM_KINDS
-    check_memory(prod(shape), len(shape) * prod(shape), config.samples, replicas, packing, one_coupling)
+    check_memory(Planned(lattice, config.samples, config.couplings != "gaussian", one_coupling), replicas)
     return lattice_model(
-        Lattice(shape, periodic),
+        lattice,
         config.couplings,
         samples=config.samples,
         seed=config.disorder_seed,

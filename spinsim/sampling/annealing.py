@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
-from spinsim.engine.protocols import Engine
+from spinsim.engine.protocols import Counting, Sweeps
 from spinsim.errors import InputError
 from spinsim.grids import geometric
 from spinsim.measure import Measurement, measure
@@ -58,8 +58,12 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -
     return geometric(ends[0], ends[1], steps)
 
 
+class Annealed(Sweeps, Counting, Protocol):
+    """What annealing asks of an engine."""
+
+
 def annealing(
-    engine: Engine | InField,
+    engine: Annealed | InField,
     temperatures: npt.ArrayLike,
     sweeps: int = 10,
     on_updates: Callable[[int], None] = lambda updates: None,
@@ -83,7 +87,7 @@ def annealing(
     if not isinstance(sweeps, int | np.integer) or sweeps < 1:
         raise InputError(f"{sweeps} sweeps a step cannot be done: give a whole number, at least 1")
     check_run(engine.model, engine.replicas, len(ladder) * sweeps, engine.colours)
-    acting = cast("Engine", engine)  # an InField does what one does
+    acting = cast("Annealed", engine)  # an InField does what one does
     if fields is None:
         return _anneal(acting, None, ladder, np.zeros(len(ladder)), sweeps, on_updates, pause)
     if not isinstance(engine, InField):
@@ -112,7 +116,7 @@ def check_fields(fields: npt.ArrayLike, steps: int) -> npt.NDArray[np.float64]:
 
 
 def _anneal(
-    engine: Engine,
+    engine: Annealed,
     in_field: InField | None,
     ladder: npt.NDArray[np.float64],
     fields: npt.NDArray[np.float64],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.protocols import Engine, Spins
+from spinsim.engine.protocols import Counting, Spins
 
 
 class Best:
@@ -16,7 +16,7 @@ class Best:
         spins: Configuration of lowest energy, ``int8`` (samples, sites); the first met among equals.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Counting) -> None:
         self.energy = np.full((engine.model.samples, engine.replicas), np.inf)
         self.spins = np.zeros((engine.model.samples, engine.model.sites), np.int8)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
 from spinsim.engine.ladder.ladder import Exchange
-from spinsim.engine.protocols import Engine, Measurement, Spins
+from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Spins, Sweeps, Tempers
 from spinsim.errors import InputError
 from spinsim.sampling.portions import sweeps_a_portion
 
@@ -106,8 +106,12 @@ class Times:
         return self.thermalize + self.sweeps
 
 
+class Tempered(Sweeps, Tempers, MeasuresLadder, Protocol):
+    """What tempering asks of an engine."""
+
+
 def tempering(
-    engine: Engine,
+    engine: Tempered,
     temperatures: npt.ArrayLike,
     times: Times,
     copies: int = 2,
@@ -140,7 +144,7 @@ def tempering(
 
 
 def _temper(
-    engine: Engine,
+    engine: Tempered,
     times: Times,
     on_updates: Callable[[int], None],
     pause: Callable[[], bool],
@@ -148,7 +152,7 @@ def _temper(
 ) -> Iterator[TemperFrame | None]:
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
     portion, every = sweeps_a_portion(engine, times.swap_every), times.measure_every
-    waiting: deque[tuple[int, Callable[[], Measurement]]] = deque()
+    waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:
@@ -177,5 +181,5 @@ def _temper(
             yield None
 
 
-def _frame(step: int, sweep: int, m: Measurement) -> TemperFrame:
+def _frame(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
     return TemperFrame(step, sweep, m.energy, m.magnetization, *m.correlations, m.holder, m.exchange, m.spins)

@@ -109,9 +109,9 @@ class Tempering:
             e.place, state.holder, e.attempts, e.accepts, e.trips, e.last_end, self._steps,
             ladder.copies, ladder.temperatures,
         )  # fmt: skip
-        stride = self._sums[0, 0].size
+        stride, weights = self._sums[0, 0].size, (weight % 2**64 for weight in energy.weights.values())
         self._exchange = Launch(device, "exchange.cu", instance("exchange_neighbours", rng_rounds), {
-            "exchange": self.record, "sums": struct(*self.sums, *(w % 2**64 for w in energy[:2]), stride),
+            "exchange": self.record, "sums": struct(*self.sums, *weights, stride),
             "first_sample": np.uint32(0), "round": np.uint64(0), "key": key,
         })  # fmt: skip
         self.copies = copy_pairs(ladder.copies)

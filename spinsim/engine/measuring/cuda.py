@@ -19,7 +19,7 @@ from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_held import Held, HeldStates
 from spinsim.engine.measuring.cuda_totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.sums import Observables
-from spinsim.engine.protocols import Measurement, Spins
+from spinsim.engine.protocols import LadderMeasurement, Spins
 
 THREADS: Final = 256  # of a sample
 NOTHING: Final = record(*[0] * 17, 0.0, *[0] * 4)  # ``Measured`` where nothing is measured
@@ -91,8 +91,9 @@ class Measuring:
         )
         words = [first for name, first in fields.words.items() if name != "modes"]
         sizes = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
-        weights = (weight for linear in observables for weight in linear)
-        self.record = record(*words, fields.size, *weights, model.quantum, *sizes, model.sites, model.bonds)
+        self.record = record(
+            *words, fields.size, *observables.in_order, model.quantum, *sizes, model.sites, model.bonds
+        )
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
         self._sort = Launch(comparison.device, "by_temperature.cu", "sort_by_temperature", {
             "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "one": np.uint64(0),
@@ -116,7 +117,7 @@ class Measuring:
 
     def close(
         self, written: Measurements, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
-    ) -> list[Callable[[], Measurement]]:
+    ) -> list[Callable[[], LadderMeasurement]]:
         """Compare copies and start fetching; the functions returned wait.
 
         Args:
@@ -136,9 +137,11 @@ class Measuring:
         fetched = self._totals.fetch(written.totals, compare, written.count)
         return [partial(self._read, fetched, k, held.spins(k, read)) for k in range(written.count)]
 
-    def _read(self, fetched: Fetched, number: int, spins: Spins) -> Measurement:
+    def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
         """The arrays of a measurement."""
         found = self._fields.split(fetched(number))
         correlations = Correlations(found["overlap"], found["link_overlap"], *self._comparison.by_kind(found["modes"]))
         exchange = Exchange(**{name: found[name] for name in Exchange._fields})
-        return Measurement(found["energy"], found["magnetization"], found["holder"], exchange, correlations, spins)
+        return LadderMeasurement(
+            found["energy"], found["magnetization"], found["holder"], exchange, correlations, spins
+        )

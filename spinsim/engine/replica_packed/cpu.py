@@ -137,7 +137,7 @@ class PackedEngine(ByReplicas, BlockEngine[Tables]):
 
         self._each(count)
         up, unsatisfied = (x.reshape(samples, -1)[:, : self.replicas] for x in (up, unsatisfied))
-        return self._plan.observables.counts(up, unsatisfied)
+        return self._plan.observables.counts({"up": up, "unsatisfied": unsatisfied})
 
     def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
         return np.asarray(self.state[sample])

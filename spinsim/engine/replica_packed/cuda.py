@@ -201,14 +201,14 @@ class CudaPackedEngine(CudaEngine):
         certain, limits = self._limits
         self._tallies, threads = self._is_tallied, self._shared_threads
         self._groups = groups = cupy.asarray(bond_groups(self._edges.get(), self._plan.negative))
-        energy = self._plan.observables.energy
+        per = self._plan.observables.energy.weights
         return Launch(self.device, "temper_shared.cu", self._instance("temper_shared", slots, self._kinds[slots]), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.int32(self.colours), "model": self._model,
             "lanes": self._lanes, "ladder": struct(limits, certain, tempering.ladder.temperatures),
             "exchange": tempering.record,
             "bonds": struct(groups, groups.shape[1] if len(groups) > 1 else 0, groups.shape[1]),
-            "per_up": np.int64(energy.one), "per_unsatisfied": np.int64(energy.other), "tallied": np.uint32(0),
+            "per_up": np.int64(per["up"]), "per_unsatisfied": np.int64(per["unsatisfied"]), "tallied": np.uint32(0),
             "phantoms": np.uint32(self._phantoms),
             "sums": struct(0, 0), "first_sample": np.uint32(0), "first_half_sweep": np.uint64(0),
             "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
@@ -362,10 +362,11 @@ class CudaPackedEngine(CudaEngine):
             "bonds": np.uint32(bonds), "up": np.uint64(0), "unsatisfied": np.uint64(0),
         })  # fmt: skip
 
-    def _add_sums(self, one: int, other: int) -> None:
+    def _add_sums(self, to: tuple[int, ...]) -> None:
+        up, unsatisfied = to
         samples, blocks, sites, _ = self._plan.shape
         grid = -(-max(self.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
-        self._count(self.stream, grid, COUNT_THREADS, up=one, unsatisfied=other)
+        self._count(self.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied)
 
     def _words_of_state(self) -> npt.NDArray[np.uint64]:
         return np.ascontiguousarray(self.state.get()[:, :, places(self._plan.batches)])

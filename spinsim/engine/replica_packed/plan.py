@@ -8,7 +8,7 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.measuring.sums import _of_up_and_unsatisfied
+from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.packed.classes import Classes
 from spinsim.engine.packed.kinds import Limits
 from spinsim.engine.replica_packed.batches import build_batches
@@ -46,7 +46,7 @@ class ReplicaPlan:
         if magnitude is None or field is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.observables = _of_up_and_unsatisfied(model, magnitude, field)
+        self.observables = of_up_and_unsatisfied(model, magnitude, field)
         self.has_field = field != 0
         self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
         colour = colouring(model.graph)

@@ -89,7 +89,8 @@ class SiteEngine(BlockEngine[SiteTables]):
             totals[:, part, sample, replica] = found
 
         self._each(count, self._parts)
-        return self._plan.observables.counts(*totals.sum(axis=1))
+        up, unsatisfied = totals.sum(axis=1)
+        return self._plan.observables.counts({"up": up, "unsatisfied": unsatisfied})
 
     _reference = -1
 

@@ -229,10 +229,11 @@ class CudaSiteEngine(CudaEngine):
         most = max(1, COUNT_BLOCKS * multiprocessors(self.device) // self.tasks)
         return launch, min(most, -(-self._plan.groups // COUNT_THREADS))
 
-    def _add_sums(self, one: int, other: int) -> None:
+    def _add_sums(self, to: tuple[int, ...]) -> None:
+        up, unsatisfied = to
         samples, replicas = self._plan.shape[:2]
         launch, blocks = self._count
-        launch(self.stream, (blocks, replicas, samples), COUNT_THREADS, up=one, unsatisfied=other)
+        launch(self.stream, (blocks, replicas, samples), COUNT_THREADS, up=up, unsatisfied=unsatisfied)
 
     def _words_of_state(self) -> npt.NDArray[np.uint64]:
         return np.asarray(self.state.get())

@@ -9,14 +9,15 @@ from spinsim import packing
 from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.ladder.ladder import Ladder
-from spinsim.engine.measuring.sums import _of_up_and_unsatisfied
+from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.packed.classes import Classes
 from spinsim.engine.packed.kinds import Limits
 from spinsim.engine.site_packed.signs import build_signs
 from spinsim.engine.site_packed.tables import SiteTables, build_site_tables
+from spinsim.engine.site_packed.update import suits
+from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.packing import rows_fill_groups
 
 
 class SitePlan:
@@ -45,13 +46,13 @@ class SitePlan:
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics) -> None:
         lattice, magnitude, field = model.lattice, model.magnitude, model.uniform_field
-        if lattice is None or magnitude is None or field is None or not is_site_packed(model):
+        if lattice is None or magnitude is None or field is None or not suits(OfModel(model)):
             raise InputError(
                 f"model {model.name} cannot be site-packed: take couplings of one magnitude, a uniform field and a "
                 "periodic lattice of even sides, the first a multiple of 256"
             )
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.observables = _of_up_and_unsatisfied(model, magnitude, field)
+        self.observables = of_up_and_unsatisfied(model, magnitude, field)
         self.lattice = lattice
         self.has_field = field != 0
         self.classes = Classes.of(2 * lattice.dimension, magnitude, field)
@@ -74,11 +75,3 @@ class SitePlan:
         """What decides flips at inverse temperatures ``beta``, of even degrees alone."""
         costs = self.classes.costs()[:1, :, None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
-
-
-def is_site_packed(model: Ising) -> bool:
-    """Whether a model is site-packed: one magnitude, a uniform field and a lattice whose ``rows_fill_groups``."""
-    lattice = model.lattice
-    if lattice is None or not rows_fill_groups(lattice.shape, lattice.periodic):
-        return False
-    return model.magnitude is not None and model.uniform_field is not None

@@ -159,9 +159,10 @@ class CudaGeneralEngine(CudaEngine):
         least, most = -(-sites // (rows * MEASURE_SITES)), -(-sites // rows)
         return launch, (max(least, min(fill, most)), across, samples), columns * rows
 
-    def _add_sums(self, one: int, other: int) -> None:
+    def _add_sums(self, to: tuple[int, ...]) -> None:
+        energies, down = to
         launch, grid, threads = self._measure
-        launch(self.stream, grid, threads, energies=one, down=other)
+        launch(self.stream, grid, threads, energies=energies, down=down)
 
     def _words_of_state(self) -> npt.NDArray[np.uint64]:
         return packing.pack(self._spins.get()[..., : self.replicas])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.measuring.sums import Linear, Observables
+from spinsim.engine.measuring.sums import of_energy_and_down
 from spinsim.engine.unpacked.layout import WORDS
 from spinsim.model.colouring import adjacency, colouring
 from spinsim.model.ising import Ising
@@ -22,11 +22,11 @@ class UnpackedPlan:
         couplings: J of each neighbour in quanta, (1 or samples, neighbours), int32 where local fields fit, else int64.
         fields: h in quanta, (1 or samples, sites), of the same type.
         colours: Half-sweeps in a sweep.
-        observables: From energies and the spins -1.
+        observables: From energies and the spins -1, which the CUDA kernel counts.
     """
 
     def __init__(self, model: Ising) -> None:
-        self.observables = Observables(Linear(1, 0, 0), Linear(0, -2, model.sites))
+        self.observables = of_energy_and_down(model)
         near = adjacency(model.graph)
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1

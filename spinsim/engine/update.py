@@ -1,0 +1,162 @@
+"""What every update says of itself: the questions that its folder answers in an ``Update``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.protocols import Engine
+from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
+from spinsim.packing import LANES, Packing, block_count
+
+
+class Outline(Protocol):
+    """What the choice of an update and its need of memory depend on, of a model or of one that is yet to be built."""
+
+    @property
+    def sites(self) -> int:
+        """Sites of a configuration."""
+
+    @property
+    def bonds(self) -> int:
+        """Bonds of a configuration."""
+
+    @property
+    def samples(self) -> int:
+        """Disorder realisations."""
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """The lattice with all of its bonds that the model lives on, if any."""
+
+    @property
+    def largest_degree(self) -> int:
+        """Bonds of the site that has most of them."""
+
+    @property
+    def one_magnitude(self) -> bool:
+        """Whether all couplings are +J or -J."""
+
+    @property
+    def one_coupling(self) -> bool:
+        """Whether all couplings are equal."""
+
+    @property
+    def one_field(self) -> bool:
+        """Whether all sites are in the same field."""
+
+
+class OfModel:
+    """The ``Outline`` of a model; nothing is computed before it is asked for."""
+
+    def __init__(self, model: Ising) -> None:
+        self._model = model
+        self.sites, self.bonds, self.samples = model.sites, model.bonds, model.samples
+        self.lattice, self.one_coupling = model.lattice, model.one_coupling
+
+    @property
+    def largest_degree(self) -> int:
+        """Bonds of the site that has most of them."""
+        return int(self._model.graph.degrees().max())
+
+    @property
+    def one_magnitude(self) -> bool:
+        """Whether all couplings are +J or -J."""
+        return self._model.magnitude is not None
+
+    @property
+    def one_field(self) -> bool:
+        """Whether all sites are in the same field."""
+        return self._model.uniform_field is not None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The ``Outline`` of a model on a lattice that is yet to be built.
+
+    Attributes:
+        lattice: All sites and bonds.
+        samples: Disorder realisations.
+        one_magnitude: Whether all couplings are +J or -J.
+        one_coupling: Whether all couplings are equal.
+        one_field: Whether all sites are in the same field.
+    """
+
+    lattice: Lattice
+    samples: int
+    one_magnitude: bool
+    one_coupling: bool
+    one_field: bool = True
+
+    @property
+    def sites(self) -> int:
+        """Sites of a configuration."""
+        return self.lattice.sites
+
+    @property
+    def bonds(self) -> int:
+        """Bonds of a configuration, at most: those of a periodic lattice."""
+        return self.lattice.dimension * self.lattice.sites
+
+    @property
+    def largest_degree(self) -> int:
+        """Bonds of the site that has most of them."""
+        return 2 * self.lattice.dimension
+
+
+class Counters(NamedTuple):
+    """How large a run's fields of the random counter are.
+
+    Attributes:
+        groups: Groups of spins that one call serves.
+        blocks: Blocks of replicas.
+        block_name: What a block is, in words.
+    """
+
+    groups: int
+    blocks: int
+    block_name: str = f"blocks of {LANES} replicas"
+
+
+@dataclass(frozen=True)
+class Update:
+    """One way to hold spins and to attempt their flips, on every device.
+
+    Attributes:
+        packing: Its name.
+        suits: Whether it can update a model, and should where updates further down the list can too.
+        needed_bytes: Memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency,
+            spins and what is measured.
+        counters: Fields of the random counter of a run of so many replicas.
+        pack: The words of a snapshot from configurations (replicas, sites) of one sample.
+        on_cpu: Makes the engine of a model, replicas, dynamics and threads.
+        on_cuda: Makes the engine of a model, replicas and dynamics on a GPU.
+    """
+
+    packing: Packing
+    suits: Callable[[Outline], bool]
+    needed_bytes: Callable[[Outline, int], int]
+    counters: Callable[[Outline, int], Counters]
+    pack: Callable[[Ising, npt.NDArray[np.int8]], npt.NDArray[np.uint64]]
+    on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]
+    on_cuda: Callable[[Ising, int, Dynamics], Engine]
+
+
+def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:
+    """Memory of a run that lists neighbours, with ``bytes_a_site`` for a site of 128 replicas."""
+    edges, adjacency, couplings = 8 + 8, 16 + 16 + 16, 40
+    measured = 96 * replicas  # seen: up to 84
+    spins = outline.sites * bytes_a_site * block_count(replicas)
+    shared = outline.bonds * (edges + adjacency) + outline.sites * 64
+    return shared + outline.samples * (outline.bonds * couplings + spins + measured)
+
+
+def by_sites(outline: Outline, replicas: int) -> Counters:
+    """The counters of a run in which each site has random numbers of its own for 128 replicas."""
+    return Counters(outline.sites, block_count(replicas))
