@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -13,6 +13,9 @@ from spinsim.cli.machine import check_repeats, machine
 from spinsim.cli.saying import say
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError
+from spinsim.settings.setting import settings_of
+from spinsim.settings.shared import RunSettings
+from spinsim.settings.temper import TemperSettings
 
 bench = typer.Typer(help="Rates on this machine.", rich_markup_mode=None)
 
@@ -22,27 +25,28 @@ def options() -> None:
     """Rates on this machine."""
 
 
-Device = Annotated[str, typer.Option(help="auto, cpu, or cuda, also called gpu.")]
-Threads = Annotated[int | None, Whole(help="CPU threads.  [all]")]
 Repeats = Annotated[int, Whole(help="Runs of each case.")]
-Rounds = Annotated[int, Whole(help="Philox rounds, 10 or 7.")]
 bench.command()(transfer)
+_RUN: Final = {name: settings_of(RunSettings)[name] for name in ("device", "threads", "rng_rounds")}
+_TIMES: Final = {name: settings_of(TemperSettings)[name] for name in ("measure_every", "swap_every")}
 
 
 @bench.command()
-def metropolis(device: Device = "auto", threads: Threads = None, repeats: Repeats = 5, rng_rounds: Rounds = 10) -> None:
+@flags.taking(_RUN)
+def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
     """Attempted spin updates per nanosecond of the Metropolis kernels, and what measuring adds.
 
     The last column has published rates of other programs, in updates per nanosecond.
     """
     from spinsim.benchmark import metropolis_rates
 
-    _head(device, threads, repeats, rng_rounds)
+    run = flags.filled(given, _RUN)
+    _head(repeats, **run)
     say(
         f"{'case':28}{'samples':>8}{'replicas':>9}  {'packing':15}{'cores':>6}{'updates/ns':>12}{'per core':>10}"
         f"   {'range':22}{'measuring':>10}   others"
     )
-    for rate in metropolis_rates(device, threads, repeats, rng_rounds):
+    for rate in metropolis_rates(repeats=repeats, **run):
         span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
         say(
             f"{rate.case.name:28}{rate.samples:8d}{rate.case.replicas:9d}  {rate.packing:15}{rate.cores:6d}"
@@ -52,14 +56,8 @@ def metropolis(device: Device = "auto", threads: Threads = None, repeats: Repeat
 
 
 @bench.command()
-def temper(
-    device: Device = "auto",
-    threads: Threads = None,
-    repeats: Repeats = 5,
-    rng_rounds: Rounds = 10,
-    measure_every: Annotated[int, Whole(help="Sweeps between measurements.")] = 10,
-    swap_every: Annotated[int, Whole(help="Sweeps between exchanges of temperatures.")] = 1,
-) -> None:
+@flags.taking(_RUN | _TIMES)
+def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     """Attempted spin updates per nanosecond of parallel tempering, and its share of the rate of sweeps alone.
 
     Energies, magnetisations and overlaps are measured; in the column "correlations" link overlaps and Fourier modes
@@ -67,12 +65,13 @@ def temper(
     """
     from spinsim.benchmark import temper_rates
 
-    _head(device, threads, repeats, rng_rounds)
+    run, times = flags.filled(given, _RUN), flags.filled(given, _TIMES)
+    _head(repeats, **run)
     say(
         f"{'case':22}{'samples':>8}{'temperatures':>13}{'copies':>7}  {'packing':15}{'updates/ns':>12}   {'range':22}"
         f"{'sweeps alone':>13}{'share':>8}{'correlations':>14}{'share':>8}   others"
     )
-    for rate in temper_rates(device, threads, repeats, rng_rounds, measure_every, swap_every):
+    for rate in temper_rates(repeats=repeats, **run, **times):
         span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
         say(
             f"{rate.case.name:22}{rate.samples:8d}{rate.case.ladder[2]:13d}{rate.case.copies:7d}  {rate.packing:15}"
@@ -81,12 +80,10 @@ def temper(
         )
 
 
-def _head(device: str, threads: int | None, repeats: int, rng_rounds: int) -> None:
-    """Refuse bad options, then say where rates are measured."""
+def _head(repeats: int, device: str, threads: int | None, rng_rounds: int) -> None:
+    """Say where rates are measured."""
     from spinsim.engine import resolve_device
-    from spinsim.settings.shared import RunSettings
 
-    RunSettings(device=device, threads=threads, rng_rounds=rng_rounds)
     check_repeats(repeats)
     say(f"{machine(resolve_device(device), threads)}; Philox of {rng_rounds} rounds; median of {repeats} runs")
 

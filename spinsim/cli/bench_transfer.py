@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from spinsim.cli import flags
 from spinsim.cli.machine import check_repeats, machine
 from spinsim.cli.saying import say
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError
+from spinsim.settings.setting import settings_of
+from spinsim.settings.shared import RunSettings
+
+_RUN: Final = {name: settings_of(RunSettings)[name] for name in ("device", "threads")}
 
 
+@flags.taking(_RUN)
 def transfer(
-    device: Annotated[str, typer.Option(help="auto, cpu, or cuda, also called gpu.")] = "auto",
-    threads: Annotated[int | None, Whole(help="CPU threads.  [all]")] = None,
+    given: flags.Given,
     width: Annotated[
         str | None, typer.Option(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")
     ] = None,
@@ -30,7 +35,8 @@ def transfer(
     from spinsim.engine import resolve_device
 
     check_repeats(repeats)
-    where = resolve_device(device)
+    run = flags.filled(given, _RUN)
+    where, threads = resolve_device(run["device"]), run["threads"]
     widths = WIDTHS[where] if width is None else _widths(width)
     say(f"{machine(where, threads)}; median of {repeats} timings")
     say(

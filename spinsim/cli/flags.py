@@ -77,6 +77,18 @@ def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], C
     return decorate
 
 
+def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
+    """What the user gave of these settings, with defaults in place of what is left out.
+
+    Raises:
+        InputError: for a value that is not allowed.
+    """
+    values = {name: one.default if given[name] is None else given[name] for name, one in settings.items()}
+    for name, one in settings.items():
+        one.check(values[name])
+    return values
+
+
 def _places(job: type[Config]) -> Iterable[tuple[str, tuple[str, Setting]]]:
     """Settings that have flags: the name of the parameter, then the table and the setting; the run comes last."""
     tables = tables_of(job)
