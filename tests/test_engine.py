@@ -11,11 +11,9 @@ import pytest
 from spinsim.engine import Dynamics, Engine, check_run, choose_packing, create_engine
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.engine.replica_packed import cpu as packed_engine
-from spinsim.engine.replica_packed.cpu import PackedEngine
 from spinsim.engine.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, places, site_records
 from spinsim.engine.replica_packed.plan import ReplicaPlan
 from spinsim.engine.site_packed import cpu as site_engine
-from spinsim.engine.site_packed.cpu import SiteEngine
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
@@ -344,10 +342,10 @@ def test_extreme_temperatures(device: str, couplings: str, beta: float) -> None:
 
 @pytest.mark.parametrize("field", [0.0, 0.5])
 def test_lanes_past_the_last_replica_stay_zero(field: float) -> None:
-    engine = PackedEngine(EdwardsAnderson(cubic(4), seed=1, field=field), 70, Dynamics())
+    engine = create_engine(EdwardsAnderson(cubic(4), seed=1, field=field), 70, Dynamics(), "cpu")
     engine.set_beta(0.5)
     engine.sweep(20)
-    assert not np.any(engine.state & ~lane_masks(70)[None, :, None, :])
+    assert not np.any(engine.snapshot()["spins"] & ~lane_masks(70)[None, :, None, :])
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
@@ -369,10 +367,11 @@ def test_threads_that_share_a_block_change_nothing(field: float, monkeypatch: py
     monkeypatch.setattr(packed_engine, "SPLIT_SITES", 1)
     states = []
     for threads in (1, 3, 7):
-        engine = PackedEngine(EdwardsAnderson(cubic(9, 8, 10), seed=1, field=field), 100, Dynamics(), threads)
+        model = EdwardsAnderson(cubic(9, 8, 10), seed=1, field=field)
+        engine = create_engine(model, 100, Dynamics(), "cpu", threads)
         engine.set_beta(0.7)
         engine.sweep(4)
-        states.append(engine.state)
+        states.append(engine.snapshot()["spins"])
     np.testing.assert_array_equal(states[0], states[1])
     np.testing.assert_array_equal(states[0], states[2])
 
@@ -381,11 +380,11 @@ def test_threads_that_share_a_block_change_nothing(field: float, monkeypatch: py
 def test_threads_change_nothing_site_packed(field: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_engine, "SPLIT_GROUPS", 1)
     model = EdwardsAnderson(cubic(512, 6, 10), seed=1, field=field)
-    engines = [SiteEngine(model, 2, Dynamics(), threads) for threads in (1, 2, 6, 7)]
+    engines = [create_engine(model, 2, Dynamics(), "cpu", threads) for threads in (1, 2, 6, 7)]
     for engine in engines:
         engine.set_beta(0.7)
         engine.sweep(4)
-        np.testing.assert_array_equal(engine.state, engines[0].state)
+        np.testing.assert_array_equal(engine.snapshot()["spins"], engines[0].snapshot()["spins"])
         np.testing.assert_array_equal(engine.counts(), engines[0].counts())
     assert [engine.tasks for engine in engines] == [2, 2, 6, 6]
 

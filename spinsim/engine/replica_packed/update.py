@@ -34,9 +34,9 @@ def pack(_: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
 
 
 def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
-    from spinsim.engine.replica_packed.cpu import PackedEngine
+    from spinsim.engine.replica_packed.cpu import engine
 
-    return PackedEngine(model, replicas, dynamics, threads)
+    return engine(model, replicas, dynamics, threads)
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:

@@ -42,9 +42,9 @@ def pack(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
 
 
 def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
-    from spinsim.engine.site_packed.cpu import SiteEngine
+    from spinsim.engine.site_packed.cpu import engine
 
-    return SiteEngine(model, replicas, dynamics, threads)
+    return engine(model, replicas, dynamics, threads)
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:

@@ -24,9 +24,9 @@ def needed_bytes(outline: Outline, replicas: int) -> int:
 
 
 def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
-    from spinsim.engine.unpacked.cpu import GeneralEngine
+    from spinsim.engine.unpacked.cpu import engine
 
-    return GeneralEngine(model, replicas, dynamics, threads)
+    return engine(model, replicas, dynamics, threads)
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:

@@ -1,0 +1,102 @@
+"""Packed words of every (sample, block) on the CPU, and the threads that work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.protocols import Spins
+from spinsim.engine.random_start import fill_start
+from spinsim.threads import Threads
+
+Words = npt.NDArray[np.uint64]
+SweepPart = Callable[[int, int, tuple[int, int], int, int, int], None]
+"""Sweeps so many times, from a half-sweep on, in colours from the first to before the second, one of the parts that
+share the block of a sample: (count, half_sweep, colours, part, sample, block)."""
+
+
+class Blocks:
+    """The state of a packed engine: a task for each (sample, block), or several that share its sites.
+
+    Args:
+        shape: Of the state, uint64 (samples, blocks, ..., 2).
+        lanes: Lanes in use, uint64 (blocks, 2).
+        dynamics: How replicas start.
+        threads: Which work on it.
+        large: Whether a half-sweep of one block is worth starting threads for.
+        read: Finds the configuration of a replica in the words of a sample.
+
+    Attributes:
+        state: The words.
+        parts: How many threads share a block in each half-sweep.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        lanes: Words,
+        dynamics: Dynamics,
+        threads: Threads,
+        large: bool,
+        read: Callable[[Words, int], npt.NDArray[np.int8]],
+    ) -> None:
+        self.state = np.empty(shape, np.uint64)
+        self.parts = max(1, threads.count // (shape[0] * shape[1])) if large else 1
+        self._threads, self._read = threads, read
+
+        def start(_: int, sample: int, block: int) -> None:
+            counter = rng.counter_block(np.uint64(sample), np.uint64(block))
+            words = self.state[sample, block].reshape(-1, 2)
+            fill_start(words, lanes[block], dynamics.start, dynamics.seed, counter, dynamics.rng_rounds)
+
+        self.each(start)
+
+    @property
+    def count(self) -> int:
+        """Blocks of all samples."""
+        return self.state.shape[0] * self.state.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return self.state.nbytes
+
+    def each(self, task: Callable[[int, int, int], None], parts: int = 1) -> None:
+        """Run ``task(part, sample, block)`` for all of them."""
+        samples, blocks = self.state.shape[:2]
+        self._threads.run(partial(task, p, s, b) for s in range(samples) for b in range(blocks) for p in range(parts))
+
+    def sweep(self, sweep_part: SweepPart, count: int, half_sweep: int, colours: int) -> None:
+        """Sweep all blocks ``count`` times from a half-sweep on, with threads that meet after each where they share."""
+        if self.parts == 1:
+            self.each(partial(sweep_part, count, half_sweep, (0, colours)))
+            return
+        for each in range(half_sweep, half_sweep + count * colours):
+            colour = each % colours
+            self.each(partial(sweep_part, 1, each, (colour, colour + 1)), self.parts)
+
+    def words_of(self, sample: int) -> Words:
+        """The words of one sample, which sweeps change."""
+        return np.asarray(self.state[sample])
+
+    def words(self) -> Words:
+        """A copy of the state as snapshots hold it."""
+        return self.state.copy()
+
+    def set_words(self, words: Words) -> None:
+        """Set the state."""
+        self.state[:] = words
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        return self._read(self.state[sample], replica)
+
+    def kept(self) -> Spins:
+        """The present configurations, whatever comes later."""
+        copy = self.state.copy()
+        return lambda sample, replica: self._read(copy[sample], replica)

@@ -1,0 +1,167 @@
+"""Measuring a ladder on the CPU: numbers by temperature, and correlations of copies at equal temperatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.ladder.cpu import CpuTempering
+from spinsim.engine.ladder.ladder import Ladder, copy_pairs, holders
+from spinsim.engine.measuring.correlations import (
+    Correlations,
+    Items,
+    all_bonds,
+    all_sites,
+    by_kind,
+    compared,
+    layers,
+    overlaps_alone,
+    wave,
+)
+from spinsim.engine.measuring.cpu_comparison import differing_items, squared_modes
+from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
+from spinsim.model.ising import Ising
+from spinsim.packing import LANES, block_count
+from spinsim.threads import Threads
+
+Words = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.int64]
+
+
+class CpuComparison(Protocol):
+    """Counts where pairs of replicas ``one[p]``, ``other[p]`` of one sample differ; an update has its own way.
+
+    Attributes:
+        reference: Number of a replica that stands for all spins -1 in ``differing_in_layers``.
+    """
+
+    reference: int
+
+    def differing(self, words: Words, one: Integers, other: Integers) -> Integers:
+        """Sites at which replicas differ, (pairs,), from the ``words`` of a sample."""
+
+    def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
+        """Bonds at which the products of both ends differ, (pairs,)."""
+
+    def differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
+        """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""
+
+
+class ReplicaComparison:
+    """A ``CpuComparison`` by replica-packed words, (blocks, sites, 2).
+
+    Args:
+        model: What is simulated.
+        replicas: Replicas of each sample.
+    """
+
+    def __init__(self, model: Ising, replicas: int) -> None:
+        self._model, self.reference = model, LANES * block_count(replicas)
+
+    @cached_property
+    def _sites_in_order(self) -> Items:
+        return all_sites(self._model)
+
+    @cached_property
+    def _layers(self) -> list[Items]:
+        lattice = self._model.lattice
+        return [layers(lattice, axis) for axis in range(lattice.dimension)] if lattice else []
+
+    def differing(self, words: Words, one: Integers, other: Integers) -> Integers:
+        """Sites at which replicas differ, (pairs,)."""
+        return np.asarray(_count(words, self._sites_in_order, one, other).sum(axis=0))
+
+    def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
+        """Bonds at which the products of both ends differ, (pairs,)."""
+        return np.asarray(_count(words, all_bonds(self._model), one, other).sum(axis=0))
+
+    def differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
+        """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""
+        return [_count(words, items, one, other) for items in self._layers]
+
+
+def _count(words: Words, items: Items, one: Integers, other: Integers) -> Integers:
+    """Items of each segment in which replicas differ, (segments, pairs)."""
+    count = np.zeros((items.segments, one.size), np.int64)
+    differing_items(words, items.ends, items.size, one, other, count)
+    return count
+
+
+class CpuMeasuring:
+    """Measures every copy at every temperature of a ladder.
+
+    Args:
+        model: What is simulated.
+        comparison: How two replicas are compared.
+        words_of: Gives the words of a sample that are compared.
+        threads: Samples are compared side by side.
+    """
+
+    def __init__(
+        self, model: Ising, comparison: CpuComparison, words_of: Callable[[int], Words], threads: Threads
+    ) -> None:
+        self._model, self._comparison, self._words_of, self._threads = model, comparison, words_of, threads
+
+    def measure(self, tempering: CpuTempering, counts: Counts, spins: Spins, full: bool) -> LadderMeasurement:
+        """The measurement of the present state, whose ``counts`` and ``spins`` are given.
+
+        Args:
+            tempering: Which replica is where.
+            counts: Energies and magnetisations (samples, replicas).
+            spins: Configurations, which later sweeps leave alone.
+            full: Whether link overlaps and modes are asked for, not overlaps alone.
+        """
+        ladder, exchange = tempering.ladder, tempering.exchange.copied()
+        holder = holders(exchange.place, ladder.copies)
+        among_all = np.arange(0, holder.size, ladder.replicas)[:, None, None] + holder
+        energy, magnetization = (x.reshape(-1)[among_all] for x in counts)
+        return LadderMeasurement(
+            energy * np.float64(self._model.quantum),
+            magnetization,
+            holder.astype(np.int32),
+            exchange,
+            self._correlations(ladder, holder) if full else overlaps_alone(self._overlaps(ladder, holder), ladder),
+            spins,
+        )
+
+    def _overlaps(self, ladder: Ladder, holder: Integers) -> Integers:
+        """Overlaps of copies at equal temperatures."""
+        pairs = copy_pairs(ladder.copies)
+        found = np.empty((self._model.samples, len(pairs), ladder.temperatures), np.int64)
+        for k in range(self._model.samples):
+            one, other = holder[k, pairs[:, 0]], holder[k, pairs[:, 1]]
+            differing = self._comparison.differing(self._words_of(k), one.ravel(), other.ravel())
+            found[k] = self._model.sites - 2 * differing.reshape(one.shape)
+        return found
+
+    def _correlations(self, ladder: Ladder, holder: Integers) -> Correlations:
+        """Overlaps, link overlaps and modes."""
+        model, pairs, comparison = self._model, len(copy_pairs(ladder.copies)), self._comparison
+        shape = model.samples, pairs, ladder.temperatures
+        overlap, links = np.empty(shape, np.int64), np.empty(shape, np.int64)
+        modes = np.empty((model.samples, len(self._waves), shape[1] * shape[2] + ladder.replicas))
+
+        def task(k: int) -> None:
+            one, other = compared(holder[k], ladder.copies, comparison.reference)
+            first = overlap[k].size
+            words = self._words_of(k)
+            links[k] = comparison.differing_bonds(words, one[:first], other[:first]).reshape(shape[1:])
+            if not self._waves:
+                overlap[k] = comparison.differing(words, one[:first], other[:first]).reshape(shape[1:])
+                return
+            by_layer = comparison.differing_in_layers(words, one, other)
+            overlap[k] = by_layer[0][:, :first].sum(axis=0).reshape(shape[1:])
+            for differing, of_axis, found in zip(by_layer, self._waves, modes[k], strict=True):
+                squared_modes(differing, model.sites // len(differing), of_axis, found)
+
+        self._threads.run(partial(task, k) for k in range(model.samples))
+        return Correlations(model.sites - 2 * overlap, model.bonds - 2 * links, *by_kind(modes.swapaxes(1, 2), shape))
+
+    @cached_property
+    def _waves(self) -> list[npt.NDArray[np.float64]]:
+        """The smallest wave of each axis."""
+        return [wave(side) for side in self._model.lattice.shape] if self._model.lattice else []
