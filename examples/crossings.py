@@ -18,7 +18,7 @@ import spinsim as ss
 from spinsim.analysis.figures import crossings_figure, save_figure
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.analysis.sizes import compare_sizes
-from spinsim.result import load_temper
+from spinsim.jobs.temper.result import load_temper
 
 short = "--short" in sys.argv
 files = [Path(name) for name in sys.argv[1:] if name.endswith(".h5")]

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
     from spinsim.errors import InputError as InputError
+    from spinsim.jobs.anneal.call import anneal as anneal
+    from spinsim.jobs.anneal.result import AnnealResult as AnnealResult
+    from spinsim.jobs.calls import resume as resume
+    from spinsim.jobs.temper.call import temper as temper
+    from spinsim.jobs.temper.result import TemperResult as TemperResult
+    from spinsim.jobs.transfer.call import transfer as transfer
+    from spinsim.jobs.transfer.result import TransferResult as TransferResult
     from spinsim.model.bqm import from_bqm as from_bqm
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
     from spinsim.model.graph import Graph as Graph
@@ -28,29 +35,22 @@ if TYPE_CHECKING:
     from spinsim.model.lattice import chain as chain
     from spinsim.model.lattice import cubic as cubic
     from spinsim.model.lattice import square as square
-    from spinsim.result import AnnealResult as AnnealResult
-    from spinsim.result import TemperResult as TemperResult
-    from spinsim.result import TransferResult as TransferResult
     from spinsim.result import load as load
-    from spinsim.run import anneal as anneal
-    from spinsim.run import resume as resume
-    from spinsim.run import temper as temper
-    from spinsim.run import transfer as transfer
 
 __version__ = version("spinsim")
 
 # Names are imported when first used, so that `spinsim --help` need not wait for Numba.
 _HOME = {
-    "AnnealResult": "spinsim.result",
+    "AnnealResult": "spinsim.jobs.anneal.result",
     "Dynamics": "spinsim.engine",
     "EdwardsAnderson": "spinsim.model.disorder",
     "Graph": "spinsim.model.graph",
     "InputError": "spinsim.errors",
     "Ising": "spinsim.model.ising",
     "Lattice": "spinsim.model.lattice",
-    "TemperResult": "spinsim.result",
-    "TransferResult": "spinsim.result",
-    "anneal": "spinsim.run",
+    "TemperResult": "spinsim.jobs.temper.result",
+    "TransferResult": "spinsim.jobs.transfer.result",
+    "anneal": "spinsim.jobs.anneal.call",
     "chain": "spinsim.model.lattice",
     "create_engine": "spinsim.engine",
     "cubic": "spinsim.model.lattice",
@@ -58,12 +58,12 @@ _HOME = {
     "gemm": "spinsim.gemm",
     "load": "spinsim.result",
     "read_instance": "spinsim.model.instances",
-    "resume": "spinsim.run",
+    "resume": "spinsim.jobs.calls",
     "sampling": "spinsim.sampling",
     "square": "spinsim.model.lattice",
     "table": "spinsim.analysis.tables",
-    "temper": "spinsim.run",
-    "transfer": "spinsim.run",
+    "temper": "spinsim.jobs.temper.call",
+    "transfer": "spinsim.jobs.transfer.call",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import html
 import os
 import shlex
+import textwrap
 from collections.abc import Mapping
+from typing import Final
+
+WIDTH: Final = 80
+"""Of a terminal, in characters."""
 
 
 def printable(text: str) -> str:
@@ -36,3 +41,23 @@ def as_html(kind: str, facts: Mapping[str, str]) -> str:
     """The same as a small table, for notebooks."""
     rows = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in facts.items())
     return f"<table><caption>{html.escape(kind)}</caption>{''.join(rows)}</table>"
+
+
+def wrapped(sentence: str, head: str = "") -> list[str]:
+    """Returns a sentence after its head, in lines that fit a terminal."""
+    return textwrap.wrap(head + sentence, WIDTH, subsequent_indent=" " * len(head), break_on_hyphens=False)
+
+
+class Described:
+    """An object that shows itself in one line, and in a notebook as a small table."""
+
+    def __repr__(self) -> str:
+        return one_line(type(self).__name__, self._facts)
+
+    def _repr_html_(self) -> str:
+        return as_html(type(self).__name__, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """What there is to say of the object, by name."""
+        raise NotImplementedError

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import spinsim as ss
-from spinsim.result import AnnealResult
+from spinsim.jobs.anneal.result import AnnealResult
 
 LADDER = np.geomspace(3, 0.5, 12)
 RING = ss.Graph(12, np.stack([np.arange(12), np.roll(np.arange(12), -1)], axis=1).astype(np.int32))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import spinsim as ss
-from spinsim.result import TemperResult
+from spinsim.jobs.temper.result import TemperResult
 
 CROSSING = 2.0
 LADDER = np.linspace(1.8, 2.2, 8)

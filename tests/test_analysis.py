@@ -18,8 +18,8 @@ from spinsim.analysis.reweighting import reweight, weights
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
+from spinsim.jobs.temper.result import TemperResult
 from spinsim.model.ising import Ising
-from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 NAN = float("nan")

@@ -12,7 +12,7 @@ from harness import run
 
 import spinsim as ss
 from spinsim.analysis.thermodynamics import thermodynamics
-from spinsim.result import AnnealResult
+from spinsim.jobs.anneal.result import AnnealResult
 
 COARSE, FINE = np.geomspace(4, 0.5, 8), np.geomspace(4, 0.5, 100)
 Array = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ import spinsim as ss
 from spinsim.analysis.approach import approach, link_agreement, link_residual
 from spinsim.analysis.equilibration import equilibration
 from spinsim.analysis.summary import summarize
-from spinsim.result import TemperResult
+from spinsim.jobs.temper.result import TemperResult
 
 LADDER = np.geomspace(0.8, 2.0, 4)
 

@@ -16,10 +16,10 @@ ROOT = Path(spinsim.__file__).parent
 LAYERS = [
     ["cli", "__main__"],
     ["benchmark"],
+    ["jobs"],
     ["run"],
     ["settings", "progress"],
     ["analysis"],
-    ["overview"],
     ["result"],
     ["sampling", "transfer_matrix"],
     ["store"],
@@ -37,10 +37,12 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
 def imported_parts(path: Path) -> set[str]:
-    """First names below ``spinsim`` that a file imports, anywhere in it."""
+    """First names below ``spinsim`` that a file imports, but for the list of jobs, which all may ask."""
     parts = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "spinsim":
+            if node.module == "spinsim.jobs":
+                continue
             below = node.module.split(".")[1:]
             parts |= {below[0]} if below else {alias.name for alias in node.names}
         elif isinstance(node, ast.Import):
@@ -89,6 +91,26 @@ def test_every_folder_is_packaged() -> None:
     listed = tomllib.loads((checkout / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     folders = {".".join(p.parent.relative_to(checkout).parts) for p in (checkout / "spinsim").rglob("__init__.py")}
     assert set(listed) == folders | {"spinsim.kernels"}
+
+
+def test_the_list_of_jobs_imports_nothing() -> None:
+    """It may be asked from the lowest layers, so that it must not need any other."""
+    code = "import sys, spinsim.jobs; print(sorted(name for name in sys.modules if name.startswith('spinsim.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['spinsim.jobs']"
+
+
+def test_only_jobs_know_jobs() -> None:
+    """Who needs what depends on a job asks its record; commands name the job that they run, nothing else does."""
+    jobs = "anneal|temper|transfer"
+    asked = re.compile(rf"isinstance\(.*({jobs.title()})|[\"']({jobs})[\"']", re.I)
+    own = {f"cli/{name}.py" for name in jobs.split("|")} | {"__init__.py", "config.py"}
+    found = []
+    for path in ROOT.rglob("*.py"):
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(("jobs/", "benchmark/", "cli/bench")) and name not in own:
+            found += [f"{name}: {line.strip()}" for line in path.read_text().splitlines() if asked.search(line)]
+    assert not found
 
 
 def test_help_does_not_import_what_is_slow() -> None:

@@ -9,8 +9,8 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.analysis.figures.strips import lengths_figure
 from spinsim.analysis.strips import length_crossings, length_curve, scaled_lengths
+from spinsim.jobs.transfer.lengths import lengths_figure
 
 TEMPERATURES = np.linspace(1.4, 3.8, 13)
 WIDTHS = (4, 6)

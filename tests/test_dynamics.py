@@ -8,10 +8,11 @@ import h5py
 import pytest
 from damage import small_file
 from harness import one_sentence, run
-from spinsim.config import Anneal, Transfer
 
 import spinsim as ss
 from spinsim import rng
+from spinsim.settings.anneal import Anneal
+from spinsim.settings.transfer import Transfer
 
 UNFINISHED = ["unfinished-anneal", "unfinished-temper", "unfinished-transfer"]
 WRONG = "has dynamics 1 and this version of spinsim has dynamics 2, which give other bits: go on with the version that"

@@ -15,12 +15,12 @@ from spinsim.engine.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_g
 from spinsim.engine.replica_packed.plan import ReplicaPlan
 from spinsim.engine.site_packed import cpu as site_engine
 from spinsim.errors import InputError
+from spinsim.jobs.anneal.call import anneal
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice, chain, cubic, square
 from spinsim.packing import Packing, lane_masks
-from spinsim.run import anneal
 
 
 def random_graph(sites: int, bonds: int, seed: int) -> Graph:

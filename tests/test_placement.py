@@ -14,7 +14,7 @@ from scipy import special
 import spinsim as ss
 from spinsim import rng
 from spinsim.engine import Dynamics
-from spinsim.result import load_temper
+from spinsim.jobs.temper.result import load_temper
 from spinsim.sampling import Range, place
 from spinsim.sampling.placement import ITERATIONS, MOST_SAMPLES, RATE, _distance, _erfc, exchange_rates, read_range
 
@@ -113,7 +113,7 @@ def test_the_pre_run_is_never_repeated(do, tmp_path, monkeypatch, capsys) -> Non
     def fail(*arguments: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("spinsim.run.tempering.place", fail)
+    monkeypatch.setattr("spinsim.jobs.temper.running.place", fail)
     assert run(capsys, monkeypatch, "resume", part, "--sweeps", 200, "--quiet").status == 0
     own = ("command", "config", "history")
     assert contents(part, *own) == contents(whole, *own)

@@ -13,9 +13,10 @@ from drawn import RING, anneal
 
 import spinsim as ss
 from spinsim import cli
-from spinsim.analysis.figures import FORMATS, save_figure, thermodynamics_figure
-from spinsim.layout import anneal_layout
-from spinsim.result import AnnealResult
+from spinsim.analysis.figures import FORMATS, save_figure
+from spinsim.jobs.anneal.layout import anneal_layout
+from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 from spinsim.store import create
 
 

@@ -13,9 +13,12 @@ from made_up import tempered
 
 import spinsim as ss
 from spinsim.analysis import onsager
-from spinsim.analysis.figures import configuration_figure, cut_figure, save_figure, thermodynamics_figure
+from spinsim.analysis.figures import save_figure
 from spinsim.analysis.thermodynamics import thermodynamics
-from spinsim.result import AnnealResult
+from spinsim.jobs.anneal.configuration import configuration_figure
+from spinsim.jobs.anneal.figures import cut_figure
+from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 
 EXACT = "exact, $L = \\infty$"
 

@@ -10,8 +10,10 @@ import pytest
 from numba import njit
 
 from spinsim.compiled import compiling_seconds
+from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
+from spinsim.jobs.temper.running import plan_temper, temper_to_file
 from spinsim.progress import UpdateProgress
-from spinsim.run import Watch, anneal_to_file, plan_anneal, plan_temper, temper_to_file
+from spinsim.run import Watch
 from spinsim.settings.anneal import Anneal, AnnealSettings
 from spinsim.settings.shared import RunSettings
 from spinsim.settings.temper import Temper, TemperSettings

@@ -21,8 +21,8 @@ from harness import contents, finish, run, spinsim, tree
 import spinsim as ss
 from spinsim import store
 from spinsim.files import Disk
-from spinsim.layout import anneal_layout
-from spinsim.result import AnnealResult
+from spinsim.jobs.anneal.layout import anneal_layout
+from spinsim.jobs.anneal.result import AnnealResult
 
 COMMAND = "anneal --lattice cubic --size 4 --couplings pm-j --samples 3 --steps 12 --sweeps 2 --replicas 70 --seed 5"
 OWN = ("command", "config")  # root attributes that name the file and the threads
@@ -192,7 +192,7 @@ import sys, time
 from pathlib import Path
 import spinsim as ss
 from spinsim import store
-from spinsim.layout import anneal_layout
+from spinsim.jobs.anneal.layout import anneal_layout
 model = ss.EdwardsAnderson(ss.cubic(6), samples=4)
 print("ready", flush=True)
 time.sleep(float(sys.stdin.readline()) - time.time())

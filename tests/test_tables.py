@@ -13,9 +13,9 @@ from harness import one_sentence, run
 from made_up import LADDER, frozen, tempered
 
 import spinsim as ss
-from spinsim import overview
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.jobs.temper import overview
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +123,8 @@ def test_memory_for_a_long_file_is_that_of_a_piece(tmp_path, monkeypatch):
 
 def test_show_does_not_read_the_whole_of_long_series(result, tmp_path, capsys, monkeypatch):
     file = result.save(tmp_path / "run.h5")
-    monkeypatch.setattr("spinsim.result.load_temper", None)
-    monkeypatch.setattr("spinsim.cli.averages.MOST_BYTES", 10**5)
+    monkeypatch.setattr("spinsim.jobs.temper.report.load_temper", None)
+    monkeypatch.setattr("spinsim.jobs.temper.report.MOST_BYTES", 10**5)
     shown = run(capsys, monkeypatch, "show", file).out
     assert "1024 of 1024 steps" in shown
     assert "16 replicas" in shown

@@ -22,8 +22,8 @@ from spinsim.analysis.summary import summarize
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.ladder.ladder import holders
 from spinsim.engine.protocols import LadderMeasurement
+from spinsim.jobs.temper.result import TemperResult, load_temper
 from spinsim.model.ising import Ising
-from spinsim.result import TemperResult, load_temper
 
 LADDER = np.geomspace(0.3, 3.0, 12)
 NISHIMORI = 1 / np.arctanh(0.5)  # +-J with three of four bonds positive: E / N = -d / 2
@@ -466,7 +466,7 @@ import numpy as np
 from pathlib import Path
 import spinsim as ss
 from spinsim import store
-from spinsim.layout import temper_layout
+from spinsim.jobs.temper.layout import temper_layout
 
 model = ss.EdwardsAnderson(ss.cubic(8), samples=100)
 layout = temper_layout(model, 2, np.geomspace(0.7, 2, 32))

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import eigsh
 import spinsim as ss
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.analysis.strips import conformal_charges, extrapolate, length_crossings, strip_levels
-from spinsim.run.tasks import Work
+from spinsim.jobs.transfer.tasks import Work
 from spinsim.threads import Threads
 from spinsim.transfer_matrix import (
     Fit,

@@ -16,7 +16,7 @@ from harness import contents, finish, one_sentence, run, spinsim
 
 import spinsim as ss
 from spinsim.benchmark.transfer import _peer_basis
-from spinsim.run.tasks import Work
+from spinsim.jobs.transfer.tasks import Work
 from spinsim.settings.config import build_config
 from spinsim.settings.transfer import Transfer
 from spinsim.transfer_matrix import NotConvergedError, Solver, TransferOperator

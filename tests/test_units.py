@@ -12,10 +12,10 @@ from made_up import LADDER, tempered
 
 import spinsim as ss
 from spinsim.analysis import figures, onsager
-from spinsim.analysis.figures.strips import lengths_figure
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.strips import length_crossings
 from spinsim.analysis.summary import summarize
+from spinsim.jobs.transfer.lengths import lengths_figure
 
 EXACT = "exact, $L = \\infty$"
 SCALES = {"temperature": 1, "energy_per_site": 1, "susceptibility": -1, "susceptibility_abs": -1}

@@ -15,7 +15,7 @@ import spinsim as ss
 from spinsim.analysis.equilibration import FALSE_ALARMS
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.verdict import copies_disagree
-from spinsim.result import TemperResult
+from spinsim.jobs.temper.result import TemperResult
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from harness import Outcome, contents, one_sentence, run
 import spinsim as ss
 from spinsim import store
 from spinsim.files import Disk
-from spinsim.run import plan_resume, temper_to_file
+from spinsim.jobs.temper.running import temper_to_file
+from spinsim.run import plan_resume
 
 OWN = ("command", "config", "history")
 ANNEAL = "anneal --size 4 --couplings pm-j --samples 2 --steps 12 --sweeps 2 --replicas 5 --quiet"

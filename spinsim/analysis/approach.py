@@ -10,9 +10,9 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from spinsim.analysis.equilibration import FALSE_ALARMS, bin_edges, equilibration
+from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class LinkAgreement:
         return f"{found} {at}, more than {self.limit:.3g}"
 
 
-def approach(result: TemperResult) -> Approach:
+def approach(result: Tempered) -> Approach:
     """Averages over logarithmic bins of a run, at every temperature, with the verdict on each.
 
     Raises:
@@ -106,7 +106,7 @@ def approach(result: TemperResult) -> Approach:
     return Approach(result.temperature, start, stop, sweep[start], sweep[stop - 1], mean, error, verdict)
 
 
-def link_residual(result: TemperResult) -> Array:
+def link_residual(result: Tempered) -> Array:
     """U + (z/2) (1 - q_l) / T of each measurement, U the energy per site, (steps, samples, temperatures).
 
     Averaged over time and samples it is 0 in equilibrium, for Gaussian couplings of mean 0 and variance 1 without a
@@ -126,7 +126,7 @@ def link_residual(result: TemperResult) -> Array:
     return np.asarray(energy + bonds / sites * (1 - link) / result.temperature)
 
 
-def link_agreement(result: TemperResult, false_alarms: float = FALSE_ALARMS) -> LinkAgreement | None:
+def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> LinkAgreement | None:
     """Compare energy and link overlap over the last half of a run.
 
     Where they disagree at any temperature the run was not in equilibrium. The limit allows for the number of
@@ -149,7 +149,7 @@ def link_agreement(result: TemperResult, false_alarms: float = FALSE_ALARMS) -> 
     return LinkAgreement(result.temperature, residual.mean(axis=0), error, limit)
 
 
-def comparable(result: TemperResult) -> bool:
+def comparable(result: Tempered) -> bool:
     """Whether the energy of a run can be compared with its link overlap."""
     return bool(result.link_overlap.shape[2]) and result.model.samples >= FEWEST_SAMPLES and _is_gaussian(result.model)
 
@@ -162,7 +162,7 @@ def _is_gaussian(model: Ising) -> bool:
     return bool(abs(squares - 1) <= _FAR * np.sqrt(2 / model.couplings.size))
 
 
-def _series(result: TemperResult) -> dict[str, Array]:
+def _series(result: Tempered) -> dict[str, Array]:
     """What is averaged over bins, (steps, samples, temperatures)."""
     sites = result.model.sites
     series = {"energy_per_site": result.energy.mean(axis=2) / sites}

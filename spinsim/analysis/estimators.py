@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.binder import binder_cumulant, correlation_length
+from spinsim.analysis.runs import Tempered
 from spinsim.model.ising import Ising
 from spinsim.observables import COPIES_IN_FIELD, in_field, observables
-from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 
@@ -63,7 +63,7 @@ class Functions(NamedTuple):
     values: Callable[[Array], Array]
 
 
-def all_series(result: TemperResult) -> dict[str, Array]:
+def all_series(result: Tempered) -> dict[str, Array]:
     """What autocorrelation times belong to, per site or bond, (steps, samples, chains, temperatures)."""
     sites, bonds = result.model.sites, result.model.bonds
     m = result.magnetization / sites
@@ -82,7 +82,7 @@ def all_series(result: TemperResult) -> dict[str, Array]:
     return series
 
 
-def all_moments(result: TemperResult, series: dict[str, Array]) -> dict[str, Array]:
+def all_moments(result: Tempered, series: dict[str, Array]) -> dict[str, Array]:
     """What observables are functions of, averaged over chains: (steps, samples, temperatures)."""
     magnetization = np.abs(result.magnetization / result.model.sites)
     moments = series | {"(E - <E>)^2": fluctuations(series["energy"]), "|m|": magnetization}
@@ -96,7 +96,7 @@ def all_moments(result: TemperResult, series: dict[str, Array]) -> dict[str, Arr
     return {name: moment.mean(axis=2) for name, moment in moments.items()}
 
 
-def functions(result: TemperResult, moments: list[str]) -> Functions:
+def functions(result: Tempered, moments: list[str]) -> Functions:
     """The observables of a run, of averages of ``moments`` in this order."""
     model, temperature = result.model, result.temperature
     names = [o.name for o in observables(model, result.energy.shape[2], result.has_correlations)]

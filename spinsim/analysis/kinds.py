@@ -7,10 +7,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.runs import Run
 from spinsim.errors import InputError
-from spinsim.result import TemperResult, TransferResult
 
-SizedRun = TemperResult | TransferResult
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 MOST_DEVIATIONS: Final = 4.0
@@ -25,7 +24,7 @@ class Moment(NamedTuple):
     error: float
 
 
-def check_one_model(a: SizedRun, b: SizedRun) -> None:
+def check_one_model(a: Run, b: Run) -> None:
     """Refuse runs of two models.
 
     Lattices must have one dimension, one boundary and one ratio of sides. Couplings and fields must be of one kind: by
@@ -42,7 +41,7 @@ def check_one_model(a: SizedRun, b: SizedRun) -> None:
         )
 
 
-def _lattices_differ(a: SizedRun, b: SizedRun) -> str:
+def _lattices_differ(a: Run, b: Run) -> str:
     """How lattices differ besides their size; empty where they do not."""
     one, other = a.model.lattice, b.model.lattice
     if one is None or other is None:
@@ -57,7 +56,7 @@ def _lattices_differ(a: SizedRun, b: SizedRun) -> str:
     return ""
 
 
-def _settings_differ(a: SizedRun, b: SizedRun) -> str:
+def _settings_differ(a: Run, b: Run) -> str:
     """How couplings and fields differ; empty where they do not."""
     settings = [_settings(result) for result in (a, b)]
     if settings[0] and settings[1]:
@@ -72,7 +71,7 @@ def _settings_differ(a: SizedRun, b: SizedRun) -> str:
     return ""
 
 
-def _settings(result: SizedRun) -> dict[str, Any] | None:
+def _settings(result: Run) -> dict[str, Any] | None:
     """What a run of the command line was told of its couplings; None of an instance and of a Python call."""
     settings = result.config.get("model")
     if not isinstance(settings, dict) or settings.get("instance") is not None or not settings.keys() >= set(SETTINGS):

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.jackknife import bin_means
+from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import BINS
 from spinsim.errors import InputError
-from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 _Bools = npt.NDArray[np.bool_]
@@ -43,7 +43,7 @@ class OverlapDistribution:
     trusted: _Bools
 
 
-def overlap_distribution(result: TemperResult, bins: int = 50, symmetrize: bool = False) -> OverlapDistribution:
+def overlap_distribution(result: Tempered, bins: int = 50, symmetrize: bool = False) -> OverlapDistribution:
     """P(q) from every pair of copies.
 
     The N + 1 values that q can have, 2 / N apart, are dealt to bins as evenly as can be, each value with a width of

@@ -12,11 +12,11 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.checks import finite_array
 from spinsim.analysis.estimators import SERIES_OF, longest_modes, observed, series_of
 from spinsim.analysis.multihistogram import MultiHistogram, multi_histogram
+from spinsim.analysis.runs import Tempered
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.summary import BINS, Estimate, checked_series, few_samples, sweeps_a_step, widening
 from spinsim.errors import InputError
 from spinsim.observables import COPIES_IN_FIELD, in_field, observables
-from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class Reweighting:
     notes: list[str]
 
 
-def reweighted(result: TemperResult, temperature: npt.ArrayLike) -> Reweighting:
+def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     """Averages at other temperatures from all copies at all temperatures of the ladder, by multi-histogram reweighting.
 
     Each sample's ladder is joined for itself. Errors are over samples or, of one sample, jackknife errors over 32
@@ -81,12 +81,12 @@ def reweighted(result: TemperResult, temperature: npt.ArrayLike) -> Reweighting:
     return Reweighting(targets, estimates, count, notes)
 
 
-def _join(sample: TemperResult, start: Array | None = None) -> MultiHistogram:
+def _join(sample: Tempered, start: Array | None = None) -> MultiHistogram:
     """The ladder of a sample."""
     return multi_histogram(sample.energy[:, 0], 1 / sample.temperature, start)
 
 
-def _without(result: TemperResult, stretch: int) -> TemperResult:
+def _without(result: Tempered, stretch: int) -> Tempered:
     """The run without one of its stretches of time; measurements that fill none are at the beginning."""
     steps = len(result.energy)
     bins = min(BINS, steps // 2)
@@ -96,7 +96,7 @@ def _without(result: TemperResult, stretch: int) -> TemperResult:
     return replace(result, **{name: rows[kept] for name in names if len(rows := getattr(result, name))})
 
 
-def _moments(sample: TemperResult, joined: MultiHistogram, targets: Array) -> dict[str, Array]:
+def _moments(sample: Tempered, joined: MultiHistogram, targets: Array) -> dict[str, Array]:
     """Averages of moments of one sample, named as ``all_moments`` does, and what belongs to free energies.
 
     ln Z and entropy are per site, less those of the ladder's highest temperature.
@@ -143,7 +143,7 @@ def _normalised(logarithms: Array) -> tuple[Array, float, float]:
     return weight, largest + float(np.log(total)), float(1 / (weight**2).sum())
 
 
-def _single_values(sample: TemperResult) -> dict[str, Array]:
+def _single_values(sample: Tempered) -> dict[str, Array]:
     """What each copy has at each temperature, (steps, copies, temperatures)."""
     sites = sample.model.sites
     m = sample.magnetization[:, 0] / sites
@@ -153,7 +153,7 @@ def _single_values(sample: TemperResult) -> dict[str, Array]:
     return found
 
 
-def _pair_values(sample: TemperResult) -> dict[str, Array]:
+def _pair_values(sample: Tempered) -> dict[str, Array]:
     """What pairs of copies have at each temperature, (steps, pairs, temperatures); nothing of one copy."""
     found: dict[str, Array] = {}
     if sample.overlap.shape[2]:
@@ -181,7 +181,7 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
     return {name: np.mean([part[name] for part in parts], axis=0) for name in parts[0]}
 
 
-def _columns(result: TemperResult, targets: Array, mean: dict[str, Array], absolute: bool) -> dict[str, Array]:
+def _columns(result: Tempered, targets: Array, mean: dict[str, Array], absolute: bool) -> dict[str, Array]:
     """Every column at the temperatures asked for."""
     copies = min(result.energy.shape[2], COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
     names = [o.name for o in observables(result.model, copies, result.has_correlations)]
@@ -201,7 +201,7 @@ def _tau(series: Array) -> Array:
 
 
 def _estimates(
-    result: TemperResult,
+    result: Tempered,
     targets: Array,
     values: dict[str, Array],
     errors: dict[str, Array],
@@ -224,7 +224,7 @@ def _estimates(
     return found
 
 
-def _notes(result: TemperResult, absolute: bool) -> list[str]:
+def _notes(result: Tempered, absolute: bool) -> list[str]:
     """What the columns of free energy and entropy are, and what is left out."""
     notes = few_samples(result.model.samples)
     if not absolute:

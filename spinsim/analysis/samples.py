@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.runs import Run
 from spinsim.model.ising import Ising
-from spinsim.result import AnnealResult, TemperResult
 
 Array = npt.NDArray[np.float64]
-EitherResult = TypeVar("EitherResult", bound=AnnealResult | TemperResult)
+AnyRun = TypeVar("AnyRun", bound=Run)
 
 _SAMPLES_FIRST: Final = ("attempts", "accepts", "round_trips", "best_energy", "best_spins")
 _SAMPLES_SECOND: Final = (
@@ -26,12 +26,12 @@ _SAMPLES_SECOND: Final = (
 )
 
 
-def sample_of(result: EitherResult, sample: int) -> EitherResult:
+def sample_of(result: AnyRun, sample: int) -> AnyRun:
     """The run of one of the samples alone."""
     return samples_of(result, slice(sample, sample + 1))
 
 
-def samples_of(result: EitherResult, chosen: slice) -> EitherResult:
+def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
     """The run of some of the samples, two or more of which need couplings or fields of their own."""
     model = result.model
     couplings, fields = (rows[chosen] if len(rows) > 1 else rows[0] for rows in (model.couplings, model.fields))

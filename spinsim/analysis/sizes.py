@@ -13,11 +13,11 @@ from scipy.interpolate import CubicSpline
 
 from spinsim.analysis.crossings import Crossing, crossing
 from spinsim.analysis.kinds import check_one_model
-from spinsim.analysis.summary import Estimate, resampled, summarize
+from spinsim.analysis.runs import Tempered
+from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.observables import in_field
-from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 
@@ -90,7 +90,10 @@ class Comparison:
 
 
 def compare_sizes(
-    results: Sequence[TemperResult], observable: str | None = None, near: float | None = None
+    results: Sequence[Tempered],
+    observable: str | None = None,
+    near: float | None = None,
+    summaries: Sequence[Summary] | None = None,
 ) -> list[Comparison]:
     """The curves of several sizes, and where each two of them cross, with bootstrap errors.
 
@@ -100,6 +103,7 @@ def compare_sizes(
             default the magnetisation of ferromagnets, the overlap of all else.
         near: The crossing nearest to this temperature, in the unit of the couplings, is taken where curves
             cross more than once.
+        summaries: Of each result, in the same order; found here where they are not given.
 
     Returns:
         One for each estimate that all results have.
@@ -108,10 +112,13 @@ def compare_sizes(
         InputError: for fewer than two sizes, equal ones and different models (``kinds.check_one_model``), an unknown
             observable, overlaps of a run with one copy, and runs too short to analyse.
     """
-    ordered = sorted(results, key=lambda result: result.model.sites)
+    order = sorted(range(len(results)), key=lambda k: results[k].model.sites)
+    ordered = [results[k] for k in order]
     check_sizes(ordered)
     names = CURVES[_check_observable(ordered, observable)]
-    found = [(summarize(result), resampled(result, RESAMPLES, seed)) for seed, result in enumerate(ordered)]
+    of_each = [summarize(results[k]) if summaries is None else summaries[k] for k in order]
+    resamples = [resampled(result, RESAMPLES, seed) for seed, result in enumerate(ordered)]
+    found = list(zip(of_each, resamples, strict=True))
     comparisons = []
     for name in names:
         if all(name in summary.estimates for summary, _ in found):
@@ -147,7 +154,7 @@ def size_label(model: Ising) -> str:
     return f"L = {sides[0]}" if len(set(sides)) == 1 else " x ".join(map(str, sides))
 
 
-def check_sizes(results: Sequence[TemperResult]) -> None:
+def check_sizes(results: Sequence[Tempered]) -> None:
     """Refuse what is not one model in different sizes.
 
     Raises:
@@ -162,7 +169,7 @@ def check_sizes(results: Sequence[TemperResult]) -> None:
         check_one_model(one, other)
 
 
-def _check_observable(results: list[TemperResult], observable: str | None) -> str:
+def _check_observable(results: list[Tempered], observable: str | None) -> str:
     if observable is None:
         observable = "magnetization" if all(is_ferromagnet(result.model) for result in results) else "overlap"
     if observable not in CURVES:

@@ -14,9 +14,9 @@ from scipy.interpolate import CubicSpline
 from spinsim.analysis.crossings import crossing
 from spinsim.analysis.jackknife import bootstrap
 from spinsim.analysis.kinds import check_one_model
+from spinsim.analysis.runs import Strips
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.result import TransferResult
 
 Array = npt.NDArray[np.float64]
 
@@ -110,11 +110,11 @@ class LengthCrossing(NamedTuple):
     reason: str
 
 
-def scaled_lengths(result: TransferResult, average: str = "mean") -> Array:
+def scaled_lengths(result: Strips, average: str = "mean") -> Array:
     """Correlation length over width of the leading odd level at each point, averaged over samples.
 
     The width is the layer's first side. A point is NaN where a sample has no such length, or one that rounding may
-    have changed by more than 1 % (``TransferResult.in_noise``): these are the longest, which no mean may leave out.
+    have changed by more than 1 % (``in_noise``): these are the longest, which no mean may leave out.
 
     Args:
         result: Of any number of samples.
@@ -128,7 +128,7 @@ def scaled_lengths(result: TransferResult, average: str = "mean") -> Array:
     return np.asarray(_inverse(average)(_per_sample(result, average).mean(axis=0)))
 
 
-def length_curve(result: TransferResult, average: str = "mean", seed: int = 0) -> LengthCurve:
+def length_curve(result: Strips, average: str = "mean", seed: int = 0) -> LengthCurve:
     """``scaled_lengths`` with bootstrap resamples over samples, the same ones at all temperatures; ``seed`` draws them.
 
     Raises:
@@ -148,7 +148,7 @@ def length_curve(result: TransferResult, average: str = "mean", seed: int = 0) -
 
 
 def length_crossings(
-    results: Sequence[TransferResult], average: str = "mean", near: float | None = None
+    results: Sequence[Strips], average: str = "mean", near: float | None = None
 ) -> list[LengthCrossing]:
     """Phenomenological renormalisation: crossings of xi / L of neighbouring widths, from the smallest on.
 
@@ -203,7 +203,7 @@ def _cross(small: LengthCurve, large: LengthCurve, near: float | None) -> Length
     return LengthCrossing(widths, c.value, error, interpolation, height, "")
 
 
-def _per_sample(result: TransferResult, average: str) -> Array:
+def _per_sample(result: Strips, average: str) -> Array:
     """What is averaged over samples, (samples, points): xi / L, or its logarithm; NaN where it is not known."""
     if result.sectors != ("even", "odd") or result.model.lattice is None:
         raise InputError(f"{result.model.name} has no xi / L: run both sectors of a lattice layer without a field")
@@ -216,7 +216,7 @@ def _inverse(average: str) -> Callable[[Array], Array]:
     return np.exp if average == "typical" else np.asarray
 
 
-def _check_kind(one: TransferResult, other: TransferResult) -> None:
+def _check_kind(one: Strips, other: Strips) -> None:
     """Refuse layers of two models, and such as are bound to the next one in two ways."""
     check_one_model(one, other)
     ratios = [float(result.k_time[0] / result.k[0]) for result in (one, other)]

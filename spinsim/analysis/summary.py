@@ -12,10 +12,10 @@ from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrate
 from spinsim.analysis.equilibration import Equilibration
 from spinsim.analysis.estimators import all_moments, all_series, functions, series_of
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
+from spinsim.analysis.runs import Tempered
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError
 from spinsim.observables import left_out
-from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class Summary:
     notes: list[str] = field(default_factory=list)
 
 
-def summarize(result: TemperResult) -> Summary:
+def summarize(result: Tempered) -> Summary:
     """Averages, errors, autocorrelation times and whether the run was in equilibrium.
 
     Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat,
@@ -100,7 +100,7 @@ def summarize(result: TemperResult) -> Summary:
     return Summary(result.temperature, found, judged.equilibration, judged.problems, judged.words, long_enough, notes)
 
 
-def estimates(result: TemperResult) -> dict[str, Estimate]:
+def estimates(result: Tempered) -> dict[str, Estimate]:
     """The observables of ``summarize`` alone, without a word on equilibrium.
 
     Raises:
@@ -110,7 +110,7 @@ def estimates(result: TemperResult) -> dict[str, Estimate]:
     return _estimates(result, series, {name: integrated_time(values, chain_axis=2) for name, values in series.items()})
 
 
-def _estimates(result: TemperResult, series: dict[str, Array], times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
+def _estimates(result: Tempered, series: dict[str, Array], times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
     moments, data = _entries(result, series)
     observed = functions(result, moments)
     found = jackknife(observed.values, data)
@@ -142,7 +142,7 @@ def few_samples(samples: int) -> list[str]:
     return [f"Errors over {samples} samples are known to {known:.0%} of themselves; {FEW_SAMPLES} or more would do."]
 
 
-def _on_samples(result: TemperResult, long_enough: dict[str, Array]) -> list[str]:
+def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
     """Sentences on errors over samples: how well they are known, and how many samples' series are short."""
     samples, sentences = result.model.samples, few_samples(result.model.samples)
     name = min(long_enough, key=lambda key: float(long_enough[key].min()))
@@ -156,7 +156,7 @@ def _on_samples(result: TemperResult, long_enough: dict[str, Array]) -> list[str
     return sentences
 
 
-def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Array]:
+def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     """Each observable's curve with its bootstrap resamples, (1 + resamples, temperatures), row 0 from all data.
 
     Drawn are samples, or stretches of time where there is one sample; their spread is widened as errors are.
@@ -177,7 +177,7 @@ def resampled(result: TemperResult, resamples: int, seed: int) -> dict[str, Arra
     return found
 
 
-def checked_series(result: TemperResult) -> dict[str, Array]:
+def checked_series(result: Tempered) -> dict[str, Array]:
     """Series that autocorrelation times belong to, (steps, samples, chains, temperatures).
 
     Raises:
@@ -188,7 +188,7 @@ def checked_series(result: TemperResult) -> dict[str, Array]:
     return all_series(result)
 
 
-def _entries(result: TemperResult, series: dict[str, Array]) -> tuple[list[str], Array]:
+def _entries(result: Tempered, series: dict[str, Array]) -> tuple[list[str], Array]:
     """Names of moments and their averages in each sample or, of one sample, in stretches of time.
 
     The averages have the shape (samples or stretches, moments, temperatures).
@@ -214,6 +214,6 @@ def widening(series: Array, time: IntegratedTime) -> Array:
     return np.asarray(np.maximum(1.0, np.divide(true, found, out=np.ones_like(found), where=found > 0)))
 
 
-def sweeps_a_step(result: TemperResult) -> int:
+def sweeps_a_step(result: Tempered) -> int:
     """Sweeps between measurements."""
     return int(result.sweep[1] - result.sweep[0])

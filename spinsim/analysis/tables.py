@@ -5,20 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.approach import Approach, approach
-from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.samples import lowest, sample_of
-from spinsim.analysis.summary import Estimate, Summary, estimates
-from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.analysis.runs import Floats
+from spinsim.analysis.samples import AnyRun, lowest, sample_of
+from spinsim.analysis.summary import Estimate, Summary
 from spinsim.errors import InputError
+from spinsim.jobs import job_of
 from spinsim.outputs import write_outputs
-from spinsim.result import AnnealResult, TemperResult, load
+from spinsim.result import Result, load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Columns = dict[str, npt.NDArray[np.generic]]
 
 
-def table(run: AnnealResult | TemperResult | str | os.PathLike[str], by: str = "temperature") -> pd.DataFrame:
+def table(run: Result | str | os.PathLike[str], by: str = "temperature") -> pd.DataFrame:
     """Averages of a run as a pandas table.
 
     By temperature, a row each, columns are ``temperature`` and, for each of ``observables.observables``, its value,
@@ -57,81 +57,39 @@ def table(run: AnnealResult | TemperResult | str | os.PathLike[str], by: str = "
         import pandas as pd
     except ImportError as error:
         raise InputError("pandas is missing: install spinsim[xarray] to use table()") from error
-    result = run if isinstance(run, AnnealResult | TemperResult) else load(run)
-    if not isinstance(result, AnnealResult | TemperResult):
-        raise InputError(f"{run} holds a {result.attributes['job']} run: its own dataset().to_dataframe() is its table")
-    return pd.DataFrame(columns_by(result, by))
+    result = run if isinstance(run, Result) else load(run)
+    return pd.DataFrame(job_of(result.job).columns(result, by))
 
 
-def columns_by(result: AnnealResult | TemperResult, by: str) -> Columns:
-    """The columns of ``table``.
+def columns_of_samples(
+    run: AnyRun, columns: Callable[[AnyRun], Columns], best_energy: Callable[[AnyRun], Floats | None]
+) -> Columns:
+    """Returns the columns of each sample alone, below each other, behind the sample's number.
 
-    Raises:
-        InputError: as ``table``.
+    Args:
+        run: Of all samples.
+        columns: Returns those of one sample.
+        best_energy: Returns the lowest energies that its replicas met, (1, replicas); None where they are unknown.
     """
-    if by == "temperature":
-        return _columns(result)
-    if by == "sample":
-        return _below_each_other([_columns_of_sample(result, k) for k in range(result.model.samples)])
-    if by == "overlap" and isinstance(result, TemperResult):
-        return _below_each_other([_overlap_columns(result, k) for k in range(result.model.samples)])
-    if by == "bin" and isinstance(result, TemperResult):
-        return _bin_columns(approach(result))
-    rest = "sample, overlap or bin" if isinstance(result, TemperResult) else "or sample"
-    raise InputError(f"there is no table by {by!r} of this run: choose temperature, {rest}".replace(", or", " or"))
+    tables = []
+    for sample in range(run.model.samples):
+        one = sample_of(run, sample)
+        own, best = columns(one), best_energy(one)
+        rows = len(own["temperature"])
+        found = None if best is None or not best.size else lowest(one.model, best)
+        tables.append(
+            {
+                "sample": np.full(rows, sample),
+                **own,
+                "lowest_energy_per_site": np.full(rows, found.mean if found else np.nan),
+                "hits": np.full(rows, found.hits[0] if found else 0),
+            }
+        )
+    return below_each_other(tables)
 
 
-def _columns(result: AnnealResult | TemperResult) -> Columns:
-    if isinstance(result, AnnealResult):
-        return _annealing_columns(result)
-    return {"temperature": result.temperature} | estimate_columns(estimates(result))
-
-
-def _columns_of_sample(result: AnnealResult | TemperResult, sample: int) -> Columns:
-    """Columns of one sample alone, its number in front."""
-    one: AnnealResult | TemperResult = sample_of(result, sample)
-    columns = _columns(one)
-    rows = len(columns["temperature"])
-    best = one.lowest_energy if isinstance(one, AnnealResult) else one.best_energy
-    found = None if best is None or not best.size else lowest(one.model, best)
-    return {
-        "sample": np.full(rows, sample),
-        **columns,
-        "lowest_energy_per_site": np.full(rows, found.mean if found else np.nan),
-        "hits": np.full(rows, found.hits[0] if found else 0),
-    }
-
-
-def _overlap_columns(result: TemperResult, sample: int) -> Columns:
-    """P(q) of one sample."""
-    found = overlap_distribution(sample_of(result, sample))
-    temperatures, bins = found.density.shape
-    return {
-        "sample": np.full(found.density.size, sample),
-        "temperature": np.repeat(result.temperature, bins),
-        "q": np.tile(found.q, temperatures),
-        "width": np.tile(found.width, temperatures),
-        "probability_density": found.density.ravel(),
-        "probability_density_error": np.where(found.trusted, found.error, np.nan).ravel(),
-    }
-
-
-def _bin_columns(found: Approach) -> Columns:
-    """Averages over logarithmic bins, those of a temperature in succession."""
-    bins, temperatures = len(found.start), len(found.temperature)
-    columns: Columns = {
-        "temperature": np.repeat(found.temperature, bins),
-        "first_sweep": np.tile(found.first_sweep, temperatures),
-        "last_sweep": np.tile(found.last_sweep, temperatures),
-        "measurements": np.tile(found.stop - found.start, temperatures),
-    }
-    for name, mean in found.mean.items():
-        columns |= {name: mean.T.ravel(), f"{name}_error": found.error[name].T.ravel()}
-        columns[f"{name}_verdict"] = np.repeat(found.verdict[name], bins)
-    return columns
-
-
-def _below_each_other(tables: list[Columns]) -> Columns:
+def below_each_other(tables: list[Columns]) -> Columns:
+    """Returns tables of the same columns as one."""
     return {name: np.concatenate([columns[name] for columns in tables]) for name in tables[0]}
 
 
@@ -170,25 +128,3 @@ def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
     for row in zip(*(column.tolist() for column in columns.values()), strict=True):
         writer.writerow(["" if value != value else value for value in row])
     write_outputs({path: ("csv", text.getvalue().encode())}, overwrite)
-
-
-def _annealing_columns(result: AnnealResult) -> Columns:
-    found = thermodynamics(result)
-    in_field: Columns = {}
-    if result.field is not None:
-        in_field = {
-            "field": result.field,
-            "magnetization": found.signed_magnetization,
-            "magnetization_error": found.signed_magnetization_error,
-        }
-    return {
-        "temperature": found.temperature,
-        **in_field,
-        "energy_per_site": found.energy,
-        "energy_per_site_error": found.energy_error,
-        "specific_heat": found.specific_heat,
-        "specific_heat_error": found.specific_heat_error,
-        "specific_heat_trusted": found.specific_heat_trusted,
-        "abs_magnetization": found.magnetization,
-        "abs_magnetization_error": found.magnetization_error,
-    }

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
-from spinsim.result import AnnealResult
+from spinsim.analysis.runs import Annealed
 
 Array = npt.NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class Thermodynamics:
     signed_magnetization_error: Array
 
 
-def thermodynamics(result: AnnealResult) -> Thermodynamics:
+def thermodynamics(result: Annealed) -> Thermodynamics:
     """Curves of an annealing run.
 
     The specific heat at a step is compared with the slope of the mean energy between the second steps before and after

@@ -13,8 +13,8 @@ from spinsim.analysis.approach import LinkAgreement, comparable, link_agreement
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.checks import finite_array
 from spinsim.analysis.equilibration import FALSE_ALARMS, Equilibration, equilibration
+from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError
-from spinsim.result import TemperResult
 
 Array = npt.NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Verdict:
         return f"in equilibrium, as far as {_listed(list(self.equilibration))} at the lowest temperature show"
 
 
-def judge(result: TemperResult, coldest: dict[str, Array]) -> Verdict:
+def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
     """Judge a run by observables at its lowest temperature, its copies, its exchanges and its round trips.
 
     With Gaussian couplings energy and link overlap are compared too, at all temperatures. A run in equilibrium is
@@ -79,7 +79,7 @@ def judge(result: TemperResult, coldest: dict[str, Array]) -> Verdict:
     return Verdict(found, (*problems, *exchange_problems(result)), links)
 
 
-def exchange_problems(result: TemperResult) -> list[str]:
+def exchange_problems(result: Tempered) -> list[str]:
     """Neighbours that do not exchange and round trips that never happened; nothing where none could be counted yet."""
     if not result.attempts.any():
         return []

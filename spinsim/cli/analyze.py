@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spinsim.cli import flags, reweighting
 from spinsim.cli.saying import say
-from spinsim.texts import quoted
+from spinsim.texts import wrapped
 
 if TYPE_CHECKING:
+    from spinsim.analysis.runs import Tempered
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
     from spinsim.layout import Series
-    from spinsim.result import TemperResult
 
 
 def analyze(
@@ -52,13 +51,15 @@ def analyze(
     ] = None,
 ) -> None:
     """Find averages with errors at each temperature and write them into the files' /summary."""
+    from spinsim.analysis.printed import as_tables
     from spinsim.analysis.summary import summarize
-    from spinsim.analysis.tables import columns_by, summary_columns, write_csv
+    from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.errors import InputError
+    from spinsim.jobs import job_of
     from spinsim.layout import summary_series
     from spinsim.observables import observables
     from spinsim.outputs import check_output
-    from spinsim.result import load_temper
+    from spinsim.result import load
 
     if every and columns:
         raise InputError(f"--all prints --columns {columns} too: leave one of them out")
@@ -74,13 +75,13 @@ def analyze(
         return
     summaries, reports, rooms, rows = [], [], [], []
     for file in files:
-        result = load_temper(file)
+        result = load(file)
         found = summarize(result)
         summaries.append(found)
         reports.append([heading(file, result), *report(result, found, columns, every)])
         rooms.append(summary_series(observables(result.model, result.energy.shape[2], result.has_correlations)))
         if csv:
-            rows.append(columns_by(result, by) if by else summary_columns(found))
+            rows.append(job_of(result.job).columns(result, by) if by else summary_columns(found))
     if csv:
         write_csv(one_below_the_other(files, rows), csv, overwrite)
     for file, room, found, lines in zip(files, rooms, summaries, reports, strict=True):
@@ -93,9 +94,9 @@ def _reweight(
 ) -> None:
     """Averages at other temperatures."""
     from spinsim.analysis.tables import write_csv
-    from spinsim.result import load_temper
+    from spinsim.result import load
 
-    results = [load_temper(file) for file in files]
+    results = [load(file) for file in files]
     found = [reweighting.reweight(result, grid) for result in results]
     reports = [
         [heading(file, result), *reweighting.report(result.model, one, columns, every)]
@@ -119,29 +120,25 @@ def _tell(files: list[Path], reports: list[list[str]], tables: list[dict[str, ob
 
 def _check(file: Path) -> None:
     """Refuse, before anything is written, what cannot be analysed."""
-    from spinsim.errors import InputError
+    from spinsim.jobs import job_of
     from spinsim.store import read_attributes
 
-    if read_attributes(file).get("job") == "transfer":
-        raise InputError(
-            f"{file} holds a transfer run, whose levels are no averages: 'spinsim show {quoted(file)}' prints them and "
-            f"'spinsim plot {quoted(file)}' draws the correlation length over the width"
-        )
+    job_of(read_attributes(file)["job"]).check_averages(file)
 
 
-def heading(file: Path, result: TemperResult) -> str:
+def heading(file: Path, result: Any) -> str:
     """What was analysed, in a line."""
     rows = f"{result.model.name}, {result.model.samples} samples, {len(result.sweep)} measurements"
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
 
 
-def report(result: TemperResult, found: Summary, columns: str | None = None, every: bool = False) -> list[str]:
+def report(result: Tempered, found: Summary, columns: str | None = None, every: bool = False) -> list[str]:
     """The averages asked for, a line each temperature, and what they are worth.
 
     Raises:
         InputError: for columns that the run does not have.
     """
-    from spinsim.cli.averages import all_columns, chosen_columns, main_columns, table, wrapped
+    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns, table
 
     if columns is not None:
         names = chosen_columns(columns, found.estimates)
@@ -157,7 +154,6 @@ def _write_summary(file: Path, room: list[Series], found: Summary) -> list[str]:
     A file that another process writes is left as it is.
     """
     from spinsim.analysis.tables import summary_columns
-    from spinsim.cli.averages import wrapped
     from spinsim.errors import InputError
     from spinsim.store import open_to_append
 
@@ -186,18 +182,3 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
         parts = [columns.get(name, np.full(n, np.nan)) for columns, n in zip(tables, lengths, strict=True)]
         whole[name] = np.concatenate(parts)
     return whole
-
-
-def as_tables(found: Summary) -> dict[str, object]:
-    """Everything, for ``--json``; what is no number and errors that cannot be trusted are null."""
-    tables: dict[str, object] = {"temperature": found.temperature.tolist()}
-    for name, e in found.estimates.items():
-        tables[name] = [value if isfinite(value) else None for value in e.value.tolist()]
-        tables[f"{name}_error"] = [
-            float(error) if trusted and isfinite(error) else None
-            for error, trusted in zip(e.error, e.trusted, strict=True)
-        ]
-        tables[f"{name}_tau"] = e.tau.tolist()
-    tables |= {"verdict": found.verdict, "problems": list(found.problems), "notes": found.notes}
-    tables["equilibrated"] = {name: e.equilibrated for name, e in found.equilibration.items()}
-    return tables

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from spinsim.cli import flags
+from spinsim.cli.running import carry_out
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
 from spinsim.settings.temper import TemperSettings
@@ -34,17 +35,8 @@ def resume(
 
     Of a transfer-matrix run whose rows are all there, those that lack levels are tried again.
     """
-    from spinsim.cli.anneal import carry_out as anneal
-    from spinsim.cli.temper import carry_out as temper
-    from spinsim.cli.transfer import carry_out as transfer
-    from spinsim.run import AnnealPlan, TemperPlan, TransferPlan, plan_resume
+    from spinsim.run import plan_resume
 
     how = dict(given)
     sweeps, most_steps = how.pop("sweeps"), how.pop("most_steps")
-    plan = plan_resume(file, sweeps, how, most_steps)
-    if isinstance(plan, AnnealPlan):
-        anneal(plan, quiet, as_json)
-    elif isinstance(plan, TransferPlan):
-        transfer(plan, quiet, as_json)
-    elif isinstance(plan, TemperPlan):
-        temper(plan, quiet, as_json)
+    carry_out(plan_resume(file, sweeps, how, most_steps), quiet, as_json)

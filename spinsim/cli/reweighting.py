@@ -6,15 +6,16 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from spinsim.errors import InputError
+from spinsim.texts import wrapped
 
 if TYPE_CHECKING:
     from spinsim.analysis.reweighted import Reweighting
+    from spinsim.analysis.runs import Tempered
     from spinsim.analysis.tables import Columns
     from spinsim.model.ising import Ising
-    from spinsim.result import TemperResult
 
 
-def reweight(result: TemperResult, grid: str) -> Reweighting:
+def reweight(result: Tempered, grid: str) -> Reweighting:
     """A run's averages at the temperatures of a grid such as 1.0:1.2:101.
 
     Raises:
@@ -32,7 +33,7 @@ def report(model: Ising, found: Reweighting, columns: str | None, every: bool) -
     Raises:
         InputError: for columns that there are not.
     """
-    from spinsim.cli.averages import all_columns, chosen_columns, main_columns, table, wrapped
+    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns, table
 
     if columns is not None:
         names = chosen_columns(columns, found.estimates)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.model.graph import Graph
 from spinsim.model.lattice import Lattice
-from spinsim.texts import as_html, count, one_line
+from spinsim.texts import Described, count
 
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
 _LARGEST_VALUE: Final = 1e300
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 2**22  # numbers that are widened at once
 _Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 
-class Ising:
+class Ising(Described):
     """An Ising model on a lattice or graph, with one or more disorder samples.
 
     Args:
@@ -76,12 +76,6 @@ class Ising:
         self.name = name or self.graph.label
         self.offset = offset
         self.maxcut_weight = maxcut_weight
-
-    def __repr__(self) -> str:
-        return one_line(type(self).__name__, self._facts)
-
-    def _repr_html_(self) -> str:
-        return as_html(type(self).__name__, self._facts)
 
     @property
     def _facts(self) -> dict[str, str]:

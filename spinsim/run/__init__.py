@@ -1,28 +1,8 @@
-"""Wiring of a run: configuration -> model -> engine -> sampler -> file."""
+"""What the runs of all jobs share: plans, identities of files, when to save, going on from a file."""
 
 from __future__ import annotations
 
-from spinsim.run.annealing import AnnealPlan, anneal_to_file, plan_anneal
-from spinsim.run.calls import anneal, resume, temper, transfer
-from spinsim.run.common import Watch
+from spinsim.run.common import Plan, Watch
 from spinsim.run.resuming import plan_resume
-from spinsim.run.tempering import TemperPlan, plan_temper, temper_to_file
-from spinsim.run.transferring import TransferPlan, plan_transfer, transfer_to_file
 
-__all__ = [
-    "AnnealPlan",
-    "TemperPlan",
-    "TransferPlan",
-    "Watch",
-    "anneal",
-    "anneal_to_file",
-    "plan_anneal",
-    "plan_resume",
-    "plan_temper",
-    "plan_transfer",
-    "resume",
-    "temper",
-    "temper_to_file",
-    "transfer",
-    "transfer_to_file",
-]
+__all__ = ["Plan", "Watch", "plan_resume"]

@@ -20,6 +20,7 @@ from spinsim import rng, store
 from spinsim.engine import Dynamics, Engine, Planned, check_memory
 from spinsim.engine.dynamics import STARTS
 from spinsim.errors import InputError
+from spinsim.jobs import job_of
 from spinsim.layout import Layout
 from spinsim.memory import readable
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
@@ -31,7 +32,6 @@ from spinsim.run.saving import Saving
 from spinsim.sampling import InField
 from spinsim.settings.config import Config
 from spinsim.settings.shared import ModelSettings
-from spinsim.settings.temper import Temper
 from spinsim.texts import quoted
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -46,9 +46,9 @@ class Watch:
     """Who hears how a run goes.
 
     Attributes:
-        on_stage: Called with the name of what begins, empty for the run itself, its number of spin updates and, of a
-            resumed run, how many of them were done before.
-        on_updates: Called now and then with the number of spin updates since the last call.
+        on_stage: Called with the name of what begins, empty for the run itself, its number of spin updates (of a job
+            that has none, of rows) and, of a resumed run, how many of them were done before.
+        on_updates: Called now and then with the number of these since the last call.
         on_warning: Called with a sentence.
     """
 
@@ -81,6 +81,15 @@ class Plan(Generic[AnyConfig]):
     attributes: dict[str, str]
     extends: str | None = None
     start: npt.NDArray[np.int8] | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows of the finished file."""
+        raise NotImplementedError
+
+    def updates(self, replicas: int) -> int:
+        """Attempted spin updates of the whole run with this many replicas of each sample; 0 where it has none."""
+        return 0
 
 
 def build_model(config: ModelSettings, replicas: int) -> Ising:
@@ -127,7 +136,7 @@ def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
 def _usual_path(config: Config, name: str, identity: str) -> Path:
     """Where a run goes that is not told; one that was made by extending a shorter one lies under that one's name."""
     usual = Path(f"runs/{config.job}-{name}-{identity[:8]}.h5")
-    if isinstance(config, Temper) and not os.path.lexists(usual):
+    if job_of(config.job).may_be_longer and not os.path.lexists(usual):
         for path in sorted(usual.parent.glob(f"{glob.escape(usual.name[:-11])}????????.h5")):
             with contextlib.suppress(InputError):
                 if identity in lengths(store.read_attributes(path)):
@@ -189,12 +198,12 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         return plan, "finished" in attributes
     if stored == plan.extends:
         return plan, False
-    if own not in lengths(attributes) or not isinstance(plan.config, Temper):
+    if own not in lengths(attributes) or not job_of(plan.config.job).may_be_longer:
         raise another(plan.path)
     check_stored(plan.path, attributes, plan.attributes["model_sha256"])
     found = config_of(plan.path, attributes, plan.attributes["model_sha256"])
     config = replace(found, run=plan.config.run)
-    done = "finished" in attributes or rows >= plan.config.temper.times.measurements
+    done = "finished" in attributes or rows >= plan.rows
     named = {name: attributes[name] for name in ("config", "config_sha256")}
     return replace(plan, config=config, attributes=plan.attributes | named), done
 

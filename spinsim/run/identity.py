@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from spinsim import store
 from spinsim.errors import InputError
-from spinsim.grids import is_grid
+from spinsim.jobs import job_of
 from spinsim.settings.config import Config, kinds_of, sha256
-from spinsim.settings.jobs import JOBS
 
 _ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "sweeps": int, "config_sha256": str}
 _MOST_HISTORY: Final = 60_000  # bytes; an attribute holds 64 KiB
@@ -29,32 +28,30 @@ def config_of(path: Path, attributes: Mapping[str, str], model_sha256: str) -> C
         InputError: where it has none to go on with.
     """
     tables = _tables(attributes, model_sha256)
-    job = _job_of(attributes, tables)
-    if job is not None:
-        return job.from_tables(tables)
+    if _is_own(attributes, tables):
+        return job_of(attributes["job"]).config.from_tables(tables)
     raise InputError(f"{path} holds no configuration to go on with: an earlier version saved it from Python")
 
 
 def _tables(attributes: Mapping[str, str], model_sha256: str) -> Any:
-    """The tables of a file's configuration, with a g where early development versions took a grid as geometric."""
+    """The tables of a file's configuration, as the version that wrote them meant them."""
     tables = json.loads(attributes["config"])
-    if _job_of(attributes, tables) and is_grid(tables.get("temper", {}).get("temperatures") or ""):
-        meant = tables | {"temper": tables["temper"] | {"temperatures": f"{tables['temper']['temperatures']}g"}}
+    meant = job_of(attributes["job"]).as_once_meant(tables) if _is_own(attributes, tables) else None
+    if meant is not None:
         with contextlib.suppress(InputError):
             if _identity(attributes, meant, model_sha256) == attributes.get("config_sha256"):
                 return meant
     return tables
 
 
-def _job_of(attributes: Mapping[str, str], tables: Any) -> type[Config] | None:
-    """The configuration of the file's job, None where the tables are another: Python calls had others once."""
-    own = (job for job in JOBS if attributes["job"] == job.job and tables.keys() == kinds_of(job).keys())
-    return next(own, None)
+def _is_own(attributes: Mapping[str, str], tables: Any) -> bool:
+    """Whether the tables are a configuration of the file's job; Python calls have others."""
+    return bool(tables.keys() == kinds_of(job_of(attributes["job"]).config).keys())
 
 
 def _identity(attributes: Mapping[str, str], tables: Any, model_sha256: str) -> str:
     instance = tables["model"]["instance"] is not None
-    job = next(job for job in JOBS if attributes["job"] == job.job)
+    job = job_of(attributes["job"]).config
     return job.identity(tables, model_sha256 if instance else None, dynamics_number(attributes))
 
 
@@ -78,7 +75,7 @@ def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -
         raise InputError(f"{path} is damaged, its model is not the one of its model_sha256: take another copy of it")
     try:
         tables = _tables(attributes, model_sha256)
-        own = _job_of(attributes, tables)
+        own = _is_own(attributes, tables)
         found = _identity(attributes, tables, model_sha256) if own else sha256(attributes["config"])
     except (KeyError, TypeError, ValueError, AttributeError, InputError):
         found = ""
@@ -107,7 +104,7 @@ def lengths(attributes: Mapping[str, str]) -> list[str]:
 
 def extended_history(attributes: Mapping[str, str], sweeps: int, command: str, identity: str) -> str:
     """The attribute ``history`` of a file of these attributes that is extended by ``command``."""
-    before = int(json.loads(attributes["config"])["temper"]["sweeps"])
+    before = int(json.loads(attributes["config"])[attributes["job"]]["sweeps"])
     first = _entry(attributes["command"], attributes["created"], before, attributes["config_sha256"])
     entries = [*(history_of(attributes) or [first]), _entry(command, store.stamp(), sweeps, identity)]
     while len(text := json.dumps(entries)) > _MOST_HISTORY:

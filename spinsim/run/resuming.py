@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +13,10 @@ from spinsim import rng, store
 from spinsim.engine import resolve_device
 from spinsim.engine.starting import GIVEN, name_of
 from spinsim.errors import InputError
-from spinsim.run.annealing import AnnealPlan
+from spinsim.jobs import job_of
 from spinsim.run.common import Plan, identify
 from spinsim.run.identity import check_stored, config_of, dynamics_number, extended_history
-from spinsim.run.tempering import TemperPlan
-from spinsim.run.transferring import TransferPlan
 from spinsim.settings.config import Config
-from spinsim.settings.temper import Temper
-from spinsim.settings.transfer import Transfer
-
-PLANS: Final[dict[str, type[Plan[Any]]]] = {"anneal": AnnealPlan, "temper": TemperPlan, "transfer": TransferPlan}
 
 
 def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps: int | None = None) -> Plan[Any]:
@@ -45,14 +39,13 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps:
     config = config_of(path, attributes, model_sha256)
     _check_start(path, config, start, "finished" in attributes)
     config = replace(config, run=replace(config.run, out=str(path), **{k: v for k, v in run.items() if v is not None}))
+    job = job_of(config.job)
     if sweeps is not None:
-        config = _with_sweeps(config, sweeps, path)
+        config = job.with_sweeps(config, sweeps, path)
     if most_steps is not None:
-        if not isinstance(config, Transfer):
-            raise InputError(f"{path} holds a run of {config.job}, which has no limit of steps: leave --most-steps out")
-        config = replace(config, transfer=replace(config.transfer, most_steps=most_steps))
+        config = job.with_most_steps(config, most_steps, path)
     device = resolve_device(config.run.device)
-    plan = PLANS[config.job](config, model, device, *identify(config, model), start=start)
+    plan: Plan[Any] = job.plan_type(config, model, device, *identify(config, model), start=start)
     identity = plan.attributes["config_sha256"]
     if sweeps is None or identity == attributes["config_sha256"]:
         return plan
@@ -70,12 +63,3 @@ def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None,
     lost = start is None and str(named).startswith(GIVEN) and not is_finished
     if lost or (start is not None and name_of(start) != named):
         raise InputError(f"{path} is damaged, its start is not the one of its configuration: take another copy of it")
-
-
-def _with_sweeps(config: Config, sweeps: int, path: Path) -> Config:
-    """The same with more measured sweeps."""
-    if not isinstance(config, Temper):
-        raise InputError(f"{path} holds a run of {config.job}, whose steps are fixed: leave --sweeps out")
-    if sweeps < config.temper.sweeps:
-        raise InputError(f"sweeps {sweeps} are fewer than the {config.temper.sweeps} of {path}: give more")
-    return replace(config, temper=replace(config.temper, sweeps=sweeps))

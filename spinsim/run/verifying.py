@@ -6,7 +6,6 @@ from pathlib import Path
 
 from spinsim import store
 from spinsim.files import is_locked
-from spinsim.result import load_transfer
 from spinsim.run.identity import check_stored
 
 
@@ -23,8 +22,6 @@ def verify(path: Path) -> str:
         model_sha256 = store.read_model(file).content_sha256()
     if attributes["config_sha256"]:  # results that were put together by hand have none
         check_stored(path, attributes, model_sha256)
-    if attributes["job"] == "transfer":
-        load_transfer(path)
     if written:
         return f"whole as far as it is: {rows} rows, another process writes it"
     state = "finished" if "finished" in attributes else "not finished"

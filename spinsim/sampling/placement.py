@@ -33,7 +33,6 @@ from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
 from spinsim.engine import Dynamics, create_engine
 from spinsim.errors import InputError
-from spinsim.layout import Placement
 from spinsim.model.ising import Ising
 from spinsim.sampling.annealing import temperature_schedule
 from spinsim.sampling.tempering import TemperFrame, Times, tempering
@@ -49,6 +48,18 @@ _FIRST: Final = 16  # temperatures while their number is open
 _LEAST_RATE: Final = 0.02  # rarer exchanges are too few to count: their distance follows from mean energies
 _SHIFTS: Final = 8  # by which series of two temperatures are paired
 _FARTHEST: Final = 13.0  # erfc(d / 2) < 1e-19
+
+
+class Placement(NamedTuple):
+    """How the temperatures of a ladder were placed; rows of fewer temperatures end with NaN.
+
+    Attributes:
+        temperature: Ladder of each iteration, (iterations, most temperatures).
+        swap_rate: How often its neighbours exchange, (iterations, most temperatures - 1).
+    """
+
+    temperature: npt.NDArray[np.float64]
+    swap_rate: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from spinsim.store.appending import RunFile, open_to_append
 from spinsim.store.checkpoints import last_saved
 from spinsim.store.creating import create, stamp
 from spinsim.store.extending import extend
+from spinsim.store.forms import DamageError
 from spinsim.store.models import identity, read_model, read_start
 from spinsim.store.parts import scale_attributes
 from spinsim.store.reading import (
@@ -27,7 +28,6 @@ from spinsim.store.reading import (
     read_attributes,
     text_attributes,
 )
-from spinsim.store.schema import DamageError
 from spinsim.store.verifying import verify
 
 __all__ = [

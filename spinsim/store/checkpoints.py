@@ -12,22 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.layout import TEMPERING
+from spinsim.layout import BEST
+from spinsim.store.forms import Form, form_of
 from spinsim.store.parts import compressed, set_aside
 
 _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 
 CHECKPOINTS: Final = "checkpoint"
 """Their group."""
-SAVED: Final = {
-    "attempts": f"{TEMPERING}/attempts",
-    "accepts": f"{TEMPERING}/accepts",
-    "trips": f"{TEMPERING}/round_trips",
-    "best_energy": "best/energy",
-    "best_spins": "best/spins",
-}
-"""Arrays of checkpoints that say the same as other datasets, and those."""
+_BEST: Final = {"best_energy": f"{BEST}/energy", "best_spins": f"{BEST}/spins"}
 _TRIES: Final = 100
+
+
+def saved_as(form: Form) -> dict[str, str]:
+    """Returns the paths of datasets that say the same as arrays of checkpoints, by the names of these arrays."""
+    return {**form.sums, **_BEST}
 
 
 def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -102,21 +101,21 @@ def check_checkpoints(group: h5py.Group | None, path: Path) -> None:
 
 
 def last_saved(file: h5py.File) -> dict[str, npt.NDArray[Any]]:
-    """What the newest whole checkpoint says of ``SAVED``, by the names of those; empty where there is none.
+    """What the newest whole checkpoint says of datasets of ``saved_as``, by their paths; empty where there is none.
 
     It is consistent even while another process writes: whoever writes a slot takes its serial number away first and
     gives it a new one last.
     """
     if CHECKPOINTS not in file:
         return {}
-    group = file[CHECKPOINTS]
+    group, saved = file[CHECKPOINTS], saved_as(form_of(file))
     for _ in range(_TRIES):
         serials = group["serial"][...]
         slot = int(serials.argmax())
-        names = set(group[str(slot)]) & SAVED.keys() if serials[slot] else set()
+        names = set(group[str(slot)]) & saved.keys() if serials[slot] else set()
         arrays = {name: group[f"{slot}/{name}"][...] for name in names}
         if group["serial"][slot] == serials[slot]:
-            return {SAVED[name]: array for name, array in arrays.items()}
+            return {saved[name]: array for name, array in arrays.items()}
     return {}
 
 

@@ -12,10 +12,11 @@ import h5py
 
 from spinsim.errors import InputError
 from spinsim.files import Disk, not_written, replacement
-from spinsim.layout import Layout
+from spinsim.layout import BEST, Layout
 from spinsim.store.appending import hold
 from spinsim.store.checkpoints import check_checkpoints
 from spinsim.store.creating import write_new
+from spinsim.store.forms import form_of
 from spinsim.store.models import identity, read_model
 from spinsim.store.reading import growing
 
@@ -81,7 +82,7 @@ def _take_over(old: h5py.File, new: h5py.File) -> None:
         step = max(1, _PIECE_BYTES // (dataset.dtype.itemsize * prod(dataset.shape[1:])))
         for first in range(0, rows, step):
             copy[first : first + step] = dataset[first : first + step]
-    for group in ("best", "checkpoint", "checkpoint/0", "checkpoint/1", "tempering"):
+    for group in (BEST, "checkpoint", "checkpoint/0", "checkpoint/1", *form_of(old).groups):
         for name in list(new[group]) if group in old else []:
             item = new[group][name]
             if isinstance(item, h5py.Dataset) and not item.chunks and not item.is_scale:  # written again and again

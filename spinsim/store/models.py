@@ -14,9 +14,9 @@ from spinsim.memory import require
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
+from spinsim.store.forms import DamageError
 from spinsim.store.parts import bare_dimension, compressed, label
 from spinsim.store.reading import text_attributes
-from spinsim.store.schema import DamageError
 
 _ROOM: Final = 2  # times what is stored, to read and check it
 _MEND: Final = "read it on a machine with more memory"

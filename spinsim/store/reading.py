@@ -15,13 +15,12 @@ import h5py
 
 from spinsim.errors import InputError
 from spinsim.files import Disk, is_locked, not_written
-from spinsim.layout import FIXED, MEASUREMENTS, PLACEMENT, SPECTRUM, SUMMARY_GROUP, TEMPERING
+from spinsim.layout import BEST, SUMMARY_GROUP
 from spinsim.memory import require
-from spinsim.store.schema import DamageError, check_schema
+from spinsim.store.forms import DamageError, form_of
+from spinsim.store.schema import check_schema
 
 SCHEMA: Final = "spinsim/1"
-GROUPS: Final = ("model", MEASUREMENTS, TEMPERING, SPECTRUM, PLACEMENT, SUMMARY_GROUP, "best")
-"""All that hold datasets, but for checkpoints."""
 _TRIES: Final = 40  # to see a whole header of a file that is being written
 _WAIT: Final = 0.025
 _FOREIGN: Final = (
@@ -37,15 +36,18 @@ _FOREIGN: Final = (
 """What h5py raises on damaged files."""
 
 
+def groups_of(file: h5py.File) -> list[str]:
+    """Returns the names of all groups that hold datasets, but for checkpoints and given starts."""
+    names = ("model", *form_of(file).groups, SUMMARY_GROUP, BEST)
+    return [name for name in names if name in file]
+
+
 def growing(file: h5py.File) -> list[h5py.Dataset]:
-    """All series: what has a row for each step."""
+    """Returns all series: what has a row for each step."""
+    fixed = {f"/{path}" for path in form_of(file).sums.values()}
     groups = [file[name] for name in list(file) if "step" in file[name]]
-    return [item for group in groups for item in [group[name] for name in list(group)] if _grows(item)]
-
-
-def _grows(dataset: h5py.Dataset) -> bool:
-    group, _, name = dataset.name.strip("/").rpartition("/")
-    return name == "step" or not (dataset.is_scale or (group, name) in FIXED)
+    items = [item for group in groups for item in [group[name] for name in list(group)]]
+    return [item for item in items if item.name.endswith("/step") or not (item.is_scale or item.name in fixed)]
 
 
 def complete_rows(file: h5py.File) -> int:

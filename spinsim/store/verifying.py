@@ -8,10 +8,9 @@ from typing import Final
 import h5py
 import numpy as np
 
-from spinsim.layout import MEASUREMENTS, TEMPERING
 from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
-from spinsim.store.reading import GROUPS, complete_rows
-from spinsim.store.schema import DamageError
+from spinsim.store.forms import DamageError, form_of
+from spinsim.store.reading import complete_rows, groups_of
 
 _PIECE_BYTES: Final = 2**24
 
@@ -31,14 +30,13 @@ def verify(file: h5py.File, written: bool) -> bool:
         OSError: for what cannot be read, numbers with a wrong checksum among it.
     """
     summed = True
-    for name in GROUPS:
-        group = file.get(name, {})
+    for name in groups_of(file):
+        group = file[name]
         for item in [group[key] for key in list(group)]:
             _read(item)
             summed &= not item.chunks or not item.id.get_storage_size() or bool(item.fletcher32)
     _check_steps(file)
-    if TEMPERING in file:
-        _check_permutation(file)
+    form_of(file).check_numbers(file, complete_rows(file))
     if CHECKPOINTS in file and not written:
         _, problem = read_checkpoint(file[CHECKPOINTS])
         if problem:
@@ -59,20 +57,8 @@ def _read(item: h5py.Dataset) -> None:
 
 def _check_steps(file: h5py.File) -> None:
     """Rows are numbered from 0."""
-    for name in GROUPS:
-        if name in file and "step" in file[name]:
+    for name in groups_of(file):
+        if "step" in file[name]:
             steps = file[name]["step"][...]
             if not np.array_equal(steps, np.arange(len(steps))):
                 raise DamageError(f"the rows of {name} are not numbered in turn")
-
-
-def _check_permutation(file: h5py.File) -> None:
-    """Every replica is at one temperature."""
-    series, rows = file[TEMPERING]["permutation"], complete_rows(file)
-    copies, temperatures = file[MEASUREMENTS]["energy"].shape[2:]
-    replicas = np.arange(copies * temperatures)
-    piece = max(1, _PIECE_BYTES // max(1, series.dtype.itemsize * prod(series.shape[1:])))
-    for first in range(0, rows, piece):
-        found = series[first : min(first + piece, rows)].reshape(-1, len(replicas))
-        if not (np.sort(found, axis=1) == replicas).all():
-            raise DamageError("its permutation does not name every replica once")

@@ -1,11 +1,11 @@
-"""Figures for a paper, a file for each thing that they draw; all in one style (``paper.py``)."""
+"""Figures of series for a paper, a file for each thing that they draw; all in one style (``paper.py``).
 
-from spinsim.analysis.figures.annealing import thermodynamics_figure
+What a job alone draws lies in its folder below ``spinsim/jobs``.
+"""
+
 from spinsim.analysis.figures.averages import averages_figure
 from spinsim.analysis.figures.bars import bar_figure
-from spinsim.analysis.figures.configuration import configuration_figure, why_no_configuration
 from spinsim.analysis.figures.crossings import crossings_figure
-from spinsim.analysis.figures.cut import cut_figure
 from spinsim.analysis.figures.equilibration import equilibration_figure
 from spinsim.analysis.figures.exchanges import exchange_figure
 from spinsim.analysis.figures.overlaps import overlap_figure
@@ -16,14 +16,10 @@ __all__ = [
     "STYLES",
     "averages_figure",
     "bar_figure",
-    "configuration_figure",
     "crossings_figure",
-    "cut_figure",
     "equilibration_figure",
     "exchange_figure",
     "overlap_figure",
     "save_figure",
     "save_figures",
-    "thermodynamics_figure",
-    "why_no_configuration",
 ]

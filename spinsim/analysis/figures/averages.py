@@ -34,10 +34,10 @@ from spinsim.analysis.figures.paper import (
     draw_legend,
     lay_panels,
 )
+from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import is_ferromagnet, size_label
 from spinsim.analysis.summary import Summary
 from spinsim.observables import observables
-from spinsim.result import TemperResult
 
 SEVERAL: Final = {
     "magnetization": ("abs_magnetization", "susceptibility_abs", "correlation_length_over_L", "binder_cumulant"),
@@ -58,7 +58,7 @@ _DECADES: Final = 1.3  # that a positive quantity spans where its axis is logari
 
 
 def averages_figure(
-    results: Sequence[TemperResult],
+    results: Sequence[Tempered],
     summaries: Sequence[Summary],
     style: str = "single",
     observable: str | None = None,
@@ -98,7 +98,7 @@ def averages_figure(
     return figure
 
 
-def _names(results: Sequence[TemperResult], summaries: Sequence[Summary], observable: str | None) -> list[str]:
+def _names(results: Sequence[Tempered], summaries: Sequence[Summary], observable: str | None) -> list[str]:
     """Estimates to be drawn."""
     common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
     magnetic = all(is_ferromagnet(result.model) for result in results) or "overlap_squared" not in common
@@ -116,7 +116,7 @@ def _names(results: Sequence[TemperResult], summaries: Sequence[Summary], observ
 def _draw_run(
     ax: Axes,
     name: str,
-    result: TemperResult,
+    result: Tempered,
     summary: Summary,
     label: str,
     colour: str,
@@ -132,7 +132,7 @@ def _draw_run(
     return draw_heat(ax, x, estimate, energy, colour, label, joined, marker)
 
 
-def _scale(ax: Axes, name: str, results: Sequence[TemperResult], summaries: Sequence[Summary]) -> None:
+def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence[Summary]) -> None:
     """The axis of an estimate: logarithmic over decades, else from 0 for what is positive; exact curves in it."""
     values = np.concatenate([summary.estimates[name].value for summary in summaries])
     values = values[np.isfinite(values)]
@@ -152,7 +152,7 @@ def _scale(ax: Axes, name: str, results: Sequence[TemperResult], summaries: Sequ
         show_zero(ax)
 
 
-def _caption(names: list[str], results: Sequence[TemperResult], is_open: bool, off_scale: bool) -> str:
+def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_scale: bool) -> str:
     run = results[0]
     what = {o.name: o.what for o in observables(run.model, run.energy.shape[2], run.has_correlations)}
     runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)

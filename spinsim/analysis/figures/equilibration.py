@@ -11,8 +11,8 @@ from spinsim.analysis.approach import approach
 from spinsim.analysis.equilibration import TESTED
 from spinsim.analysis.figures.panels import ENERGY, POINTS, run_text, some_temperatures
 from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Summary
-from spinsim.result import TemperResult
 
 _LABELS: Final = {
     "energy_per_site": ENERGY,
@@ -22,7 +22,7 @@ _LABELS: Final = {
 }
 
 
-def equilibration_figure(result: TemperResult, summary: Summary, style: str = "single") -> PaperFigure:
+def equilibration_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
     """Averages over the last half of the run, the quarter before and so on, at temperatures from lowest to highest.
 
     Each bin stands at its last sweep; those that the verdict compares are shaded. With Gaussian couplings

@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 
 from spinsim.analysis.figures.panels import POINTS, TEMPERATURE, run_text, tick_integers
 from spinsim.analysis.figures.paper import BLUE, PAPER, SKY, VERMILION, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError
-from spinsim.result import TemperResult
 
 _BARS: Final = 30  # of the histogram, at most
 
 
-def exchange_figure(result: TemperResult, style: str = "single") -> PaperFigure:
+def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
     """Accepted exchanges of each pair of neighbouring temperatures, and a histogram of the replicas' round trips.
 
     Bars reach from the lowest to the highest rate of the samples: they are no errors. A pair stands at the geometric
@@ -48,7 +48,7 @@ def exchange_figure(result: TemperResult, style: str = "single") -> PaperFigure:
     return figure
 
 
-def _draw_rates(ax: Axes, result: TemperResult) -> None:
+def _draw_rates(ax: Axes, result: Tempered) -> None:
     """Means over the samples, with bars over their range where there are several."""
     rates, mean, ladder = result.accepts / np.maximum(result.attempts, 1), result.swap_rate, result.temperature
     x = np.sqrt(ladder[1:] * ladder[:-1])

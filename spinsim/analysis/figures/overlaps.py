@@ -8,10 +8,10 @@ import numpy as np
 from spinsim.analysis.figures.panels import run_text, show_zero, some_temperatures
 from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.result import TemperResult
+from spinsim.analysis.runs import Tempered
 
 
-def overlap_figure(result: TemperResult, style: str = "single") -> PaperFigure:
+def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
     """P(q) at temperatures from the lowest to the highest, evenly chosen; bands are standard errors.
 
     There is no band where the error cannot be trusted.

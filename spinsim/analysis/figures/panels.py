@@ -15,10 +15,10 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocato
 
 from spinsim.analysis import onsager
 from spinsim.analysis.figures.paper import GREY, VERMILION
+from spinsim.analysis.runs import Annealed, Tempered
 from spinsim.analysis.summary import Estimate
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
-from spinsim.result import AnnealResult, TemperResult
 
 Array = npt.NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def curve_label(size: str) -> str:
     return "${}$".format(size.replace("x", r"\times"))
 
 
-def run_text(result: TemperResult) -> str:
+def run_text(result: Tempered) -> str:
     """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
     _, samples, copies, _ = result.energy.shape
     each = f"{copies} cop" + ("ies" if copies > 1 else "y")
@@ -86,7 +86,7 @@ def run_text(result: TemperResult) -> str:
     return f"{size_text(result.model)}, {run}"
 
 
-def replicas_text(result: AnnealResult) -> str:
+def replicas_text(result: Annealed) -> str:
     """Such as "8 x 8 x 8, 4 samples of 128 replicas"."""
     _, samples, replicas = result.energy.shape
     copies = f"{replicas} replica" + "s" * (replicas > 1)

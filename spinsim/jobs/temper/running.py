@@ -1,8 +1,9 @@
-"""Wiring of a parallel tempering run."""
+"""Wiring of a parallel tempering run: configuration -> model -> ladder -> engine -> exchanges -> file or memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from spinsim import store
 from spinsim.engine import create_engine, resolve_device
 from spinsim.engine.ladder.ladder import Exchange
 from spinsim.errors import InputError
-from spinsim.layout import TEMPERING, Placement, temper_layout
-from spinsim.result import TemperResult, placement_of, unmeasured
+from spinsim.jobs.temper.layout import TEMPERING, temper_layout
+from spinsim.jobs.temper.result import TemperResult, placement_of, unmeasured
 from spinsim.run.common import (
     SILENT,
     Plan,
@@ -26,12 +27,13 @@ from spinsim.run.common import (
     engine_attributes,
     identify,
     to_file,
-    updates_done,
 )
-from spinsim.run.identity import check_stored, open_own
+from spinsim.run.identity import check_stored
 from spinsim.run.kept import Kept
+from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
-from spinsim.sampling import Best, TemperFrame, place, tempering
+from spinsim.sampling import TemperFrame, place, tempering
+from spinsim.sampling.placement import Placement
 from spinsim.settings.temper import Temper, TemperSettings
 from spinsim.store import RunFile
 
@@ -39,9 +41,13 @@ from spinsim.store import RunFile
 class TemperPlan(Plan[Temper]):
     """A tempering run that is ready to begin."""
 
-    def updates(self, temperatures: int) -> int:
-        """Attempted spin updates of the whole run with this many temperatures."""
-        replicas = self.config.run.replicas * temperatures
+    @property
+    def rows(self) -> int:
+        """Rows of the finished file, one for each measurement."""
+        return self.config.temper.times.measurements
+
+    def updates(self, replicas: int) -> int:
+        """Attempted spin updates of the whole run with this many replicas of each sample, at all temperatures."""
         return self.model.sites * self.model.samples * replicas * self.config.temper.times.total
 
 
@@ -103,10 +109,10 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
     Raises:
         InputError: for what keeps the run from beginning.
     """
-    run, rows = _Tempering(plan, *_ladder(plan, NEVER, watch), NEVER, watch), plan.config.temper.times.measurements
-    kept = Kept(run.layout, rows, "measurements", "measure less often")
+    run = _Tempering(plan, *_ladder(plan, NEVER, watch), NEVER, watch)
+    kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
     run.go_on(kept)
-    shape = rows, plan.model.samples, plan.config.run.replicas, len(run.ladder)
+    shape = plan.rows, plan.model.samples, plan.config.run.replicas, len(run.ladder)
     series = {name: values for name, values in kept.series.items() if name != "step"}
     sums = {path.rpartition("/")[2]: values for path, values in kept.sums.items() if path.startswith(TEMPERING)}
     attributes = plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()}
@@ -122,15 +128,12 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
     )
 
 
-class _Tempering:
+class _Tempering(SampledRun):
     """A tempering run under way.
 
     Attributes:
-        engine: Its replicas.
-        best: The lowest states met.
         ladder: Its temperatures.
         placement: How they were placed, if they were.
-        layout: Of its file.
     """
 
     def __init__(
@@ -141,29 +144,18 @@ class _Tempering:
         saving: Saving,
         watch: Watch,
     ) -> None:
-        self._plan, self._saving, self._watch, self.ladder, self.placement = plan, saving, watch, ladder, placement
+        self.ladder, self.placement = ladder, placement
         run, t = plan.config.run, plan.config.temper
         dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
-        replicas = run.replicas * len(ladder)
-        self.engine = create_engine(plan.model, replicas, dynamics, plan.device, run.threads, plan.start)
-        self.best = Best(self.engine)
-        self._frames = tempering(
-            self.engine, ladder, t.times, run.replicas, watch.on_updates, saving.due, t.correlations
-        )
+        engine = create_engine(plan.model, run.replicas * len(ladder), dynamics, plan.device, run.threads, plan.start)
+        super().__init__(plan, saving, watch, engine)
+        self._begin_exchange = engine.begin_exchange
+        self._frames = tempering(engine, ladder, t.times, run.replicas, watch.on_updates, saving.due, t.correlations)
         self.layout = temper_layout(plan.model, run.replicas, ladder, t.correlations, placement, plan.start)
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """From which the run goes on."""
-        return self.engine.snapshot() | {"best_energy": self.best.energy, "best_spins": self.best.spins}
-
-    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
-        self.engine.restore(saved)
-        self.best.energy, self.best.spins = saved["best_energy"], saved["best_spins"]
 
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come, and a state from which the run can be extended."""
-        self._watch.on_stage("", self._plan.updates(len(self.ladder)), updates_done(self.engine))
+        self.begin()
         for frame in self._frames:
             if frame is None:
                 self._save(file)
@@ -175,30 +167,16 @@ class _Tempering:
 
     def _save(self, file: RunFile | Kept) -> None:
         """Write what is written again and again, the checkpoint last."""
-        file.write_again(_sums(self.engine.begin_exchange()()))
-        if np.isfinite(self.best.energy).all():
-            file.write_best(self.best.energy, self.best.spins)
+        file.write_again(_sums(self._begin_exchange()()))
+        self.write_best(file)
         file.save(self.state())
 
 
 def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    run, rows = _Tempering(plan, ladder, placement, saving, watch), plan.config.temper.times.measurements
-    if not begun:
-        check_disk(plan.path, plan.model, run.engine.replicas, run.layout, rows)
-        attributes = plan.attributes | engine_attributes(run.engine)
-        store.create(plan.path, plan.model, run.layout, rows, attributes, run.engine.replicas, run.state())
-    elif plan.extends:
-        _extend(plan, ladder, placement)
-    with open_own(plan, begun) as file:
-        saved, damaged = file.saved(run.state())
-        if damaged:
-            watch.on_warning(damaged)
-        file.forget_summary()
-        if saved is not None:
-            run.restore(saved)
-        run.go_on(file)
-        file.finish(keep_checkpoint=True)
+    run = _Tempering(plan, ladder, placement, saving, watch)
+    make_room = partial(_extend, plan, ladder, placement) if plan.extends else None
+    run.complete(begun, make_room, keep_checkpoint=True)
 
 
 def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | None]:
@@ -237,7 +215,6 @@ def _extend(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placem
             )
 
     layout = temper_layout(model, config.run.replicas, ladder, config.temper.correlations, placement, plan.start)
-    rows = config.temper.times.measurements
-    check_disk(plan.path, model, config.run.replicas * len(ladder), layout, rows)
+    check_disk(plan.path, model, config.run.replicas * len(ladder), layout, plan.rows)
     named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
-    store.extend(plan.path, layout, rows, check, named)
+    store.extend(plan.path, layout, plan.rows, check, named)

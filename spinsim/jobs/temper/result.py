@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.layout import MEASUREMENTS, PLACEMENT, TEMPERING, Layout, Placement, temper_layout
+from spinsim.jobs.temper.layout import PLACEMENT, TEMPERING, temper_layout
+from spinsim.layout import MEASUREMENTS, Layout
 from spinsim.model.ising import Ising
-from spinsim.result.base import Result
+from spinsim.result import Result, load_as
+from spinsim.sampling.placement import Placement
 from spinsim.texts import count
 
 if TYPE_CHECKING:
@@ -172,3 +175,12 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         **written_again(file, attributes),
         attributes=attributes,
     )
+
+
+def load_temper(path: str | os.PathLike[str]) -> TemperResult:
+    """Read a run back from its file; of an unfinished one, what it has.
+
+    Raises:
+        InputError: as ``spinsim.load``, and for a file of another job.
+    """
+    return load_as(TemperResult, path)

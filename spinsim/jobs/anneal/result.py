@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from dataclasses import field as default
 from pathlib import Path
@@ -11,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.layout import anneal_layout
+from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.model.ising import Ising
-from spinsim.result.base import Result
+from spinsim.result import Result, load_as
 from spinsim.texts import count
 
 if TYPE_CHECKING:
@@ -113,3 +114,12 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         field=m["field"][:rows] if "field" in m else None,
         attributes=attributes,
     )
+
+
+def load_anneal(path: str | os.PathLike[str]) -> AnnealResult:
+    """Read a run back from its file; of an unfinished one, what it has.
+
+    Raises:
+        InputError: as ``spinsim.load``, and for a file of another job.
+    """
+    return load_as(AnnealResult, path)

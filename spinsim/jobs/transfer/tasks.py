@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.layout import Layout, transfer_layout
+from spinsim.jobs.transfer.layout import transfer_layout
+from spinsim.layout import Layout
 from spinsim.model.ising import Ising
 from spinsim.threads import Threads
 from spinsim.transfer_matrix.lanczos import NotConvergedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.layout import SPECTRUM, Layout, Series, transfer_layout
+from spinsim.jobs.transfer.layout import SPECTRUM, check_samples, transfer_layout
+from spinsim.layout import Layout, Series
 from spinsim.model.ising import Ising
-from spinsim.result.base import Result
+from spinsim.result import Result, load_as
 from spinsim.texts import count
 from spinsim.transfer_matrix.points import read_given
 from spinsim.transfer_matrix.spectrum import RESOLUTION
@@ -164,10 +166,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResu
     """Rows as (samples, points, ...), with NaN and 0 for those that are not there yet; points are those of sample 0."""
     group, model = file[SPECTRUM], store.read_model(file)
     sectors = tuple(name.decode() for name in group["sector"][...])
-    samples = group["sample"][:rows]
-    points = int((samples == 0).sum())
-    if not np.array_equal(samples, np.arange(rows) // max(1, points)) or rows > points * model.samples:
-        raise store.DamageError("its rows belong to other samples than they should")
+    points = check_samples(file, rows)
     table = {}
     layout = transfer_layout(model.sites, model.bonds, sectors, len(group["level"]))
     for name in (series.name for series in layout.series if series.name not in ("step", "sample", "k", "k_time")):
@@ -179,3 +178,12 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResu
     table.setdefault("sigma_sigma", np.empty((*table["gap"].shape, len(group["level"]), 0)))
     k, k_time = group["k"][:points], group["k_time"][:points]
     return TransferResult(model=model, k=k, k_time=k_time, sectors=sectors, attributes=attributes, **table)
+
+
+def load_transfer(path: str | os.PathLike[str]) -> TransferResult:
+    """Read a run back from its file; of an unfinished one, what it has.
+
+    Raises:
+        InputError: as ``spinsim.load``, and for a file of another job.
+    """
+    return load_as(TransferResult, path)

@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError
-from spinsim.layout import Placement
+from spinsim.jobs import job_of
+from spinsim.jobs.temper.result import TemperResult, placement_of, written_again
 from spinsim.model.ising import Ising
-from spinsim.result import Result, placement_of, written_again
+from spinsim.result import Result
+from spinsim.sampling.placement import Placement
 
 Array = npt.NDArray[np.float64]
 
@@ -43,6 +45,8 @@ class TemperOverview(Result):
             killed before its first checkpoint.
     """
 
+    job = "temper"
+
     model: Ising
     steps: int
     temperature: Array
@@ -64,8 +68,8 @@ def overview(path: str | os.PathLike[str]) -> TemperOverview:
     """
     with store.open_to_read(Path(path)) as file:
         attributes = store.text_attributes(file)
-        if attributes.get("job") != "temper":
-            raise InputError(f"{path} holds a {attributes.get('job')} run: give the file of a temper run")
+        if attributes["job"] != TemperResult.job:
+            raise InputError(f"{path} holds {job_of(attributes['job']).a_run}: give the file of a temper run")
         model, rows = store.read_model(file), store.complete_rows(file)
         m, again = file["measurements"], written_again(file, attributes)
         attempts, accepts = again["attempts"].sum(axis=0), again["accepts"].sum(axis=0)

@@ -1,24 +1,20 @@
-"""Averages of a tempering run as tables that fit a terminal of 80 columns."""
+"""Averages with their errors as tables that fit a terminal, and as lists for ``--json``."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
 from spinsim.errors import InputError
+from spinsim.texts import WIDTH, wrapped
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spinsim.analysis.reweighted import Reweighting
     from spinsim.analysis.summary import Estimate, Summary
     from spinsim.model.ising import Ising
-    from spinsim.overview import TemperOverview
 
-WIDTH: Final = 80
 LABELS: Final = {
     "energy_per_site": "E/N",
     "specific_heat": "C/N",
@@ -63,20 +59,8 @@ IN_FIELD: Final = (
     "correlation_length_over_L",
     "spin_glass_susceptibility",
 )
-MOST_BYTES: Final = 2**28
-"""Size of the series of a run up to which its averages get errors as soon as it is done or shown."""
-_BYTES_A_REPLICA: Final = 64  # of a measurement, correlations included
 NO_ERROR: Final = "?"
 _MOST_DECIMALS: Final = 8
-
-
-def averages_of(path: Path, found: TemperOverview) -> Summary | None:
-    """The averages of a run with errors; None where its series are too short for them, or too long to be read here."""
-    from spinsim.analysis.summary import FEWEST_STEPS, summarize
-    from spinsim.result import load_temper
-
-    size = _BYTES_A_REPLICA * found.steps * found.round_trips.size
-    return summarize(load_temper(path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
 def with_error(value: float, error: float, trusted: bool = True) -> str:
@@ -97,11 +81,6 @@ def with_error(value: float, error: float, trusted: bool = True) -> str:
         return f"{value:.0f}({error:.0f})"
     digits = f"{error:.{decimals}f}" if error >= 1 else str(max(1, round(error * 10**decimals)))
     return f"{value:.{decimals}f}({digits})"
-
-
-def wrapped(sentence: str, head: str = "") -> list[str]:
-    """A sentence after its head, in lines that fit."""
-    return textwrap.wrap(head + sentence, WIDTH, subsequent_indent=" " * len(head), break_on_hyphens=False)
 
 
 def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
@@ -190,3 +169,18 @@ def _side_by_side(columns: Sequence[_Column]) -> list[str]:
     rows = zip(*(column.cells for column in columns), strict=True)
     heads = [column.head for column in columns]
     return ["".join(cell.rjust(c.width) for cell, c in zip(row, columns, strict=True)) for row in (heads, *rows)]
+
+
+def as_tables(found: Summary) -> dict[str, object]:
+    """Returns everything, for ``--json``; what is no number and errors that cannot be trusted are null."""
+    tables: dict[str, object] = {"temperature": found.temperature.tolist()}
+    for name, e in found.estimates.items():
+        tables[name] = [value if isfinite(value) else None for value in e.value.tolist()]
+        tables[f"{name}_error"] = [
+            float(error) if trusted and isfinite(error) else None
+            for error, trusted in zip(e.error, e.trusted, strict=True)
+        ]
+        tables[f"{name}_tau"] = e.tau.tolist()
+    tables |= {"verdict": found.verdict, "problems": list(found.problems), "notes": found.notes}
+    tables["equilibrated"] = {name: e.equilibrated for name, e in found.equilibration.items()}
+    return tables

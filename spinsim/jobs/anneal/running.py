@@ -1,37 +1,34 @@
-"""Wiring of an annealing run."""
+"""Wiring of an annealing run: configuration -> model -> engine -> schedule -> file or memory."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
 from spinsim.engine import Engine, create_engine, resolve_device
-from spinsim.layout import anneal_layout
+from spinsim.jobs.anneal.layout import anneal_layout
+from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.memory import require
 from spinsim.model.ising import Ising
-from spinsim.result import AnnealResult
 from spinsim.run.common import (
     SILENT,
     Plan,
     Watch,
     build_model,
-    check_disk,
     check_nameable,
     dynamics_of,
     engine_attributes,
     identify,
     to_file,
-    updates_done,
 )
-from spinsim.run.identity import open_own
 from spinsim.run.kept import Kept
+from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
-from spinsim.sampling import Best, InField, annealing
+from spinsim.sampling import InField, annealing
 from spinsim.settings.anneal import Anneal
 from spinsim.store import RunFile
 
@@ -45,10 +42,13 @@ class AnnealPlan(Plan[Anneal]):
         return self.config.anneal.ladder
 
     @property
-    def updates(self) -> int:
-        """Attempted spin updates of the whole run."""
-        a = self.config.anneal
-        return self.model.sites * self.model.samples * self.config.run.replicas * a.steps * a.sweeps
+    def rows(self) -> int:
+        """Rows of the finished file, one for each temperature."""
+        return self.config.anneal.steps
+
+    def updates(self, replicas: int) -> int:
+        """Attempted spin updates of the whole run with this many replicas of each sample."""
+        return self.model.sites * self.model.samples * replicas * self.rows * self.config.anneal.sweeps
 
 
 def plan_anneal(config: Anneal) -> AnnealPlan:
@@ -77,6 +77,10 @@ def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
     return to_file(plan, watch, _carry_out)
 
 
+def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
+    _Annealing(plan, saving, watch).complete(begun)
+
+
 def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
     """Run a plan without a file.
 
@@ -84,7 +88,7 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
         InputError: for what keeps the run from beginning.
     """
     run = _Annealing(plan, NEVER, watch)
-    kept = Kept(run.layout, plan.config.anneal.steps, "steps", "choose fewer steps, samples or replicas")
+    kept = Kept(run.layout, plan.rows, "steps", "choose fewer steps, samples or replicas")
     run.go_on(kept)
     series = {name: values for name, values in kept.series.items() if name != "step"}
     attributes = plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()}
@@ -92,49 +96,29 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
     return AnnealResult(plan.model, **series, best_energy=best.energy, best_spins=best.spins, attributes=attributes)
 
 
-class _Annealing:
-    """An annealing run under way.
-
-    Attributes:
-        engine: Its replicas.
-        best: The lowest states met, without the energy of a field that changes.
-        layout: Of its file.
-    """
+class _Annealing(SampledRun):
+    """An annealing run under way."""
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
-        self._plan, self._saving, self._watch = plan, saving, watch
         run, a = plan.config.run, plan.config.anneal
         dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
         make = partial(create_engine, replicas=run.replicas, device=plan.device, threads=run.threads)
-        engine = make(plan.model, dynamics=dynamics, start=plan.start)
+        engine: Engine | InField = make(plan.model, dynamics=dynamics, start=plan.start)
         fields = a.fields
-        self.engine: Engine | InField = engine
         if fields is not None:
-            self.engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
-            del engine  # its room is free for those that come after
-        self.best = Best(self.engine)
-        on_updates = watch.on_updates
-        self._frames = annealing(self.engine, plan.temperatures, a.sweeps, on_updates, saving.due, fields)
+            engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+        super().__init__(plan, saving, watch, engine)
+        self._frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due, fields)
         self.layout = anneal_layout(plan.model.samples, run.replicas, fields is not None, plan.start)
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """From which the run goes on."""
-        return self.engine.snapshot() | {"best_energy": self.best.energy, "best_spins": self.best.spins}
-
-    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
-        self.engine.restore(saved)
-        self.best.energy, self.best.spins = saved["best_energy"], saved["best_spins"]
 
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come."""
         best = self.best
-        self._watch.on_stage("", self._plan.updates, updates_done(self.engine))
+        self.begin()
         for frame in self._frames:
             if frame is None:
                 file.save(self.state())
-                if np.isfinite(best.energy).all():
-                    file.write_best(best.energy, best.spins)
+                self.write_best(file)
                 self._saving.saved()
                 continue
             energy, magnetization = frame.measured
@@ -147,20 +131,3 @@ class _Annealing:
 def _rounded(field: float, model: Ising) -> float:
     """A field as the model holds it, a multiple of its quantum."""
     return float(np.rint(field / model.quantum) * model.quantum)
-
-
-def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    run = _Annealing(plan, saving, watch)
-    steps, replicas = plan.config.anneal.steps, plan.config.run.replicas
-    if not begun:
-        check_disk(plan.path, plan.model, replicas, run.layout, steps)
-        attributes = plan.attributes | engine_attributes(run.engine)
-        store.create(plan.path, plan.model, run.layout, steps, attributes, replicas, run.state())
-    with open_own(plan, begun) as file:
-        saved, damaged = file.saved(run.state())
-        if damaged:
-            watch.on_warning(damaged)
-        if saved is not None:
-            run.restore(saved)
-        run.go_on(file)
-        file.finish()

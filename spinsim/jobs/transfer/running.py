@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
 from typing import Any
 
@@ -13,21 +13,24 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
-from spinsim.result import TransferResult
-from spinsim.run.common import OnWarning, Plan, Watch, build_model, check_disk, identify, to_file
+from spinsim.jobs.transfer.result import TransferResult
+from spinsim.jobs.transfer.tasks import Found, Row, Saved, Work, saved_state
+from spinsim.run.common import SILENT, Plan, Watch, build_model, check_disk, identify, to_file
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
-from spinsim.run.tasks import Found, Row, Saved, Work, saved_state
 from spinsim.settings.transfer import Transfer
 from spinsim.store import RunFile
 from spinsim.transfer_matrix.points import Points
 from spinsim.transfer_matrix.spectrum import fit
 
-OnRows = Callable[[int], None]
-
 
 class TransferPlan(Plan[Transfer]):
     """A transfer-matrix run that is ready to begin."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the finished file, one for each sample and point."""
+        return self.work().rows
 
     def work(self) -> Work:
         """Its tasks."""
@@ -53,9 +56,7 @@ def plan_transfer(config: Transfer) -> TransferPlan:
     return plan
 
 
-def transfer_to_file(
-    plan: TransferPlan, on_rows: OnRows = lambda rows: None, on_warning: OnWarning = lambda sentence: None
-) -> bool:
+def transfer_to_file(plan: TransferPlan, watch: Watch = SILENT) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
     A file of the same configuration that was cut short is completed from its last row or checkpoint. Levels that do not
@@ -65,15 +66,11 @@ def transfer_to_file(
     Raises:
         InputError: where the file belongs to another run or cannot be written.
     """
-
-    def carry_out(plan: TransferPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-        _carry_out(plan, begun, saving, on_rows, watch.on_warning)
-
-    return to_file(plan, Watch(on_warning=on_warning), carry_out)
+    return to_file(plan, watch, _carry_out)
 
 
-def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, on_rows: OnRows, on_warning: OnWarning) -> None:
-    work = plan.work()
+def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, watch: Watch) -> None:
+    work, on_rows, on_warning = plan.work(), watch.on_updates, watch.on_warning
     shapes = work.like_saved()  # other ones than the file's where memory has room for another basis now
     if not begun:
         check_disk(plan.path, plan.model, 0, work.layout, work.rows)
@@ -93,6 +90,7 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, on_rows: OnRows,
         saved, damaged = file.saved()
         if damaged:
             on_warning(damaged)
+        watch.on_stage("", work.rows)
         on_rows(work.rows - len(steps))
         found = _saved_on_the_way(work, steps, file, saved, saving) if fits else _whole(work, steps, saving)
         for row, problems in found:
@@ -158,9 +156,7 @@ def _where(device: str) -> dict[str, str]:
     return {"engine": "cpu, transfer matrix", "devices": "cpu"}
 
 
-def transfer_in_memory(
-    plan: TransferPlan, on_rows: OnRows = lambda rows: None, on_warning: OnWarning = lambda sentence: None
-) -> TransferResult:
+def transfer_in_memory(plan: TransferPlan, watch: Watch = SILENT) -> TransferResult:
     """Run a plan without a file.
 
     Raises:
@@ -168,13 +164,14 @@ def transfer_in_memory(
     """
     work = plan.work()
     if work.caution:
-        on_warning(work.caution)
+        watch.on_warning(work.caution)
+    watch.on_stage("", work.rows)
     rows = []
     for row, problems in work.found(range(work.rows)):
         for problem in problems:
             raise problem
         rows.append(row)
-        on_rows(1)
+        watch.on_updates(1)
     return _result(work, rows, plan.attributes | _where(plan.device) | {"finished": store.stamp()})
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from spinsim.analysis.figures.panels import TEMPERATURE, scale_logarithmically
 from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.strips import LengthCrossing, length_curve
-from spinsim.result import TransferResult
+from spinsim.jobs.transfer.result import TransferResult
 
 
 def lengths_figure(

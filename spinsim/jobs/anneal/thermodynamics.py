@@ -26,7 +26,7 @@ from spinsim.analysis.figures.panels import (
 from spinsim.analysis.figures.paper import BLUE, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.thermodynamics import Thermodynamics, thermodynamics
 from spinsim.errors import InputError
-from spinsim.result import AnnealResult
+from spinsim.jobs.anneal.result import AnnealResult
 
 Array = npt.NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""What results of all jobs have."""
+"""What results of all jobs have, and how a run is read back from its file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,26 +15,23 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.errors import InputError
 from spinsim.files import not_written
+from spinsim.jobs import job_of
 from spinsim.layout import Layout
 from spinsim.model.ising import Ising
-from spinsim.texts import as_html, count, one_line
+from spinsim.texts import Described, count
 
 if TYPE_CHECKING:
     import xarray
 
+OneResult = TypeVar("OneResult", bound="Result")
 
-class Result:
+
+class Result(Described):
     """What results of all jobs have, read off the root attributes of their files."""
 
     job: ClassVar[str]
     attributes: dict[str, str]
     model: Ising
-
-    def __repr__(self) -> str:
-        return one_line(type(self).__name__, self._facts)
-
-    def _repr_html_(self) -> str:
-        return as_html(type(self).__name__, self._facts)
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -131,3 +128,31 @@ def _import_xarray() -> ModuleType:
     except ImportError as error:
         raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
     return xarray
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a run back from its file; of an unfinished one, the steps it has.
+
+    Returns:
+        The result of the file's job, such as an ``AnnealResult``.
+
+    Raises:
+        InputError: for a missing file or one that spinsim did not write.
+    """
+    with store.open_to_read(Path(path)) as file:
+        rows, attributes = store.complete_rows(file), store.text_attributes(file)
+        store.check_room(file, rows)
+        return job_of(attributes["job"]).read(file, rows, attributes)
+
+
+def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:
+    """Read a run back that must be of the job of ``kind``.
+
+    Raises:
+        InputError: as ``load``, and for a file of another job.
+    """
+    result = load(path)
+    if not isinstance(result, kind):
+        wanted = job_of(kind.job).a_run
+        raise InputError(f"{path} holds {job_of(result.attributes['job']).a_run}: give the file of {wanted}")
+    return result

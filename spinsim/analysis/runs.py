@@ -1,0 +1,139 @@
+"""What statistics need of a run: series of any job that has them.
+
+A job whose result has the attributes of one of these protocols can be analysed and drawn by all that takes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import Field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.model.ising import Ising
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Run(Protocol):
+    """A run of a model, as a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def model(self) -> Ising:
+        """What was simulated, all samples."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The run's settings by table, empty where they are unknown."""
+
+    @property
+    def temperature(self) -> Floats:
+        """In the unit of the couplings."""
+
+
+class Annealed(Run, Protocol):
+    """Independent replicas after each step of a schedule."""
+
+    @property
+    def energy(self) -> Floats:
+        """Totals, (steps, samples, replicas)."""
+
+    @property
+    def magnetization(self) -> Integers:
+        """Sums of spins, likewise."""
+
+    @property
+    def field(self) -> Floats | None:
+        """Uniform field of each step, (steps,); None where none changed."""
+
+    @property
+    def temperature(self) -> Floats:
+        """Of each step, (steps,)."""
+
+
+class Tempered(Run, Protocol):
+    """Series in equilibrium at several temperatures that replicas exchange."""
+
+    @property
+    def sweep(self) -> Integers:
+        """Sweeps done before each measurement, (steps,)."""
+
+    @property
+    def energy(self) -> Floats:
+        """Totals, (steps, samples, copies, temperatures)."""
+
+    @property
+    def magnetization(self) -> Integers:
+        """Sums of spins, likewise."""
+
+    @property
+    def overlap(self) -> Integers:
+        """Sums over sites of two copies' product, (steps, samples, pairs of copies, temperatures)."""
+
+    @property
+    def link_overlap(self) -> Integers:
+        """Sums over bonds of two copies' s_i s_j, likewise; no pairs where it was not measured."""
+
+    @property
+    def overlap_mode(self) -> Floats:
+        """Smallest Fourier modes of the overlap, (steps, samples, pairs, temperatures, axes)."""
+
+    @property
+    def magnetization_mode(self) -> Floats:
+        """The same of spins, (steps, samples, copies, temperatures, axes)."""
+
+    @property
+    def has_correlations(self) -> bool:
+        """Whether link overlaps and modes were measured."""
+
+    @property
+    def attempts(self) -> Integers:
+        """Exchanges tried of each pair of neighbouring temperatures, (samples, temperatures - 1)."""
+
+    @property
+    def accepts(self) -> Integers:
+        """Of them accepted, likewise."""
+
+    @property
+    def swap_rate(self) -> Floats:
+        """Share of exchanges accepted over all samples, (temperatures - 1,)."""
+
+    @property
+    def round_trips(self) -> Integers:
+        """Of each replica, (samples, replicas)."""
+
+    @property
+    def temperature(self) -> Floats:
+        """From the lowest to the highest, (temperatures,)."""
+
+
+class Strips(Run, Protocol):
+    """Levels of layers at several couplings."""
+
+    @property
+    def k(self) -> Floats:
+        """Coupling within the layer, likewise."""
+
+    @property
+    def k_time(self) -> Floats:
+        """Coupling between layers, likewise."""
+
+    @property
+    def sectors(self) -> tuple[str, ...]:
+        """Names of the sectors."""
+
+    @property
+    def correlation_length(self) -> Floats:
+        """In layers, (samples, points, sectors, levels)."""
+
+    @property
+    def in_noise(self) -> npt.NDArray[np.bool_]:
+        """Which correlation lengths rounding may have changed by more than 1 %, likewise."""
+
+    @property
+    def temperature(self) -> Floats:
+        """1 / k, (points,)."""

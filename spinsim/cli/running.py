@@ -1,0 +1,49 @@
+"""A run on a terminal: what it is, its progress, what came out and how to go on."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from spinsim.cli.saying import say
+from spinsim.jobs import job_of
+from spinsim.texts import quoted, wrapped
+
+if TYPE_CHECKING:
+    from spinsim.run import Plan
+
+
+def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
+    """Run a plan of any job into its file and say how it went.
+
+    Args:
+        plan: Of the run.
+        quiet: Whether nothing is said.
+        as_json: Whether its numbers are printed as one JSON object, and nothing else.
+    """
+    from spinsim.run import Watch
+
+    job, silent = job_of(plan.config.job), quiet or as_json
+    if not silent:
+        for line in wrapped(job.describe(plan)):
+            say(line)
+    with job.progress(silent) as progress:
+        try:
+            ran = job.to_file(plan, Watch(progress.begin, progress.advance, partial(say, err=True)))
+        except KeyboardInterrupt:
+            progress.stop()
+            if plan.path.exists():
+                say(f"Interrupted; spinsim resume {quoted(plan.path)} completes it from its last checkpoint.", err=True)
+            else:
+                say("Interrupted before the run had begun: the same command begins anew.", err=True)
+            raise
+    told = job.outcome(plan, progress.rate if ran else None)
+    if as_json:
+        say(json.dumps(told.numbers))
+    elif not quiet:
+        done = [] if ran else ["This very run is finished already; nothing was done again."]
+        where = [f"Results  {plan.path}", f"Next     spinsim show {quoted(plan.path)}"]
+        following = [f"         {command}" for command in told.following]
+        for line in [*done, *told.lines, *(progress.speed if ran else []), *where, *following]:
+            say(line)

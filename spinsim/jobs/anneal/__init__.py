@@ -1,0 +1,101 @@
+"""Annealing: many replicas of a model are cooled through a schedule of temperatures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spinsim.jobs.base import Drawing, FigureSet, Job, Told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import h5py
+
+    from spinsim.analysis.tables import Columns
+    from spinsim.jobs.anneal.result import AnnealResult
+    from spinsim.jobs.anneal.running import AnnealPlan
+    from spinsim.jobs.base import Draw
+    from spinsim.progress import Bar
+    from spinsim.run import Watch
+    from spinsim.settings.anneal import Anneal
+    from spinsim.store.forms import Form
+
+
+class AnnealJob(Job):
+    """What the rest of the program knows of annealing."""
+
+    name = "anneal"
+    a_run = "an anneal run"
+    figures = FigureSet(("thermodynamics", "cut", "configuration"), {"sample": "the configuration of an anneal run"})
+
+    @property
+    def config(self) -> type[Anneal]:
+        """The class of its configurations."""
+        from spinsim.settings.anneal import Anneal
+
+        return Anneal
+
+    @property
+    def plan_type(self) -> type[AnnealPlan]:
+        """The class of runs that are ready to begin."""
+        from spinsim.jobs.anneal.running import AnnealPlan
+
+        return AnnealPlan
+
+    @property
+    def form(self) -> Form:
+        """What the store must know of its files."""
+        from spinsim.jobs.anneal.layout import FORM
+
+        return FORM
+
+    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult:
+        """Returns the result that the first rows of an open file come to."""
+        from spinsim.jobs.anneal.result import read
+
+        return read(file, rows, attributes)
+
+    def to_file(self, plan: AnnealPlan, watch: Watch) -> bool:
+        """Run a plan into its file; False where the file already holds the finished run."""
+        from spinsim.jobs.anneal.running import anneal_to_file
+
+        return anneal_to_file(plan, watch)
+
+    def progress(self, silent: bool) -> Bar:
+        """Returns a bar of spin updates."""
+        from spinsim.progress import UpdateProgress
+
+        return UpdateProgress(silent)
+
+    def describe(self, plan: AnnealPlan) -> str:
+        """Returns what is about to run, in one sentence."""
+        from spinsim.jobs.anneal.report import describe
+
+        return describe(plan)
+
+    def outcome(self, plan: AnnealPlan, rate: float | None) -> Told:
+        """Returns what is said of a run when it is done."""
+        from spinsim.jobs.anneal.report import outcome
+
+        return outcome(plan, rate)
+
+    def show(self, path: Path) -> Told:
+        """Returns what ``spinsim show`` says of a file."""
+        from spinsim.jobs.anneal.report import show
+
+        return show(path)
+
+    def columns(self, result: AnnealResult, by: str) -> Columns:
+        """Returns the columns of ``ss.table``, by temperature or by sample."""
+        from spinsim.jobs.anneal.tables import columns
+
+        return columns(result, by)
+
+    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of a file."""
+        from spinsim.jobs.anneal.figures import draw
+
+        return draw(files[0], wanted)
+
+
+JOB = AnnealJob()

@@ -1,0 +1,46 @@
+"""What the file of an annealing run holds, and what it must hold to be read."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.layout import ENERGY, MEASUREMENTS, TEMPERATURE, Layout, Series, Sizes
+from spinsim.store.forms import Form, group_of, length_of
+
+
+def anneal_layout(
+    samples: int, replicas: int, in_field: bool = False, start: npt.NDArray[np.int8] | None = None
+) -> Layout:
+    """A row after each temperature of the schedule.
+
+    Args:
+        samples: Of the model.
+        replicas: Of each.
+        in_field: Whether a uniform field changes with the temperature.
+        start: Initial configurations where they were given.
+    """
+    axes = "sample", "replica"
+    fields = (Series("field", (), np.float64, "uniform field, added to the model's own", ENERGY),) if in_field else ()
+    return Layout(
+        {"sample": np.arange(samples), "replica": np.arange(replicas)},
+        {},
+        (
+            Series("step", (), np.int64, "temperature step"),
+            Series("temperature", (), np.float64, "temperature", TEMPERATURE),
+            *fields,
+            Series("energy", axes, np.float64, "total energy", ENERGY),
+            Series("magnetization", axes, np.int64, "sum of spins"),
+        ),
+        start=start,
+    )
+
+
+def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
+    """Returns the layout that a file should have, by its own axes, and the replicas of each sample."""
+    replicas = length_of(group_of(file, MEASUREMENTS), "replica")
+    return anneal_layout(sizes.samples, replicas, "field" in file[MEASUREMENTS]), replicas
+
+
+FORM = Form(planned={"steps": (int,)}, groups=(MEASUREMENTS,), layout=_layout_of, has_best=True)

@@ -1,0 +1,99 @@
+"""What is said of annealing runs: before they begin, when they are done, and by ``show``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.samples import lowest as of_samples
+from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.jobs.anneal.result import AnnealResult, load_anneal
+from spinsim.jobs.anneal.running import AnnealPlan
+from spinsim.jobs.base import Told
+from spinsim.jobs.reports import head_of_steps, lowest_lines, precision
+from spinsim.store import open_to_read
+from spinsim.texts import quoted
+
+
+def describe(plan: AnnealPlan) -> str:
+    """Returns what is about to run, in one sentence."""
+    a, r, model = plan.config.anneal, plan.config.run, plan.model
+    samples = f"{model.samples} samples x " if model.samples > 1 else ""
+    where = "CPU" if plan.device == "cpu" else "GPU"
+    return (
+        f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} replicas, "
+        f"T = {a.t_start:.4g} to {a.t_stop:.4g} in {a.steps} steps of {a.sweeps} sweeps, on the {where}"
+    )
+
+
+def outcome(plan: AnnealPlan, rate: float | None) -> Told:
+    """Returns what is said of a run when it is done, of its lowest energies and of its last step alone."""
+    with open_to_read(plan.path) as file:
+        best_energy, last_energy = file["best/energy"][...], file["measurements/energy"][-1]
+    numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
+    return Told(numbers, lowest_lines(plan.model, best_energy), [f"spinsim plot {quoted(plan.path)}"])
+
+
+def _summary(
+    plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64]
+) -> dict[str, Any]:
+    """Returns the main numbers of a finished run; energies of shape (samples, replicas)."""
+    model, lowest = plan.model, float(best_energy.min())
+    numbers: dict[str, Any] = {
+        "job": plan.config.job,
+        "file": str(plan.path),
+        "config_sha256": plan.attributes["config_sha256"],
+        "model": model.name,
+        "sites": model.sites,
+        "lowest_energy": lowest,
+        "lowest_energy_per_site": lowest / model.sites,
+        "last_energy_per_site": float(last_energy.mean()) / model.sites,
+        **precision(model),
+    }
+    if model.samples > 1:
+        found = of_samples(model, best_energy)
+        numbers |= {
+            "mean_lowest_energy_per_site": found.mean,
+            "mean_lowest_energy_per_site_error": found.error,
+            "hits_of_sample": found.hits.tolist(),
+        }
+    if model.maxcut_weight is not None:
+        numbers["cut"] = float(model.cut(lowest))
+    if model.offset:
+        numbers["lowest_energy_with_offset"] = lowest + model.offset
+    return numbers
+
+
+def show(path: Path) -> Told:
+    """Returns what ``spinsim show`` says of a file."""
+    result = load_anneal(path)
+    rows, replicas = len(result.energy), result.energy.shape[2]
+    planned = result.config.get(result.job, {}).get("steps", rows)
+    numbers, lines = _main(result)
+    about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
+    return Told(about | numbers, head_of_steps(path, result, replicas, rows, planned) + lines)
+
+
+def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
+    """Returns the main numbers of a run, for ``--json`` and as lines."""
+    lowest = result.lowest_energy
+    if not len(result.temperature):
+        return {"lowest_energy": None}, []
+    table = thermodynamics(result)
+    lines = lowest_lines(result.model, lowest)
+    first, last = ("T", "<|m|>") if result.field is None else ("h", "<m>")
+    lines.append(f"{first:>8}        E/N      error        C/N      error {last:>10}      error")
+    means = (table.magnetization, table.magnetization_error)
+    if result.field is not None:
+        means = (table.signed_magnetization, table.signed_magnetization_error)
+    for k in sorted({round(k * (len(table.temperature) - 1) / 9) for k in range(10)}):
+        row = (table.temperature if result.field is None else result.field, table.energy, table.energy_error,
+               table.specific_heat, table.specific_heat_error, *means)  # fmt: skip
+        texts = [f"{column[k]:.6f}" if np.isfinite(column[k]) else "-" for column in row]
+        lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
+    if not np.isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:
+        lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")
+    return {"lowest_energy": float(lowest.min()), **precision(result.model)}, lines

@@ -1,0 +1,44 @@
+"""An annealing run as a table: averages by step, or by sample and step."""
+
+from __future__ import annotations
+
+from spinsim.analysis.tables import Columns, columns_of_samples
+from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.errors import InputError
+from spinsim.jobs.anneal.result import AnnealResult
+
+
+def columns(result: AnnealResult, by: str) -> Columns:
+    """Returns the columns of ``ss.table``.
+
+    Raises:
+        InputError: where there is no such table.
+    """
+    if by == "temperature":
+        return _by_temperature(result)
+    if by == "sample":
+        return columns_of_samples(result, _by_temperature, lambda one: one.lowest_energy)
+    raise InputError(f"there is no table by {by!r} of this run: choose temperature or sample")
+
+
+def _by_temperature(result: AnnealResult) -> Columns:
+    """Returns averages over replicas and samples, a row for each step."""
+    found = thermodynamics(result)
+    in_field: Columns = {}
+    if result.field is not None:
+        in_field = {
+            "field": result.field,
+            "magnetization": found.signed_magnetization,
+            "magnetization_error": found.signed_magnetization_error,
+        }
+    return {
+        "temperature": found.temperature,
+        **in_field,
+        "energy_per_site": found.energy,
+        "energy_per_site_error": found.energy_error,
+        "specific_heat": found.specific_heat,
+        "specific_heat_error": found.specific_heat_error,
+        "specific_heat_trusted": found.specific_heat_trusted,
+        "abs_magnetization": found.magnetization,
+        "abs_magnetization_error": found.magnetization_error,
+    }

@@ -1,0 +1,192 @@
+"""The record by which the rest of the program knows a job."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from spinsim.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import h5py
+    from matplotlib.figure import Figure
+
+    from spinsim.analysis.tables import Columns
+    from spinsim.progress import Bar
+    from spinsim.result import Result
+    from spinsim.run import Plan, Watch
+    from spinsim.settings.config import Config
+    from spinsim.store.forms import Form
+
+    Draw = dict[str, Callable[[], Figure]]
+
+
+class Told(NamedTuple):
+    """What is said of a run.
+
+    Attributes:
+        numbers: For ``--json``.
+        lines: For people.
+        following: Commands that go on from here, a line each.
+    """
+
+    numbers: dict[str, Any]
+    lines: list[str]
+    following: Sequence[str] = ()
+
+
+class FigureSet(NamedTuple):
+    """The figures that a job has of one file, or of several files together.
+
+    Attributes:
+        names: Of the figures.
+        options: What each option of ``spinsim plot`` that they take is for, in words, by the option's name.
+    """
+
+    names: tuple[str, ...] = ()
+    options: Mapping[str, str] = {}
+
+
+class Drawing(NamedTuple):
+    """How figures are wanted.
+
+    Attributes:
+        what: Name of the one figure that is wanted, or ``all``.
+        style: Width, ``single`` or ``double``.
+        options: Values of the options that were given, by name.
+        say: Takes a line of what the figures show.
+        warn: Takes a line on what they do not show.
+    """
+
+    what: str
+    style: str
+    options: Mapping[str, Any]
+    say: Callable[[str], None]
+    warn: Callable[[str], None]
+
+
+class Job(ABC):
+    """What the rest of the program knows of a job.
+
+    Members import what they need when they are used, so that a record costs nothing until then.
+
+    Attributes:
+        name: The command, the table of its settings, and the root attribute ``job`` of its files.
+        a_run: One of its runs in the words of a sentence, such as "an anneal run".
+        may_be_longer: Whether a finished run can be made longer, with more ``sweeps``.
+        figures: What ``spinsim plot`` draws of one file.
+        figures_of_several: What it draws of several files together.
+    """
+
+    name: ClassVar[str]
+    a_run: ClassVar[str]
+    may_be_longer: ClassVar[bool] = False
+    figures: ClassVar[FigureSet] = FigureSet()
+    figures_of_several: ClassVar[FigureSet] = FigureSet()
+
+    @property
+    @abstractmethod
+    def config(self) -> type[Config]:
+        """The class of its configurations."""
+
+    @property
+    @abstractmethod
+    def plan_type(self) -> type[Plan[Any]]:
+        """The class of runs that are ready to begin."""
+
+    @property
+    @abstractmethod
+    def form(self) -> Form:
+        """What the store must know of its files."""
+
+    @abstractmethod
+    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> Result:
+        """Returns the result that the first rows of an open file come to.
+
+        Raises:
+            DamageError: where the numbers of the file do not fit together.
+        """
+
+    @abstractmethod
+    def to_file(self, plan: Any, watch: Watch) -> bool:
+        """Run a plan into its file; False where the file already holds the finished run.
+
+        Raises:
+            InputError: where the file belongs to another run or cannot be written.
+        """
+
+    @abstractmethod
+    def progress(self, silent: bool) -> Bar:
+        """Returns what counts and shows how far a run is."""
+
+    @abstractmethod
+    def describe(self, plan: Any) -> str:
+        """Returns what is about to run, in one sentence."""
+
+    @abstractmethod
+    def outcome(self, plan: Any, rate: float | None) -> Told:
+        """Returns what is said of a run when it is done.
+
+        Args:
+            plan: Of the run.
+            rate: As its progress has it; None where the run was finished before.
+        """
+
+    @abstractmethod
+    def show(self, path: Path) -> Told:
+        """Returns what ``spinsim show`` says of a file.
+
+        Raises:
+            InputError: where it cannot be read.
+        """
+
+    def with_sweeps(self, config: Any, sweeps: int, path: Path) -> Any:
+        """Returns the configuration of a file's run with more measured sweeps.
+
+        Raises:
+            InputError: where the job has no such thing, and for fewer sweeps than the run has.
+        """
+        raise InputError(f"{path} holds {self.a_run}, whose steps are fixed: leave --sweeps out")
+
+    def with_most_steps(self, config: Any, most_steps: int, path: Path) -> Any:
+        """Returns the configuration of a file's run with another limit of steps.
+
+        Raises:
+            InputError: where the job has no such thing.
+        """
+        raise InputError(f"{path} holds {self.a_run}, which has no limit of steps: leave --most-steps out")
+
+    def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
+        """Returns what an early version may have meant by such tables, None where that is the same as today."""
+        return None
+
+    def check_averages(self, path: Path) -> None:
+        """Refuse a file whose series ``spinsim analyze`` cannot average.
+
+        Raises:
+            InputError: saying what to do with the file instead.
+        """
+        raise InputError(
+            f"{path} holds {self.a_run}, whose series are not in equilibrium: give the file of a temper run"
+        )
+
+    def columns(self, result: Any, by: str) -> Columns:
+        """Returns the columns of ``ss.table``, a row for each of what ``by`` names.
+
+        Raises:
+            InputError: where there is no such table.
+        """
+        raise InputError(
+            f"a table of {self.a_run} of {result.model.name} is its own dataset().to_dataframe(): ask for that"
+        )
+
+    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of one file or several, by the figures' names.
+
+        Raises:
+            InputError: where the one that is wanted cannot be drawn.
+        """
+        raise InputError(f"{files[0]} holds {self.a_run}, of which there are no figures: 'spinsim show' prints it")

@@ -1,0 +1,97 @@
+"""What reports of several jobs have: heads of ``show``, lowest energies, how exactly a model is held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spinsim.texts import wrapped
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from spinsim.model.ising import Ising
+    from spinsim.result import Result
+
+
+def head(path: Path, result: Result, model: str, run: str, progress: str, state: str) -> list[str]:
+    """Returns the lines with which ``show`` begins.
+
+    Args:
+        path: Of the file.
+        result: What it holds.
+        model: How large its model is, in words.
+        run: How large the run is, in words.
+        progress: How far it is, in words.
+        state: Whether it is finished, in words.
+    """
+    attributes = result.attributes
+    return [
+        f"{path}: {attributes['job']} of {result.model.name}",
+        f"Model      {model}",
+        *_rounded(result.model),
+        f"Run        {run}, {attributes['engine']}, spinsim {attributes['spinsim_version']}",
+        f"Progress   {progress}, begun {attributes['created']}",
+        f"           {state}",
+        *_origin(attributes),
+    ]
+
+
+def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned: int) -> list[str]:
+    """Returns the same of a run of replicas, of whose planned steps some have been done."""
+    model = result.model
+    state = f"finished {result.attributes['finished']}" if result.finished else f"NOT finished: {completed_by(path)}"
+    size = f"{model.sites} sites, {model.bonds} bonds, {model.samples} samples, quantum {model.quantum:g}"
+    return head(path, result, size, f"{replicas} replicas", f"{rows} of {planned} steps", state)
+
+
+def _rounded(model: Ising) -> list[str]:
+    """Returns what rounding took, where that matters."""
+    return wrapped(model.caution, "Rounded    ") if model.caution else []
+
+
+def completed_by(file: Path) -> str:
+    """Returns who completes the run of a file, in words."""
+    from spinsim.files import is_locked
+
+    return "another process is at it" if is_locked(file) else "the same command completes it"
+
+
+def _origin(attributes: dict[str, str]) -> list[str]:
+    """Returns what was typed, the identity of the run, and how it became as long as it is."""
+    from spinsim.run.identity import history_of
+
+    lines = [f"Command    {attributes['command']}", f"Identity   {attributes['config_sha256']}"]
+    for number, entry in enumerate(history_of(attributes)):
+        lines.append(f"{'' if number else 'History':11}{entry['date']}  {entry['sweeps']} sweeps: {entry['command']}")
+    return lines
+
+
+def precision(model: Ising) -> dict[str, Any]:
+    """Returns how exactly a model is held, for ``--json``."""
+    return {"quantum": model.quantum, "rounded": bool(model.rounded), "rounding_error": model.rounding_error}
+
+
+def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:
+    """Returns what optimisers look for, a line each: the lowest energy met, the cut it means; of samples means."""
+    from spinsim.analysis.samples import lowest as of_samples
+
+    if model.samples > 1:
+        found, replicas = of_samples(model, best_energy), best_energy.shape[1]
+        return [
+            f"Lowest energy  {found.mean:.6f} +- {found.error:.2g} per site, mean over {model.samples} samples",
+            f"               met by {found.hits.mean():.3g} of {replicas} replicas a sample, "
+            f"from {found.hits.min()} to {found.hits.max()}",
+        ]
+    lowest = float(best_energy.min())
+    hits = int((best_energy == lowest).sum())
+    lines = [
+        f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), "
+        f"met by {hits} of {best_energy.size} replicas"
+    ]
+    if model.maxcut_weight is not None:
+        lines.append(f"Best cut       {float(model.cut(lowest)):.10g}")
+    if model.offset:
+        lines.append(f"With offset    {lowest + model.offset:.10g}")
+    return lines

@@ -1,0 +1,124 @@
+"""Parallel tempering: replicas of a model in equilibrium exchange the temperatures of a ladder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from spinsim.errors import InputError
+from spinsim.jobs.base import Drawing, FigureSet, Job, Told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import h5py
+
+    from spinsim.analysis.tables import Columns
+    from spinsim.jobs.base import Draw
+    from spinsim.jobs.temper.result import TemperResult
+    from spinsim.jobs.temper.running import TemperPlan
+    from spinsim.progress import Bar
+    from spinsim.run import Watch
+    from spinsim.settings.temper import Temper
+    from spinsim.store.forms import Form
+
+
+class TemperJob(Job):
+    """What the rest of the program knows of parallel tempering."""
+
+    name = "temper"
+    a_run = "a temper run"
+    may_be_longer = True
+    figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"))
+    figures_of_several = FigureSet(
+        ("crossings", "thermodynamics"),
+        dict.fromkeys(("observable", "near"), "the crossings of several temper runs"),
+    )
+
+    @property
+    def config(self) -> type[Temper]:
+        """The class of its configurations."""
+        from spinsim.settings.temper import Temper
+
+        return Temper
+
+    @property
+    def plan_type(self) -> type[TemperPlan]:
+        """The class of runs that are ready to begin."""
+        from spinsim.jobs.temper.running import TemperPlan
+
+        return TemperPlan
+
+    @property
+    def form(self) -> Form:
+        """What the store must know of its files."""
+        from spinsim.jobs.temper.layout import FORM
+
+        return FORM
+
+    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
+        """Returns the result that the first rows of an open file come to."""
+        from spinsim.jobs.temper.result import read
+
+        return read(file, rows, attributes)
+
+    def to_file(self, plan: TemperPlan, watch: Watch) -> bool:
+        """Run a plan into its file; False where the file already holds the finished run."""
+        from spinsim.jobs.temper.running import temper_to_file
+
+        return temper_to_file(plan, watch)
+
+    def progress(self, silent: bool) -> Bar:
+        """Returns a bar of spin updates."""
+        from spinsim.progress import UpdateProgress
+
+        return UpdateProgress(silent)
+
+    def describe(self, plan: TemperPlan) -> str:
+        """Returns what is about to run, in one sentence."""
+        from spinsim.jobs.temper.report import describe
+
+        return describe(plan)
+
+    def outcome(self, plan: TemperPlan, rate: float | None) -> Told:
+        """Returns what is said of a run when it is done."""
+        from spinsim.jobs.temper.report import outcome
+
+        return outcome(plan, rate)
+
+    def show(self, path: Path) -> Told:
+        """Returns what ``spinsim show`` says of a file."""
+        from spinsim.jobs.temper.report import show
+
+        return show(path)
+
+    def with_sweeps(self, config: Temper, sweeps: int, path: Path) -> Temper:
+        """Returns the configuration of a file's run with more measured sweeps."""
+        if sweeps < config.temper.sweeps:
+            raise InputError(f"sweeps {sweeps} are fewer than the {config.temper.sweeps} of {path}: give more")
+        return replace(config, temper=replace(config.temper, sweeps=sweeps))
+
+    def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
+        """Returns the tables with a g after a grid, which early development versions took as geometric."""
+        from spinsim.grids import is_grid
+
+        grid = tables["temper"].get("temperatures") or ""
+        return tables | {"temper": tables["temper"] | {"temperatures": f"{grid}g"}} if is_grid(grid) else None
+
+    def check_averages(self, path: Path) -> None:
+        """Take every file: its series can be averaged."""
+
+    def columns(self, result: TemperResult, by: str) -> Columns:
+        """Returns the columns of ``ss.table``, by temperature, sample, overlap or logarithmic bin."""
+        from spinsim.jobs.temper.tables import columns
+
+        return columns(result, by)
+
+    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of one file or several."""
+        from spinsim.jobs.temper.figures import draw
+
+        return draw(files, wanted)
+
+
+JOB = TemperJob()

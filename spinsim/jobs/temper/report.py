@@ -1,0 +1,150 @@
+"""What is said of tempering runs: before they begin, when they are done, and by ``show``."""
+
+from __future__ import annotations
+
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim.analysis.printed import as_tables, main_columns, table
+from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
+from spinsim.jobs.base import Told
+from spinsim.jobs.reports import head_of_steps, lowest_lines, precision
+from spinsim.jobs.temper.overview import TemperOverview, overview
+from spinsim.jobs.temper.result import load_temper
+from spinsim.jobs.temper.running import TemperPlan
+from spinsim.packing import LANES, Packing, block_count
+from spinsim.texts import quoted, wrapped
+
+MOST_BYTES: Final = 2**28
+"""Size of the series of a run up to which its averages get errors as soon as it is done or shown."""
+_BYTES_A_REPLICA: Final = 64  # of a measurement, correlations included
+_MOST_COLUMNS: Final = 4  # that fit beside the exchanges
+
+
+def describe(plan: TemperPlan) -> str:
+    """Returns what is about to run, in one sentence."""
+    t, r, model, wanted = plan.config.temper, plan.config.run, plan.model, plan.config.temper.to_place
+    if wanted is None:
+        ladder = t.ladder
+        low, high, many = ladder[0], ladder[-1], str(len(ladder))
+    else:
+        low, high, many = wanted.low, wanted.high, f"{wanted.count or ''} placed".strip()
+    samples = f"{model.samples} samples x " if model.samples > 1 else ""
+    where = "CPU" if plan.device == "cpu" else "GPU"
+    return (
+        f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} copies x "
+        + (f"T = {low:.4g}, " if many == "1" else f"{many} temperatures from {low:.4g} to {high:.4g}, ")
+        + f"{t.thermalize} + {t.sweeps} sweeps, on the {where}"
+    )
+
+
+def outcome(plan: TemperPlan, rate: float | None) -> Told:
+    """Returns what is said of a run when it is done."""
+    found = overview(plan.path)
+    averages = _averages_of(plan.path, found)
+    about = {
+        "job": plan.config.job,
+        "file": str(plan.path),
+        "config_sha256": plan.attributes["config_sha256"],
+        "model": plan.model.name,
+        "sites": plan.model.sites,
+    }
+    numbers = about | _numbers(found, averages) | {"updates_per_ns": rate}
+    return Told(numbers, _report(found, averages), _following(plan, averages))
+
+
+def show(path: Path) -> Told:
+    """Returns what ``spinsim show`` says of a file."""
+    found = overview(path)
+    run, replicas = found.config.get(found.job, {}), found.round_trips.shape[1]
+    planned = run["sweeps"] // run["measure_every"] if run else found.steps
+    about = found.attributes | {"file": str(path), "steps": found.steps, "planned_steps": planned}
+    head = head_of_steps(path, found, replicas, found.steps, planned)
+    if not found.steps:
+        return Told(about | {"round_trips": 0}, head)
+    averages = _averages_of(path, found)
+    return Told(about | _numbers(found, averages), head + _report(found, averages))
+
+
+def _averages_of(path: Path, found: TemperOverview) -> Summary | None:
+    """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
+    size = _BYTES_A_REPLICA * found.steps * found.round_trips.size
+    return summarize(load_temper(path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
+
+
+def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
+    """Returns commands that go on from here: all averages, figures, and a longer run where this one was too short."""
+    path, sweeps = quoted(plan.path), 2 * plan.config.temper.sweeps
+    lines = [f"spinsim analyze {path} --all", f"spinsim plot {quoted(path)}"]
+    if averages is not None and (averages.problems or not all(e.equilibrated for e in averages.equilibration.values())):
+        lines.append(f"spinsim resume {quoted(path)} --sweeps {sweeps}")
+    return lines
+
+
+def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
+    """Returns lines on exchanges, on means at each temperature with the errors known, and on equilibrium."""
+    known = bool(np.isfinite(found.swap_rate).all())
+    trips = found.round_trips
+    lines = [f"Round trips  {trips.mean():.3g} a replica, {int((trips == 0).sum())} of {trips.size} replicas made none"]
+    if not known:
+        lines = ["Exchanges and round trips are known from the first checkpoint on"]
+    lines += _empty_lanes(found)
+    if found.placement is not None:
+        last = found.placement.swap_rate[-1]
+        low, high = np.nanmin(last), np.nanmax(last)
+        lines.append(f"Temperatures {len(found.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
+    rates = [f"{rate:.3f}" for rate in found.swap_rate] + [""] if known else None
+    if averages is None:
+        lines += _means(found, rates)
+    else:
+        names = main_columns(found.model, averages.estimates)[:_MOST_COLUMNS]
+        lines += table(averages, names, {"swaps": rates} if rates else None)
+        if rates:
+            lines += wrapped("share of the exchanges tried with the next temperature that were accepted.", "swaps: ")
+        lines += wrapped(averages.verdict, "Verdict  ")
+    return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
+
+
+def _empty_lanes(found: TemperOverview) -> list[str]:
+    """Returns a line on the copies that a replica-packed run, which updates whole words, has room for."""
+    ladders, replicas = len(found.temperature), found.round_trips.shape[1]
+    lanes = block_count(replicas) * LANES
+    room = lanes // ladders
+    if Packing.REPLICA not in found.attributes["engine"] or room * ladders <= replicas:
+        return []
+    return [f"Lanes        {replicas} of {lanes} in use: --replicas {room} would take hardly more time"]
+
+
+def _means(found: TemperOverview, rates: list[str] | None) -> list[str]:
+    """Returns means without errors, a line each temperature."""
+    overlap = found.overlap_squared
+    lines = [
+        "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + ("   swaps" if rates else "")
+    ]
+    for k, temperature in enumerate(found.temperature):
+        row = f"{temperature:8.5g} {found.energy[k]:10.6f} {found.magnetization_squared[k]:9.6f}"
+        row += "" if overlap is None else f" {overlap[k]:9.6f}"
+        lines.append(row + (f"{rates[k]:>8}" if rates else ""))
+    return [*lines, "Means have no errors here: spinsim analyze finds them."]
+
+
+def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
+    """Returns what ``_report`` says, for ``--json``."""
+    lowest = None if found.best_energy is None else float(found.best_energy.min())
+    is_cut = lowest is not None and found.model.maxcut_weight is not None
+    return {
+        "temperatures": found.temperature.tolist(),
+        "energy_per_site": found.energy.tolist(),
+        "magnetization_squared": found.magnetization_squared.tolist(),
+        "overlap_squared": None if found.overlap_squared is None else found.overlap_squared.tolist(),
+        "swap_rate": [rate if isfinite(rate) else None for rate in found.swap_rate.tolist()],
+        "placed": found.placement is not None,
+        **precision(found.model),
+        "round_trips": int(found.round_trips.sum()),
+        "lowest_energy": lowest,
+        "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
+        "averages": None if averages is None else as_tables(averages),
+    }

@@ -1,0 +1,111 @@
+"""Transfer matrices: the leading levels of a layer at many couplings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spinsim.errors import InputError
+from spinsim.jobs.base import Drawing, FigureSet, Job, Told
+from spinsim.texts import quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import h5py
+
+    from spinsim.jobs.base import Draw
+    from spinsim.jobs.transfer.result import TransferResult
+    from spinsim.jobs.transfer.running import TransferPlan
+    from spinsim.progress import Bar
+    from spinsim.run import Watch
+    from spinsim.settings.transfer import Transfer
+    from spinsim.store.forms import Form
+
+
+class TransferJob(Job):
+    """What the rest of the program knows of transfer matrices."""
+
+    name = "transfer"
+    a_run = "a transfer run"
+    figures = FigureSet(("lengths",), {"average": "the lengths of transfer runs"})
+    figures_of_several = FigureSet(
+        ("lengths",), {"average": "the lengths of transfer runs", "near": "the crossings of several widths"}
+    )
+
+    @property
+    def config(self) -> type[Transfer]:
+        """The class of its configurations."""
+        from spinsim.settings.transfer import Transfer
+
+        return Transfer
+
+    @property
+    def plan_type(self) -> type[TransferPlan]:
+        """The class of runs that are ready to begin."""
+        from spinsim.jobs.transfer.running import TransferPlan
+
+        return TransferPlan
+
+    @property
+    def form(self) -> Form:
+        """What the store must know of its files."""
+        from spinsim.jobs.transfer.layout import FORM
+
+        return FORM
+
+    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResult:
+        """Returns the result that the first rows of an open file come to."""
+        from spinsim.jobs.transfer.result import read
+
+        return read(file, rows, attributes)
+
+    def to_file(self, plan: TransferPlan, watch: Watch) -> bool:
+        """Run a plan into its file; False where the file already holds the finished run."""
+        from spinsim.jobs.transfer.running import transfer_to_file
+
+        return transfer_to_file(plan, watch)
+
+    def progress(self, silent: bool) -> Bar:
+        """Returns a bar of rows, each a sample at a coupling."""
+        from spinsim.progress import RowProgress
+
+        return RowProgress(silent)
+
+    def describe(self, plan: TransferPlan) -> str:
+        """Returns what is about to run, in one sentence."""
+        from spinsim.jobs.transfer.report import describe
+
+        return describe(plan)
+
+    def outcome(self, plan: TransferPlan, rate: float | None) -> Told:
+        """Returns what is said of a run when it is done."""
+        from spinsim.jobs.transfer.report import outcome
+
+        return outcome(plan)
+
+    def show(self, path: Path) -> Told:
+        """Returns what ``spinsim show`` says of a file."""
+        from spinsim.jobs.transfer.report import show
+
+        return show(path)
+
+    def with_most_steps(self, config: Transfer, most_steps: int, path: Path) -> Transfer:
+        """Returns the configuration of a file's run with another limit of steps."""
+        return replace(config, transfer=replace(config.transfer, most_steps=most_steps))
+
+    def check_averages(self, path: Path) -> None:
+        """Refuse every file: levels are no averages."""
+        raise InputError(
+            f"{path} holds {self.a_run}, whose levels are no averages: 'spinsim show {quoted(path)}' prints them and "
+            f"'spinsim plot {quoted(path)}' draws the correlation length over the width"
+        )
+
+    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
+        """Returns functions that draw xi / L of one width or more."""
+        from spinsim.jobs.transfer.figures import draw
+
+        return draw(files, wanted)
+
+
+JOB = TransferJob()

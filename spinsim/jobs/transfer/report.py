@@ -1,0 +1,131 @@
+"""What is said of transfer-matrix runs: before they begin, when they are done, and by ``show``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim.jobs.base import Told
+from spinsim.jobs.reports import completed_by, head, precision
+from spinsim.jobs.transfer.result import TransferResult, load_transfer
+from spinsim.jobs.transfer.running import TransferPlan
+from spinsim.texts import quoted
+
+MOST_LINES: Final = 20
+MOST_NAMED: Final = 3
+
+
+def describe(plan: TransferPlan) -> str:
+    """Returns what is about to run, in one sentence."""
+    work, model = plan.work(), plan.model
+    bits = model.sites - (work.sectors != ("all",))
+    held = f"{work.room.basis} stored vectors" if work.room.basis else "no stored vectors"
+    where = "CPU" if plan.device == "cpu" else "GPU"
+    return (
+        f"Transfer matrix of {model.name}: {model.sites} spins a layer, 2^{bits} amplitudes, {held}, "
+        f"{model.samples} samples x {len(work.points.k)} couplings, {' and '.join(work.sectors)}, on the {where}"
+    )
+
+
+def outcome(plan: TransferPlan) -> Told:
+    """Returns what is said of a run when it is done, or has been tried to the end."""
+    result = load_transfer(plan.path)
+    return Told({"file": str(plan.path)} | _summary(result), _report(result) + _lacking(result, plan.path))
+
+
+def show(path: Path) -> Told:
+    """Returns what ``spinsim show`` says of a file."""
+    result = load_transfer(path)
+    model, attributes = result.model, result.attributes
+    rows, planned = int(result.there.sum()), result.planned_rows
+    state = "NOT finished" + ("" if rows == planned else f": {completed_by(path)}")
+    state = f"finished {attributes['finished']}" if result.finished else state
+    size = f"a layer of {model.sites} sites, {model.bonds} bonds, {model.samples} samples"
+    run, progress = f"{planned // model.samples} couplings", f"{rows} of {planned} rows"
+    lines = head(path, result, size, run, progress, state)
+    return Told(attributes | {"file": str(path)} | _summary(result), lines + _report(result) + _lacking(result, path))
+
+
+def _report(result: TransferResult) -> list[str]:
+    """Returns the main numbers, a line each sector of each sample and coupling."""
+    levels = [f"ln lambda_{i}" for i in range(min(result.levels.shape[-1], 3))]
+    head = "  sample          T          k  sector" + "".join(f"{name:>17}" for name in levels)
+    lines = [head + "   residual         xi"]
+    for sample, point in np.argwhere(result.there):
+        k = result.k[point]
+        for i, sector in enumerate(result.sectors):
+            at = sample, point, i
+            numbers = "".join(f"{value:17.10f}" for value in result.levels[at][: len(levels)])
+            reached = np.fmax.reduce(result.residual[at])
+            length = _longest(result.correlation_length[at], result.in_noise[at])
+            lines.append(f"{sample:8d} {1 / k:10.6f} {k:10.6f}  {sector:6}{numbers} {reached:10.1e} {length:>10}")
+    if len(lines) > MOST_LINES + 1:
+        lines = [*lines[: MOST_LINES + 1], f"... and {len(lines) - MOST_LINES - 1} more lines, all in the file"]
+    if result.in_noise.any():
+        lines.append(f"? {result.in_noise.sum()} lengths xi that rounding may have changed by more than 1 %")
+    if result.levels.shape[:2] == (1, 1):
+        energies = {"Free energy per site": result.free_energy_per_site, "Energy per site": result.energy_per_site}
+        known = {name: float(table[0, 0]) for name, table in energies.items() if not math.isnan(table[0, 0])}
+        lines += [f"{name:20}  {value:.10f}" for name, value in known.items()]
+    return lines
+
+
+def _lacking(result: TransferResult, path: Path) -> list[str]:
+    """Returns which rows lack levels, and what to do about that, in a line; none where all are complete."""
+    rows = np.argwhere(result.incomplete)
+    if not len(rows):
+        return []
+    named = ", ".join(f"sample {sample} at k = {result.k[point]:.6g}" for sample, point in rows[:MOST_NAMED])
+    named += ", ..." if len(rows) > MOST_NAMED else ""
+    return [
+        f"INCOMPLETE: {len(rows)} of {result.planned_rows} rows lack levels that did not converge, which are nan "
+        f"({named}); spinsim resume {quoted(path)} --most-steps N tries them again, N steps at most, and "
+        "says what else helps"
+    ]
+
+
+def _longest(lengths: Any, in_noise: Any) -> str:
+    """Returns a sector's longest correlation length, with a ? where rounding matters, a dash where there is none."""
+    known = [
+        (float(length), bool(hidden)) for length, hidden in zip(lengths, in_noise, strict=True) if length == length
+    ]
+    if not known:
+        return "-"
+    length, hidden = max(known)
+    return f"{length:.6g}{'?' * hidden}"
+
+
+def _summary(result: TransferResult) -> dict[str, Any]:
+    """Returns the same numbers for ``--json``, with null for what was not computed and for infinite lengths."""
+    names = ("log_eigenvalue", "residual", "correlation_length")
+    tables = {name: _plain(getattr(result, {"log_eigenvalue": "levels"}.get(name, name))) for name in names}
+    single = ("gap", "free_energy_per_site", "energy_per_site")
+    return {
+        "job": result.job,
+        "config_sha256": result.attributes["config_sha256"],
+        "model": result.model.name,
+        "sites": result.model.sites,
+        "axes": ["sample", "point", "sector", "level"],
+        "sectors": list(result.sectors),
+        **precision(result.model),
+        "rows": int(result.there.sum()),
+        "planned_rows": result.planned_rows,
+        "incomplete": np.argwhere(result.incomplete).tolist(),
+        "in_noise": np.argwhere(result.in_noise).tolist(),
+        "k": _plain(result.k),
+        "k_time": result.k_time.tolist(),
+        **tables,
+        **{name: _plain(getattr(result, name)) for name in single},
+    }
+
+
+def _plain(values: Any) -> Any:
+    """Returns nested lists, numbers that are none as null: JSON has no NaN and no infinity."""
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    if isinstance(values, list):
+        return [_plain(value) for value in values]
+    return values if math.isfinite(values) else None

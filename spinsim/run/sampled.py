@@ -1,0 +1,89 @@
+"""A run of replicas under way: what annealing, tempering and whatever else samples with an engine share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.engine import Engine
+from spinsim.layout import Layout
+from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
+from spinsim.run.identity import open_own
+from spinsim.run.kept import Kept
+from spinsim.run.saving import Saving
+from spinsim.sampling import Best, InField
+from spinsim.store import RunFile
+
+
+class SampledRun(ABC):
+    """A run of replicas under way.
+
+    Args:
+        plan: What is run.
+        saving: Says when to save.
+        watch: Hears how it goes.
+        engine: The replicas in their initial state.
+
+    Attributes:
+        engine: Its replicas.
+        best: The lowest states met, without the energy of a field that changes.
+        layout: Of its file.
+    """
+
+    layout: Layout
+
+    def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField) -> None:
+        self._plan, self._saving, self._watch, self.engine = plan, saving, watch, engine
+        self.best = Best(engine)
+
+    @abstractmethod
+    def go_on(self, file: RunFile | Kept) -> None:
+        """Write all rows that are to come."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The state from which the run can go on, as a checkpoint holds it."""
+        return self.engine.snapshot() | {"best_energy": self.best.energy, "best_spins": self.best.spins}
+
+    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+        """Go back to a state."""
+        self.engine.restore(saved)
+        self.best.energy, self.best.spins = saved["best_energy"], saved["best_spins"]
+
+    def write_best(self, file: RunFile | Kept) -> None:
+        """Write the lowest states met, if a measurement has shown any yet."""
+        if np.isfinite(self.best.energy).all():
+            file.write_best(self.best.energy, self.best.spins)
+
+    def begin(self) -> None:
+        """Say to who watches that the run begins, or goes on from its present state."""
+        self._watch.on_stage("", self._plan.updates(self.engine.replicas), updates_done(self.engine))
+
+    def complete(self, begun: bool, make_room: Callable[[], None] | None = None, keep_checkpoint: bool = False) -> None:
+        """Carry the run out into its file, from the newest checkpoint that this has.
+
+        Args:
+            begun: Whether the file is there already.
+            make_room: Called before a file is opened that was begun with fewer rows.
+            keep_checkpoint: Whether the finished run may be extended from its last state.
+        """
+        plan, rows = self._plan, self._plan.rows
+        if not begun:
+            check_disk(plan.path, plan.model, self.engine.replicas, self.layout, rows)
+            attributes = plan.attributes | engine_attributes(self.engine)
+            store.create(plan.path, plan.model, self.layout, rows, attributes, self.engine.replicas, self.state())
+        elif make_room is not None:
+            make_room()
+        with open_own(plan, begun) as file:
+            saved, damaged = file.saved(self.state())
+            if damaged:
+                self._watch.on_warning(damaged)
+            file.forget_summary()
+            if saved is not None:
+                self.restore(saved)
+            self.go_on(file)
+            file.finish(keep_checkpoint)

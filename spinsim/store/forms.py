@@ -1,0 +1,142 @@
+"""The form of a job's files: what the store must know of them, and the pieces that checks of a form are made of.
+
+Every function here that takes a part of a file raises ``DamageError`` where that part is missing or of another form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+from spinsim.jobs import FOLDERS, job_of
+from spinsim.layout import Layout, Sizes
+
+_FILTERS: Final = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
+_LAYOUTS: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}
+
+
+class DamageError(InputError):
+    """What is wrong with a file, in words that follow its name."""
+
+
+def _no_layout(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
+    raise DamageError("its job is unknown")
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the store must know of the files of a job.
+
+    Attributes:
+        planned: Keys of the job's table of settings that readers use, with the types that their values may have.
+        groups: Groups with series and what belongs to them, beside the model, the lowest states and the summary.
+        layout: Takes a file and the sizes of its model; returns the layout that the file should have, by its own axes,
+            and the replicas of each sample. It raises ``DamageError`` where the axes make no sense.
+        has_best: Whether every file holds lowest states; else those of a killed run or of older versions may lack them.
+        sums: Paths of the datasets that are written again and again instead of growing, by the names under which
+            checkpoints hold the same arrays.
+        check_numbers: Takes a file and its complete rows; raises ``DamageError`` where its numbers do not fit together.
+            It is called by who reads all of a file.
+    """
+
+    planned: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
+    layout: Callable[[h5py.File, Sizes], tuple[Layout, int]] = _no_layout
+    has_best: bool = False
+    sums: Mapping[str, str] = field(default_factory=dict)
+    check_numbers: Callable[[h5py.File, int], None] = lambda file, rows: None
+
+
+def form_of(file: h5py.File) -> Form:
+    """Returns the form of a file's job, which says nothing where the job is unknown."""
+    job = file.attrs.get("job")
+    return job_of(job).form if isinstance(job, str) and job in FOLDERS else Form()
+
+
+def item_of(group: h5py.Group, name: str) -> Any:
+    """Returns what stands under a name, which must be a part of this very file."""
+    where = f"{group.name.rstrip('/')}/{name}"
+    if name not in group:
+        raise DamageError(f"{where} is missing")
+    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+        raise DamageError(f"{where} is a link that leads elsewhere")
+    return group[name]
+
+
+def group_of(parent: h5py.Group, name: str) -> h5py.Group:
+    """Returns the group of this name."""
+    found = item_of(parent, name)
+    if not isinstance(found, h5py.Group):
+        raise DamageError(f"{parent.name.rstrip('/')}/{name} is no group")
+    return found
+
+
+def plain_of(group: h5py.Group, name: str) -> h5py.Dataset:
+    """Returns a dataset whose numbers must lie in this file, by means that HDF5 always has."""
+    found = item_of(group, name)
+    if not isinstance(found, h5py.Dataset) or found.shape is None:
+        raise DamageError(f"{group.name}/{name} is no dataset")
+    how = found.id.get_create_plist()
+    filters = {how.get_filter(k)[0] for k in range(how.get_nfilters())}
+    if how.get_layout() not in _LAYOUTS or how.get_external_count() or not filters <= _FILTERS:
+        raise DamageError(f"{group.name}/{name} is stored in a way that spinsim never uses")
+    return found
+
+
+def check_dataset(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Sequence[int]) -> None:
+    """Refuse a dataset of another type or shape."""
+    found = plain_of(group, name)
+    if found.dtype != np.dtype(dtype) or found.shape != tuple(shape):
+        own = f"{found.dtype} {found.shape}"
+        raise DamageError(f"{group.name}/{name} is {own} and not {np.dtype(dtype)} {tuple(shape)}")
+
+
+def axis_of(group: h5py.Group, name: str, dtype: npt.DTypeLike | None) -> npt.NDArray[Any]:
+    """Returns the values along an axis, which are short texts where no type is given."""
+    found = plain_of(group, name)
+    fits = found.dtype.kind == "S" if dtype is None else found.dtype == np.dtype(dtype)
+    if found.ndim != 1 or not fits:
+        raise DamageError(f"{group.name}/{name} is no axis")
+    if found.id.get_storage_size() < found.size * found.dtype.itemsize and not found.chunks:
+        raise DamageError(f"{group.name}/{name} has no values")
+    return np.asarray(found[...])
+
+
+def length_of(group: h5py.Group, name: str) -> int:
+    """Returns how many entries an axis of numbers has."""
+    return len(axis_of(group, name, np.int64))
+
+
+def rows_of(item: Any) -> int:
+    """Returns the length along the first axis, -1 of what has none."""
+    return int(item.shape[0]) if isinstance(item, h5py.Dataset) and item.shape else -1
+
+
+def attribute_of(item: h5py.Group, name: str) -> h5py.h5a.AttrID:
+    """Returns the attribute of this name, whose value is not read."""
+    if name not in item.attrs:
+        raise DamageError(f"the attribute {name} of {item.name} is missing")
+    return item.attrs.get_id(name)
+
+
+def text_of(item: h5py.Group, name: str) -> str:
+    """Returns the text that an attribute holds."""
+    found = attribute_of(item, name)
+    value = item.attrs[name] if h5py.check_string_dtype(found.dtype) and found.shape == () else None
+    if not isinstance(value, str) or any("\ud800" <= c <= "\udfff" for c in value):
+        raise DamageError(f"the attribute {name} of {item.name} is no text")
+    return value
+
+
+def number_of(item: h5py.Group, name: str, kinds: str) -> float:
+    """Returns the number that an attribute holds, of one of the NumPy kinds."""
+    found = attribute_of(item, name)
+    if found.dtype.kind not in kinds or found.shape != ():
+        raise DamageError(f"the attribute {name} of {item.name} is no number")
+    return float(item.attrs[name])
