@@ -12,12 +12,14 @@ from harness import one_sentence, run
 
 import spinsim as ss
 from spinsim.engine import resolve_device
-from spinsim.settings.anneal import Anneal
+from spinsim.jobs import all_jobs
+from spinsim.jobs.anneal.settings import Anneal
+from spinsim.jobs.temper.settings import Temper
+from spinsim.jobs.transfer.settings import Transfer
 from spinsim.settings.config import build_config
-from spinsim.settings.jobs import JOBS
-from spinsim.settings.temper import Temper
 from spinsim.settings.toml import read_toml
-from spinsim.settings.transfer import Transfer
+
+JOBS = [job.config for job in all_jobs()]
 
 SHARED = """
 [model]

@@ -11,8 +11,8 @@ from harness import one_sentence, run
 
 import spinsim as ss
 from spinsim import rng
-from spinsim.settings.anneal import Anneal
-from spinsim.settings.transfer import Transfer
+from spinsim.jobs.anneal.settings import Anneal
+from spinsim.jobs.transfer.settings import Transfer
 
 UNFINISHED = ["unfinished-anneal", "unfinished-temper", "unfinished-transfer"]
 WRONG = "has dynamics 1 and this version of spinsim has dynamics 2, which give other bits: go on with the version that"

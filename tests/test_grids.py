@@ -11,9 +11,9 @@ from harness import one_sentence, run
 
 import spinsim as ss
 from spinsim.grids import read_grid
+from spinsim.jobs.temper.settings import Temper
+from spinsim.jobs.transfer.settings import Transfer
 from spinsim.settings.config import build_config
-from spinsim.settings.temper import Temper
-from spinsim.settings.transfer import Transfer
 
 TEMPER = "temper --size 4 --thermalize 0 --sweeps 100 --quiet --temperatures"
 

@@ -11,12 +11,12 @@ from numba import njit
 
 from spinsim.compiled import compiling_seconds
 from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
+from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.running import plan_temper, temper_to_file
+from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.progress import UpdateProgress
 from spinsim.run import Watch
-from spinsim.settings.anneal import Anneal, AnnealSettings
 from spinsim.settings.shared import RunSettings
-from spinsim.settings.temper import Temper, TemperSettings
 
 RUNS = [
     (

@@ -14,19 +14,21 @@ from spinsim.acceptance import COLDEST, ZERO_ACCEPTANCE
 from spinsim.engine import DEVICES
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.starting import GIVEN
+from spinsim.jobs import all_jobs
+from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
+from spinsim.jobs.temper.settings import TemperSettings
+from spinsim.jobs.transfer.settings import TransferSettings
 from spinsim.model.disorder import KINDS
 from spinsim.model.lattice import DIMENSIONS
 from spinsim.sampling.annealing import SCHEDULES
-from spinsim.settings.anneal import Anneal, AnnealSettings
 from spinsim.settings.config import build_config, tables_of
 from spinsim.settings.document import page
-from spinsim.settings.jobs import JOBS
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
-from spinsim.settings.temper import TemperSettings
-from spinsim.settings.transfer import TransferSettings
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
 from spinsim.transfer_matrix.operator import METHODS
+
+JOBS = [job.config for job in all_jobs()]
 
 
 def test_settings_allow_what_the_program_can_do() -> None:

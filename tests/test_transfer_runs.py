@@ -16,9 +16,9 @@ from harness import contents, finish, one_sentence, run, spinsim
 
 import spinsim as ss
 from spinsim.benchmark.transfer import _peer_basis
+from spinsim.jobs.transfer.settings import Transfer
 from spinsim.jobs.transfer.tasks import Work
 from spinsim.settings.config import build_config
-from spinsim.settings.transfer import Transfer
 from spinsim.transfer_matrix import NotConvergedError, Solver, TransferOperator
 
 OWN = ("command", "config")  # root attributes that name the file, and how it was run

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from spinsim.cli.analyze import analyze
-from spinsim.cli.anneal import anneal
 from spinsim.cli.bench import bench
 from spinsim.cli.check import check
 from spinsim.cli.devices import devices
 from spinsim.cli.plot import plot
 from spinsim.cli.resume import resume
+from spinsim.cli.running import command_of
 from spinsim.cli.saying import open_streams, say
 from spinsim.cli.show import show
-from spinsim.cli.temper import temper
-from spinsim.cli.transfer import transfer
 from spinsim.errors import InputError
+from spinsim.jobs import all_jobs
 
 # click's ClickException, which newer versions of typer ship inside themselves
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
@@ -29,7 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (anneal, temper, transfer, resume, show, analyze, plot, check, devices):
+_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, check, devices]
+for command in [command_of(job) for job in all_jobs()] + _COMMANDS:
     app.command()(command)
 app.add_typer(bench, name="bench")
 

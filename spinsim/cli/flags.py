@@ -33,15 +33,15 @@ def command(job: type[AnyConfig]) -> Callable[[Callable[[AnyConfig, bool, bool],
 
     def decorate(carry_out: Callable[[AnyConfig, bool, bool], None]) -> Callable[..., None]:
         def run(given: Given, config: ConfigFile = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
+            from spinsim.jobs import all_jobs
             from spinsim.settings.config import build_config
-            from spinsim.settings.jobs import JOBS
             from spinsim.settings.toml import read_toml
 
             tables: dict[str, dict[str, Any]] = {name: {} for name in tables_of(job)}
             for name, value in given.items():
                 table, one = places[name]
                 tables[table][one.name] = value
-            below = read_toml(config, job, JOBS) if config else {}
+            below = read_toml(config, job, [each.config for each in all_jobs()]) if config else {}
             carry_out(build_config(job, below, tables), quiet, as_json)
 
         run.__name__, run.__doc__ = carry_out.__name__, carry_out.__doc__

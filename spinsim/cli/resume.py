@@ -10,10 +10,10 @@ import typer
 
 from spinsim.cli import flags
 from spinsim.cli.running import carry_out
+from spinsim.jobs.temper.settings import TemperSettings
+from spinsim.jobs.transfer.settings import TransferSettings
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.settings.temper import TemperSettings
-from spinsim.settings.transfer import TransferSettings
 
 _CHANGED: Final = {
     "sweeps": replace(

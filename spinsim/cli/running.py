@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from spinsim.cli import flags
 from spinsim.cli.saying import say
 from spinsim.jobs import job_of
 from spinsim.texts import quoted, wrapped
 
 if TYPE_CHECKING:
+    from spinsim.jobs.base import Job
     from spinsim.run import Plan
+    from spinsim.settings.config import Config
+
+
+def command_of(job: Job) -> Callable[..., None]:
+    """Returns the command that runs a job: its flags are the job's settings."""
+
+    def run(config: Config, quiet: bool, as_json: bool) -> None:
+        carry_out(job.plan(config), quiet, as_json)
+
+    run.__name__, run.__doc__ = job.name, inspect.cleandoc(job.about)
+    return flags.command(job.config)(run)
 
 
 def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:

@@ -76,6 +76,7 @@ class Job(ABC):
     Attributes:
         name: The command, the table of its settings, and the root attribute ``job`` of its files.
         a_run: One of its runs in the words of a sentence, such as "an anneal run".
+        about: What its command does, a sentence and what else ``--help`` says of it.
         may_be_longer: Whether a finished run can be made longer, with more ``sweeps``.
         figures: What ``spinsim plot`` draws of one file.
         figures_of_several: What it draws of several files together.
@@ -83,6 +84,7 @@ class Job(ABC):
 
     name: ClassVar[str]
     a_run: ClassVar[str]
+    about: ClassVar[str]
     may_be_longer: ClassVar[bool] = False
     figures: ClassVar[FigureSet] = FigureSet()
     figures_of_several: ClassVar[FigureSet] = FigureSet()
@@ -108,6 +110,14 @@ class Job(ABC):
 
         Raises:
             DamageError: where the numbers of the file do not fit together.
+        """
+
+    @abstractmethod
+    def plan(self, config: Any) -> Plan[Any]:
+        """Returns the run of a configuration, ready to begin: its model built, its file named.
+
+        Raises:
+            InputError: for anything that keeps the run from beginning.
         """
 
     @abstractmethod

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from spinsim.jobs import all_jobs
 from spinsim.settings.document import page
-from spinsim.settings.jobs import JOBS
 
 if __name__ == "__main__":
-    sys.stdout.write(page(JOBS))
+    sys.stdout.write(page(job.config for job in all_jobs()))

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from spinsim.analysis.tables import Columns
     from spinsim.jobs.anneal.result import AnnealResult
     from spinsim.jobs.anneal.running import AnnealPlan
+    from spinsim.jobs.anneal.settings import Anneal
     from spinsim.jobs.base import Draw
     from spinsim.progress import Bar
     from spinsim.run import Watch
-    from spinsim.settings.anneal import Anneal
     from spinsim.store.forms import Form
 
 
@@ -26,12 +26,13 @@ class AnnealJob(Job):
 
     name = "anneal"
     a_run = "an anneal run"
+    about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
     figures = FigureSet(("thermodynamics", "cut", "configuration"), {"sample": "the configuration of an anneal run"})
 
     @property
     def config(self) -> type[Anneal]:
         """The class of its configurations."""
-        from spinsim.settings.anneal import Anneal
+        from spinsim.jobs.anneal.settings import Anneal
 
         return Anneal
 
@@ -54,6 +55,12 @@ class AnnealJob(Job):
         from spinsim.jobs.anneal.result import read
 
         return read(file, rows, attributes)
+
+    def plan(self, config: Anneal) -> AnnealPlan:
+        """Returns the run of a configuration, ready to begin."""
+        from spinsim.jobs.anneal.running import plan_anneal
+
+        return plan_anneal(config)
 
     def to_file(self, plan: AnnealPlan, watch: Watch) -> bool:
         """Run a plan into its file; False where the file already holds the finished run."""

@@ -11,12 +11,12 @@ from spinsim.errors import InputError
 from spinsim.grids import as_text
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory
+from spinsim.jobs.anneal.settings import Anneal
 from spinsim.jobs.calls import OutFile, Start, carried_out, config_of_call, identity_of_call, run_table, start_of_call
 from spinsim.model.ising import Ising
 from spinsim.rng import ROUNDS
 from spinsim.run.common import OnUpdates
 from spinsim.sampling.annealing import check_fields
-from spinsim.settings.anneal import Anneal
 
 
 def anneal(

@@ -12,6 +12,7 @@ from spinsim import store
 from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.jobs.anneal.settings import Anneal
 from spinsim.memory import require
 from spinsim.model.ising import Ising
 from spinsim.run.common import (
@@ -29,7 +30,6 @@ from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import InField, annealing
-from spinsim.settings.anneal import Anneal
 from spinsim.store import RunFile
 
 

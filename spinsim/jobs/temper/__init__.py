@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
     from spinsim.jobs.temper.result import TemperResult
     from spinsim.jobs.temper.running import TemperPlan
+    from spinsim.jobs.temper.settings import Temper
     from spinsim.progress import Bar
     from spinsim.run import Watch
-    from spinsim.settings.temper import Temper
     from spinsim.store.forms import Form
 
 
@@ -28,6 +28,7 @@ class TemperJob(Job):
 
     name = "temper"
     a_run = "a temper run"
+    about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
     may_be_longer = True
     figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"))
     figures_of_several = FigureSet(
@@ -38,7 +39,7 @@ class TemperJob(Job):
     @property
     def config(self) -> type[Temper]:
         """The class of its configurations."""
-        from spinsim.settings.temper import Temper
+        from spinsim.jobs.temper.settings import Temper
 
         return Temper
 
@@ -61,6 +62,12 @@ class TemperJob(Job):
         from spinsim.jobs.temper.result import read
 
         return read(file, rows, attributes)
+
+    def plan(self, config: Temper) -> TemperPlan:
+        """Returns the run of a configuration, ready to begin."""
+        from spinsim.jobs.temper.running import plan_temper
+
+        return plan_temper(config)
 
     def to_file(self, plan: TemperPlan, watch: Watch) -> bool:
         """Run a plan into its file; False where the file already holds the finished run."""

@@ -10,10 +10,10 @@ from spinsim.grids import as_text
 from spinsim.jobs.calls import OutFile, Start, carried_out, config_of_call, identity_of_call, run_table, start_of_call
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, temper_in_memory
+from spinsim.jobs.temper.settings import Temper
 from spinsim.model.ising import Ising
 from spinsim.rng import ROUNDS
 from spinsim.run.common import OnUpdates
-from spinsim.settings.temper import Temper
 
 
 def temper(

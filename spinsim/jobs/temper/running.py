@@ -16,6 +16,7 @@ from spinsim.engine.ladder.ladder import Exchange
 from spinsim.errors import InputError
 from spinsim.jobs.temper.layout import TEMPERING, temper_layout
 from spinsim.jobs.temper.result import TemperResult, placement_of, unmeasured
+from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.run.common import (
     SILENT,
     Plan,
@@ -34,7 +35,6 @@ from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place, tempering
 from spinsim.sampling.placement import Placement
-from spinsim.settings.temper import Temper, TemperSettings
 from spinsim.store import RunFile
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
     from spinsim.jobs.transfer.result import TransferResult
     from spinsim.jobs.transfer.running import TransferPlan
+    from spinsim.jobs.transfer.settings import Transfer
     from spinsim.progress import Bar
     from spinsim.run import Watch
-    from spinsim.settings.transfer import Transfer
     from spinsim.store.forms import Form
 
 
@@ -28,6 +28,11 @@ class TransferJob(Job):
 
     name = "transfer"
     a_run = "a transfer run"
+    about = """Find the leading eigenvalues of transfer matrices: correlation lengths, free energies, gaps.
+
+    All layers of a sample are equal, with ferromagnetic bonds --k-time between them: random couplings make a
+    McCoy-Wu model, random within a layer alone.
+    """
     figures = FigureSet(("lengths",), {"average": "the lengths of transfer runs"})
     figures_of_several = FigureSet(
         ("lengths",), {"average": "the lengths of transfer runs", "near": "the crossings of several widths"}
@@ -36,7 +41,7 @@ class TransferJob(Job):
     @property
     def config(self) -> type[Transfer]:
         """The class of its configurations."""
-        from spinsim.settings.transfer import Transfer
+        from spinsim.jobs.transfer.settings import Transfer
 
         return Transfer
 
@@ -59,6 +64,12 @@ class TransferJob(Job):
         from spinsim.jobs.transfer.result import read
 
         return read(file, rows, attributes)
+
+    def plan(self, config: Transfer) -> TransferPlan:
+        """Returns the run of a configuration, ready to begin."""
+        from spinsim.jobs.transfer.running import plan_transfer
+
+        return plan_transfer(config)
 
     def to_file(self, plan: TransferPlan, watch: Watch) -> bool:
         """Run a plan into its file; False where the file already holds the finished run."""

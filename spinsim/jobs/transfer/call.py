@@ -12,9 +12,9 @@ from spinsim.grids import as_text
 from spinsim.jobs.calls import OutFile, carried_out, config_of_call, identity_of_call, run_table
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.running import TransferPlan, transfer_in_memory
+from spinsim.jobs.transfer.settings import Transfer
 from spinsim.model.ising import Ising
 from spinsim.rng import ROUNDS
-from spinsim.settings.transfer import Transfer
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
 from spinsim.transfer_matrix.points import positive
 

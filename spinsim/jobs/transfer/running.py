@@ -14,11 +14,11 @@ from spinsim import store
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.jobs.transfer.result import TransferResult
+from spinsim.jobs.transfer.settings import Transfer
 from spinsim.jobs.transfer.tasks import Found, Row, Saved, Work, saved_state
 from spinsim.run.common import SILENT, Plan, Watch, build_model, check_disk, identify, to_file
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
-from spinsim.settings.transfer import Transfer
 from spinsim.store import RunFile
 from spinsim.transfer_matrix.points import Points
 from spinsim.transfer_matrix.spectrum import fit
