@@ -13,9 +13,9 @@ from spinsim.cli.machine import check_repeats, machine
 from spinsim.cli.saying import say
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError
+from spinsim.jobs.temper.settings import TemperSettings
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.settings.temper import TemperSettings
 
 bench = typer.Typer(help="Rates on this machine.", rich_markup_mode=None)
 
