@@ -93,13 +93,15 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
 
 
 def test_other_names_are_refused(launched: Kernels) -> None:
-    with pytest.raises(TypeError, match=r"transpose.cu: transpose_naive<float, 32, 8> takes a, b, size, not a, b$"):
-        Launch(0, "transpose.cu", "transpose_naive<float, 32, 8>", {"a": np.uint64(0), "b": np.uint64(0)})
+    with pytest.raises(
+        TypeError, match=r"products/transpose.cu: transpose_naive<float, 32, 8> takes a, b, size, not a, b$"
+    ):
+        Launch(0, "products/transpose.cu", "transpose_naive<float, 32, 8>", {"a": np.uint64(0), "b": np.uint64(0)})
 
 
 def test_signatures_are_read_to_the_end() -> None:
     kernels = {(file, expression.partition("<")[0]) for file, expression in instantiations()}
     for file, name in kernels:
         assert all(parameter.isidentifier() for parameter in compiling.parameters(file, name))
-    assert compiling.parameters("transpose.cu", "transpose_tiled<float, 32, 8>") == ("a", "b", "size")
-    assert compiling.parameters("metropolis_site.cu", "sweep_site")[-2:] == ("barriers", "key")
+    assert compiling.parameters("products/transpose.cu", "transpose_tiled<float, 32, 8>") == ("a", "b", "size")
+    assert compiling.parameters("metropolis/site_packed.cu", "sweep_site")[-2:] == ("barriers", "key")

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,11 +30,10 @@ from resources import (
     why_not,
 )
 
-from spinsim.cuda import compile as compiling
-
+KERNELS = Path(__file__).parent.parent / "kernels"
 Measured = dict[tuple[str, str], Future[dict[str, Resources]]]
 
-SMALLEST = "start.cu"
+SMALLEST = "metropolis/start.cu"
 SPILLING = """
 template <int N> __global__ __launch_bounds__(1024, 2) void reverse(float* x) {
     float kept[N];
@@ -71,10 +71,10 @@ def measured(compiler: str, recorded: dict[str, Any]) -> Iterator[Measured]:
 
 def test_every_kernel_is_listed() -> None:
     written = set()
-    for path in compiling._folder().iterdir():
-        if path.name.endswith(".cu"):
-            text = re.sub(r"__launch_bounds__\((?:[^()]|\([^()]*\))*\)", "", path.read_text())
-            written |= {(path.name, name) for name in re.findall(r"__global__\s+void\s+(\w+)", text)}
+    for path in KERNELS.rglob("*.cu"):
+        text = re.sub(r"__launch_bounds__\((?:[^()]|\([^()]*\))*\)", "", path.read_text())
+        file = path.relative_to(KERNELS).as_posix()
+        written |= {(file, name) for name in re.findall(r"__global__\s+void\s+(\w+)", text)}
     assert written == {(file, expression.split("<")[0]) for file, expression in instantiations()}
 
 

@@ -9,8 +9,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
+from spinsim.cuda.contract import fill_in
+
 OPTIONS: Final = ("-std=c++17", "--fmad=false")
-_INCLUDE: Final = re.compile(r'^#include "(\w+\.cuh)"\n', re.MULTILINE)
+_INCLUDE: Final = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)
 _COMMENT: Final = re.compile(r"//[^\n]*")
 _BOUNDS: Final = re.compile(r"__launch_bounds__\((?:[^()]|\([^()]*\))*\)")
 _ARGUMENTS: Final = re.compile(r"(?<=\w)<[^<>;{}]*>")  # of templates
@@ -20,11 +22,11 @@ _KERNEL: Final = re.compile(r"__global__\s+void\s+(?P<name>\w+)\((?P<parameters>
 def _folder() -> Traversable:
     """Where the kernels are: beside ``spinsim`` in a checkout, else installed as a package."""
     beside = Path(__file__).parents[2] / "kernels"
-    return beside if (beside / "philox.cuh").is_file() else files("spinsim.kernels")
+    return beside if (beside / "random/philox.cuh").is_file() else files("spinsim.kernels")
 
 
 def source(name: str) -> str:
-    """A kernel file with its local headers inlined, each once.
+    """A kernel file with its local headers inlined, each once, and what Python states filled in.
 
     CuPy's kernel cache is keyed by the source text, which must therefore contain all that is compiled.
     """
@@ -37,7 +39,7 @@ def source(name: str) -> str:
         text = _folder().joinpath(file).read_text().replace("#pragma once\n", "")
         return _INCLUDE.sub(lambda match: inline(match[1]), text)
 
-    return inline(name)
+    return fill_in(inline(name))
 
 
 @cache

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
+
+Layout = np.dtype[np.void]
+
+ADDRESS: Final = np.uint64
+SIZE: Final = np.uint64  # size_t
+
+
+def struct_type(**members: Any) -> Layout:
+    """The type of a C struct: the types of its members, in order, by the names that they have in the kernels."""
+    return np.dtype(list(members.items()), align=True)
+
+
+KEY: Final = struct_type(low=(np.uint32, rng.ROUNDS), high=(np.uint32, rng.ROUNDS))
 
 
 def address(argument: Any) -> Any:
@@ -15,21 +28,21 @@ def address(argument: Any) -> Any:
     return argument.data.ptr if hasattr(argument, "data") and hasattr(argument.data, "ptr") else argument
 
 
-def record(*members: float) -> npt.NDArray[np.void]:
-    """64-bit integers and doubles as a C struct."""
-    kinds = [np.float64 if isinstance(m, float) else np.int64 for m in members]
-    return np.array(members, [(f"m{i}", kind) for i, kind in enumerate(kinds)])
+def record(kind: Layout, **members: Any) -> npt.NDArray[np.void]:
+    """A struct by the names of its members: numbers, structs as tuples, arrays on the device as their address.
 
-
-def struct(*members: Any) -> npt.NDArray[np.void]:
-    """Device pointers and 64-bit integers as a C struct, passed to a kernel by value."""
-    values = tuple(address(m) for m in members)
-    return np.array(values, [(f"m{i}", np.uint64) for i in range(len(values))])
+    Raises:
+        TypeError: where the names are not those of the struct's members.
+    """
+    names = kind.names or ()
+    if members.keys() != set(names):
+        raise TypeError(f"a struct of {', '.join(names)} is given {', '.join(members)}")
+    return np.array(tuple(address(members[name]) for name in names), kind)
 
 
 def round_keys(seed: int) -> npt.NDArray[np.void]:
-    """``Key`` of philox.cuh: the two key words of every round."""
+    """The two key words of every round, as ``KEY``."""
     low, high = (np.uint32(word) for word in rng.split_seed(seed))
     rounds = np.arange(rng.ROUNDS, dtype=np.uint32)
-    keys = (low + rounds * np.uint32(rng.WEYL_0), high + rounds * np.uint32(rng.WEYL_1))  # modulo 2^32
-    return np.array(keys, [("low", np.uint32, rng.ROUNDS), ("high", np.uint32, rng.ROUNDS)])
+    low, high = low + rounds * np.uint32(rng.WEYL_0), high + rounds * np.uint32(rng.WEYL_1)  # modulo 2^32
+    return record(KEY, low=low, high=high)

@@ -73,7 +73,7 @@ class CudaEngine(ABC):
         ``order`` holds the site at each place, None where a site is its own; ``lanes`` (blocks, 2) are those in use.
         """
         samples, blocks, sites, _ = state.shape
-        Launch(self.device, "start.cu", f"random_start<{self.dynamics.rng_rounds}>", {
+        Launch(self.device, "metropolis/start.cu", f"random_start<{self.dynamics.rng_rounds}>", {
             "state": state, "lanes": lanes, "order": np.uint64(0) if order is None else order,
             "sites": np.uint32(sites), "first_sample": np.uint32(sample), "first_block": np.uint32(0),
             "key": self._round_keys,

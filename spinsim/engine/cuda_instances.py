@@ -21,6 +21,7 @@ RULES: Final = (
     *((slots, 3, "false", int(Kind.PLAIN)) for slots in (4, 6, 7)),
     *((slots, 3, "false", int(Kind.COLD)) for slots in (4, 6)),
 )
+REPLICA_PACKED: Final = (("replica_packed", "replica"), ("replica_packed_shared", "shared"))  # (file, form)
 SITE_RULES: Final = (("false", int(Kind.ANY)), ("true", int(Kind.ANY)), ("false", int(Kind.PLAIN)))  # (field, kind)
 
 
@@ -28,28 +29,30 @@ def instantiations() -> list[tuple[str, str]]:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
     rounds = PHILOX_ROUNDS
     return [
-        *(("start.cu", instance("random_start", r)) for r in rounds),
+        *(("metropolis/start.cu", instance("random_start", r)) for r in rounds),
         *(
-            ("metropolis_general.cu", instance("sweep_general", integer, calls, r))
+            ("metropolis/unpacked.cu", instance("sweep_general", integer, calls, r))
             for integer, calls, r in product(INTEGERS, (1, 4), rounds)
         ),
         *(
-            (f"metropolis_{form}.cu", instance(f"sweep_{form}", *rule, r))
-            for form, rule, r in product(("replica", "shared"), RULES, rounds)
+            (f"metropolis/{file}.cu", instance(f"sweep_{form}", *rule, r))
+            for (file, form), rule, r in product(REPLICA_PACKED, RULES, rounds)
         ),
-        *(("temper_shared.cu", instance("temper_shared", *rule, r)) for rule, r in product(RULES, rounds)),
+        *(("tempering/temper_shared.cu", instance("temper_shared", *rule, r)) for rule, r in product(RULES, rounds)),
         *(
-            ("metropolis_site.cu", instance("sweep_site", dimension, signed, *rule, layers, r))
+            ("metropolis/site_packed.cu", instance("sweep_site", dimension, signed, *rule, layers, r))
             for dimension, signed, rule, layers, r in product((2, 3), FLAGS, SITE_RULES, (1, 2), rounds)
         ),
-        ("measure.cu", "count_replica"),
-        *(("measure.cu", instance("total_energy", i, calls)) for i, calls in product(INTEGERS, (1, 4))),
-        *(("measure_site.cu", instance("count_site", d, signed)) for d, signed in product((2, 3), FLAGS)),
-        *(("exchange.cu", instance("exchange_neighbours", r)) for r in rounds),
-        ("by_temperature.cu", "sort_by_temperature"),
-        *(("lay_tables.cu", name) for name in ("lay_tables", "lay_uniform_tables", "lay_betas")),
-        *(("overlaps.cu", instance("differing_replicas", columns)) for columns in (0, 4)),
-        *(("overlaps.cu", f"differing_{what}") for what in ("spins", "lattices")),
-        *(("overlaps.cu", instance("differing_bonds", dimension)) for dimension in (2, 3)),
-        *(("overlaps.cu", name) for name in ("layers_of_rows", "layers_of_columns", "finish_sums")),
+        ("measure/count_replica_packed.cu", "count_replica"),
+        *(("measure/count_unpacked.cu", instance("total_energy", i, calls)) for i, calls in product(INTEGERS, (1, 4))),
+        *(("measure/count_site_packed.cu", instance("count_site", d, signed)) for d, signed in product((2, 3), FLAGS)),
+        *(("tempering/exchange.cu", instance("exchange_neighbours", r)) for r in rounds),
+        ("measure/by_temperature.cu", "sort_by_temperature"),
+        *(("tempering/lay_tables.cu", name) for name in ("lay_tables", "lay_uniform_tables", "lay_betas")),
+        *(("measure/overlaps.cu", instance("differing_replicas", columns)) for columns in (0, 4)),
+        ("measure/overlaps.cu", "differing_spins"),
+        ("measure/overlaps.cu", "finish_sums"),
+        ("measure/overlaps_site_packed.cu", "differing_lattices"),
+        *(("measure/overlaps_site_packed.cu", instance("differing_bonds", dimension)) for dimension in (2, 3)),
+        *(("measure/overlaps_site_packed.cu", f"layers_of_{lines}") for lines in ("rows", "columns")),
     ]

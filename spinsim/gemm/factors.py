@@ -19,7 +19,7 @@ from spinsim.gemm.operands import (
     same_place,
 )
 
-FILE: Final = "kronecker.cu"
+FILE: Final = "products/kronecker.cu"
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Panel:
 
 LEFT: Final = {32: Panel(128, 2, 3, 2), 64: Panel(128, 2, 2, 2), 128: Panel(32, 1, 3, 1)}
 RIGHT: Final = {32: Panel(128, 2, 3, 2), 64: Panel(128, 2, 2, 2), 128: Panel(32, 1, 3, 2)}
+LEFT_PADDING: Final = 2  # numbers between the lines of a panel in shared memory, which spread columns over the banks
+RIGHT_PADDING: Final = 8
 # columns of the second product at a time, groups of warps, places for tiles, steps of an instruction in fours
 BOTH: Final = {64: (32, 3, 5, 2)}
 
@@ -108,7 +110,7 @@ def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
         out[...] = factor @ x
         return out
     panel, batch = LEFT[side], x.size // (side * width)
-    shared = 8 * panel.stages * side * (panel.length + 2)
+    shared = 8 * panel.stages * side * (panel.length + LEFT_PADDING)
     launch = launching.prepare(
         x, FILE, _expression("left_factor", side, panel), shared,
         factor=launching.matrix(factor, layout("factor", factor)), x=x, y=out,
@@ -140,7 +142,7 @@ def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
         out[...] = x @ factor
         return out
     panel = RIGHT[side]
-    shared = 8 * panel.stages * panel.length * (side + 8)
+    shared = 8 * panel.stages * panel.length * (side + RIGHT_PADDING)
     launch = launching.prepare(
         x, FILE, _expression("right_factor", side, panel), shared,
         factor=launching.matrix(factor, layout("factor", factor)), x=x, y=out, height=np.int64(height),

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import struct
+from spinsim.cuda.records import ADDRESS, record, struct_type
 from spinsim.gemm.operands import Layout
+
+MATRIX: Final = struct_type(at=ADDRESS, row=np.int64, column=np.int64)
+OUTPUT: Final = struct_type(at=ADDRESS, row=np.int64)
+SIZE: Final = struct_type(m=np.int64, n=np.int64, k=np.int64)
 
 
 def matrix(array: Any, where: Layout) -> npt.NDArray[np.void]:
-    """``Matrix`` of gemm.cuh."""
-    return struct(array, where.row, where.column)
+    """An operand: its address and the distances between elements."""
+    return record(MATRIX, at=array, row=where.row, column=where.column)
 
 
 def rows(array: Any, where: Layout) -> npt.NDArray[np.void]:
-    """``Output`` of gemm.cuh."""
-    return struct(array, where.row)
+    """A row-major result, or an operand that is read by rows."""
+    return record(OUTPUT, at=array, row=where.row)
 
 
 def size(m: int, n: int, k: int) -> npt.NDArray[np.void]:
-    """``Size`` of gemm.cuh."""
-    return struct(m, n, k)
+    """The size of a product."""
+    return record(SIZE, m=m, n=n, k=k)
 
 
 def prepare(array: Any, file: str, expression: str, shared: int, **arguments: Any) -> Launch:

@@ -10,11 +10,14 @@ from spinsim.errors import InputError
 from spinsim.gemm import launching
 from spinsim.gemm.operands import empty, layout, on_gpu, require_out, require_type, same_place, scalar
 
-FILE: Final = "tall_skinny.cu"
+FILE: Final = "products/tall_skinny.cu"
 COLUMNS: Final = 64  # at most
 PANEL: Final = 16  # columns
 STRIPS: Final = 2048  # at most: partial sums, each of rows that are added one after the other
 STRIP_ROWS: Final = 512  # at least
+SUM_THREADS: Final = 256  # of a block that adds strips
+TIMES_THREADS: Final = 128  # of a block that makes new columns
+TIMES_ROWS: Final = 16  # of a warp at a time, there
 # (warps that share a panel of V, rows at a time), by panels of V and of W
 PARTIAL: Final = {(1, 1): (4, 16), (1, 4): (4, 8), (4, 1): (2, 8), (4, 4): (1, 8)}
 
@@ -103,7 +106,7 @@ def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None)
         size=launching.size(v.shape[1], w.shape[1], 0), strips=np.int32(strips), width=np.int32(width),
         strip_size=np.int32(strip_size), alpha=factor, beta=kept,
     )  # fmt: skip
-    launching.start(v, second, -(-out.size * 32 // 256), 256)
+    launching.start(v, second, -(-out.size * 32 // SUM_THREADS), SUM_THREADS)
     return out
 
 
@@ -135,5 +138,6 @@ def tall_matmul(v: Any, y: Any, alpha: float = 1, beta: float = 0, out: Any = No
         y=launching.matrix(y, layout("y", y)), c=launching.rows(out, of_out),
         size=launching.size(v.shape[0], y.shape[1], v.shape[1]), alpha=factor, beta=kept,
     )  # fmt: skip
-    launching.start(v, launch, launching.blocks_that_fit(v, launch, 128, -(-v.shape[0] // 64)), 128)
+    wanted = -(-v.shape[0] // (TIMES_ROWS * TIMES_THREADS // 32))
+    launching.start(v, launch, launching.blocks_that_fit(v, launch, TIMES_THREADS, wanted), TIMES_THREADS)
     return out

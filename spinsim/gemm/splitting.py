@@ -16,15 +16,15 @@ import numpy as np
 from spinsim.gemm import launching
 from spinsim.gemm.operands import C_TYPES, Layout
 
-FILE: Final = "gemm_parts.cu"
+FILE: Final = "products/parts.cu"
 TILE: Final = 128  # side of the tiles of C that are counted
-STEP: Final = 16  # parts begin at multiples of it, as in gemm.cuh
+STEP: Final = 16  # parts begin at multiples of it
 SHORTEST: Final = 32  # depth of a part, at least
 LONGEST: Final = 4096  # and at most, where there is room for so many parts
 ROOM: Final = 2**28  # bytes for all parts
 EACH: Final = 8  # parts that a thread adds
 MOST: Final = 256  # parts: EACH for each of 32 threads
-THREADS: Final = 256
+THREADS: Final = 256  # of a block that adds parts
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,22 @@ import numpy.typing as npt
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import round_keys, struct
+from spinsim.cuda.records import ADDRESS, record, round_keys, struct_type
 from spinsim.gemm import both_factors, left_factor
 from spinsim.transfer_matrix.layer import Layer, quadratic
 
-FILE: Final = "butterfly.cu"
+FILE: Final = "transfer/butterfly.cu"
 FEWEST_BITS: Final = 12  # of a tile
-TILES: Final = (12, 13)
-RUN, REGISTER_BITS, SITES, FIXED = 4, 4, 16, 32  # as in butterfly.cu
+MOST_BITS: Final = 13
+TILES: Final = (FEWEST_BITS, MOST_BITS)
+RUN: Final = 4  # lowest bits of the vector that every tile holds
+REGISTER_BITS: Final = 4  # bits of a tile that a thread holds in registers
+SITES, FIXED = 16, 32  # of a tile and of all others, at most
 COLUMNS, CONTIGUOUS, SECTOR = range(3)
 KINDS: Final = (COLUMNS, CONTIGUOUS, SECTOR)
-START_FILE: Final = "start_vector.cu"
+FACTORS: Final = struct_type(q=(np.float64, MOST_BITS))
+DIAGONAL: Final = struct_type(own=ADDRESS, outer=ADDRESS, cross=ADDRESS)
+START_FILE: Final = "transfer/start_vector.cu"
 
 
 def instantiations() -> list[tuple[str, str]]:
@@ -36,7 +41,7 @@ class Pass(NamedTuple):
 
     Attributes:
         tile: Bits of a tile.
-        kind: Of the tile, as in butterfly.cu.
+        kind: Of the tile, as in transfer/butterfly.cu.
         position: First of the bits beside the run.
         active: Bits of the vector whose factors belong to this pass.
     """
@@ -153,7 +158,7 @@ class _PassLaunch:
 
     def __init__(self, layer: Layer, p: Pass, last: bool, device: int) -> None:
         own = p.sites(layer)
-        factors = np.zeros(13)
+        factors = np.zeros(MOST_BITS)
         factors[: len(own)] = [layer.ratio if site in p.active else 0.0 for site in own]
         if p.kind == SECTOR:
             factors[p.tile - 1] = layer.sign * layer.ratio
@@ -165,10 +170,10 @@ class _PassLaunch:
             "tiles": np.uint64(tiles),
             "position": np.int32(p.position),
             "last": np.uint64(layer.dimension - 1),
-            "factors": np.array((factors,), [("q", np.float64, 13)]),
-            "diagonal": struct(*tables),
+            "factors": record(FACTORS, q=factors),
+            "diagonal": record(DIAGONAL, own=tables[0], outer=tables[1], cross=tables[2]),
         }
-        ahead = p.tile > TILES[0] and last and p.kind == COLUMNS  # as in butterfly.cu
+        ahead = p.tile > TILES[0] and last and p.kind == COLUMNS  # as in transfer/butterfly.cu
         shared = 8 * ((1 << p.tile) + (1 << p.tile - 4) + ahead * (1 << p.tile))
         self._launch = Launch(device, FILE, instance("butterfly", p.tile, p.kind, last), arguments, shared)
         self._threads = 1 << (p.tile - REGISTER_BITS)

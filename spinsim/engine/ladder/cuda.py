@@ -11,12 +11,19 @@ import numpy.typing as npt
 from spinsim.cuda.compile import instance
 from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import struct
+from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.ladder.ladder import Exchange, Ladder, copy_pairs, holders
 from spinsim.engine.measuring.cuda_totals import TotalsInTurn
 from spinsim.engine.measuring.sums import Linear
 
 THREADS: Final = 128  # of a sample's exchanges
+EXCHANGE: Final = struct_type(
+    place=ADDRESS, holder=ADDRESS, attempts=ADDRESS, accepts=ADDRESS, trips=ADDRESS, last_end=ADDRESS, steps=ADDRESS,
+    copies=SIZE, temperatures=SIZE,
+)  # fmt: skip
+SUMS: Final = struct_type(one=ADDRESS, other=ADDRESS, per_one=np.int64, per_other=np.int64, stride=SIZE)
+PAIRS: Final = struct_type(holder=ADDRESS, copies=ADDRESS, replicas=SIZE, temperatures=SIZE, count=SIZE)
+LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # of replicas in packed words
 
 
 class DeviceExchange:
@@ -105,13 +112,14 @@ class Tempering:
         self._steps, self._sums = cupy.asarray(steps), cupy.zeros(shape, cupy.int64)
         self.sums = tuple(part.data.ptr for part in self._sums)
         e = state.arrays
-        self.record = struct(
-            e.place, state.holder, e.attempts, e.accepts, e.trips, e.last_end, self._steps,
-            ladder.copies, ladder.temperatures,
+        self.record = record(
+            EXCHANGE, place=e.place, holder=state.holder, attempts=e.attempts, accepts=e.accepts, trips=e.trips,
+            last_end=e.last_end, steps=self._steps, copies=ladder.copies, temperatures=ladder.temperatures,
         )  # fmt: skip
-        stride, weights = self._sums[0, 0].size, (weight % 2**64 for weight in energy.weights.values())
-        self._exchange = Launch(device, "exchange.cu", instance("exchange_neighbours", rng_rounds), {
-            "exchange": self.record, "sums": struct(*self.sums, *weights, stride),
+        (one, other), (per_one, per_other) = self.sums, energy.weights.values()
+        sums = record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=self._sums[0, 0].size)
+        self._exchange = Launch(device, "tempering/exchange.cu", instance("exchange_neighbours", rng_rounds), {
+            "exchange": self.record, "sums": sums,
             "first_sample": np.uint32(0), "round": np.uint64(0), "key": key,
         })  # fmt: skip
         self.copies = copy_pairs(ladder.copies)
@@ -132,7 +140,10 @@ class Tempering:
         return self._state.begin()
 
     def pairs(self, holder: Any) -> npt.NDArray[np.void]:
-        """``Pairs`` of overlaps.cu, where the replica at each temperature stands at an address."""
+        """Which replicas are compared, where the replica at each temperature stands at an address."""
         ladder = self.ladder
         count = len(self.copies) * ladder.temperatures
-        return struct(holder, self._copies, ladder.replicas, ladder.temperatures, count)
+        return record(
+            PAIRS, holder=holder, copies=self._copies, replicas=ladder.replicas, temperatures=ladder.temperatures,
+            count=count,
+        )  # fmt: skip

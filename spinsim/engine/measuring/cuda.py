@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import record
+from spinsim.cuda.records import SIZE, record, struct_type
 from spinsim.engine.ladder.cuda import Tempering
 from spinsim.engine.ladder.ladder import Exchange
 from spinsim.engine.measuring.correlations import Correlations
@@ -22,7 +22,13 @@ from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.protocols import LadderMeasurement, Spins
 
 THREADS: Final = 256  # of a sample
-NOTHING: Final = record(*[0] * 17, 0.0, *[0] * 4)  # ``Measured`` where nothing is measured
+LINEAR: Final = struct_type(one=np.int64, other=np.int64, constant=np.int64)
+MEASURED: Final = struct_type(
+    **dict.fromkeys(("energy", "magnetization", "overlap", "link_overlap", "attempts", "accepts"), SIZE),
+    **dict.fromkeys(("trips", "place", "holder", "last_end", "size"), SIZE),
+    energy_of=LINEAR, magnetization_of=LINEAR, quantum=np.float64, compared=SIZE, linked=SIZE, sites=SIZE, bonds=SIZE,
+)  # fmt: skip
+NOTHING: Final = np.zeros((), MEASURED)
 
 
 class Measurements:
@@ -57,7 +63,7 @@ class Measuring:
         most: Measurements that are made in succession.
 
     Attributes:
-        record: ``Measured`` of by_temperature.cuh.
+        record: Where the numbers of a measurement go, and how they follow from sums.
     """
 
     def __init__(
@@ -89,13 +95,15 @@ class Measuring:
             last_end=(by_replica, np.int8),
             modes=((samples, comparison.compared, comparison.axes), np.float64),
         )
-        words = [first for name, first in fields.words.items() if name != "modes"]
-        sizes = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
+        words = {name: first for name, first in fields.words.items() if name != "modes"}
+        compared, linked = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
         self.record = record(
-            *words, fields.size, *observables.in_order, model.quantum, *sizes, model.sites, model.bonds
-        )
+            MEASURED, **words, size=fields.size, energy_of=observables.energy.in_order,
+            magnetization_of=observables.magnetization.in_order, quantum=model.quantum,
+            compared=compared, linked=linked, sites=model.sites, bonds=model.bonds,
+        )  # fmt: skip
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
-        self._sort = Launch(comparison.device, "by_temperature.cu", "sort_by_temperature", {
+        self._sort = Launch(comparison.device, "measure/by_temperature.cu", "sort_by_temperature", {
             "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "one": np.uint64(0),
             "other": np.uint64(0), "stride": np.uint64(stride),
         })  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,18 +10,17 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import address, struct
+from spinsim.cuda.records import SIZE, address, record, struct_type
 from spinsim.engine.ladder.cuda import Tempering
 from spinsim.engine.measuring.correlations import Floats, Items, all_bonds, all_sites, by_kind, layers, wave
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
-THREADS: Final = 256  # as in overlaps.cu
-COMPARED: Final = 1024  # of a thread block, likewise
-COLUMN_BYTES: Final = 4 * 33  # of 32 replicas in shared memory, likewise
-PARTS: Final = 4  # of a launch, likewise
-OUTCOME: Final = 9  # members of ``Outcome``, likewise
+THREADS: Final = 256
+COMPARED: Final = 1024  # pairs of replicas, and replicas alone, that a thread block takes
+COLUMN: Final = 33  # words of 32 replicas in shared memory
+PARTS: Final = 4  # of a launch, at most
 TILE: Final = 32  # items of a word
 BLOCKS: Final = 3  # on one multiprocessor, as registers allow
 SPARE_BYTES: Final = 4096  # of a block's share of shared memory, for the replicas it compares and the system
@@ -47,6 +45,41 @@ class Part(NamedTuple):
     axis: int | None = None
     is_bonds: bool = False
     is_linked: bool = False
+
+
+class Counted(NamedTuple):
+    """A part as the counting kernel reads it: addresses and sizes, ``Items`` of measure/overlaps.cu."""
+
+    places: int
+    sums: int
+    links: int
+    ends: int
+    count: int
+    size: int
+    segments: int
+    compared: int
+    shares: int
+    periodic: int
+
+
+class Outcome(NamedTuple):
+    """Where the sums of a part lie and where what follows from them goes, 0 where it is not asked for."""
+
+    sums: int = 0
+    links: int = 0
+    segments: int = 0
+    compared: int = 0
+    size: int = 0
+    totals: int = 0
+    link_totals: int = 0
+    wave: int = 0
+    modes: int = 0
+
+
+ITEMS: Final = struct_type(**dict.fromkeys(Counted._fields, SIZE))
+COUNTED_PARTS: Final = struct_type(part=(ITEMS, PARTS))
+OUTCOME: Final = struct_type(**dict.fromkeys(Outcome._fields, SIZE))
+OUTCOMES: Final = struct_type(part=(OUTCOME, PARTS))
 
 
 class Comparison(ABC):
@@ -84,8 +117,8 @@ class Comparison(ABC):
         self.sums, self.links = (
             [cupy.empty((self._together, *shape), cupy.uint32) for shape in each] for each in (shapes, linked)
         )
-        self._finish = Launch(device, "overlaps.cu", "finish_sums", {
-            "outcomes": struct(*[0] * OUTCOME * PARTS), "axes": np.uint32(self.axes),
+        self._finish = Launch(device, "measure/overlaps.cu", "finish_sums", {
+            "outcomes": np.zeros((), OUTCOMES), "axes": np.uint32(self.axes),
             "pairs": np.uint32(self._pairs), "first": np.uint32(0),
         })  # fmt: skip
 
@@ -115,25 +148,23 @@ class Comparison(ABC):
         pairs, at = self.tempering.pairs(to["holder"]), address(state)
         self._queue_totals(stream, at, pairs, overlaps, links)
         outcomes = [self._outcome(k, overlaps, links, modes) for k in range(len(self.parts))]
-        outcomes += [(0,) * OUTCOME] * (PARTS - len(outcomes))
+        outcomes += [Outcome()] * (PARTS - len(outcomes))
         for first in range(0, self.model.samples if self.parts and self.compared else 0, self._together):
             samples = min(self._together, self.model.samples - first)
             self._queue_sums(stream, at, pairs, first, samples)
             grid = -(-self.compared // THREADS), len(self.parts), samples
-            self._finish(stream, grid, THREADS, outcomes=tuple(chain(*outcomes)), first=first)
+            self._finish(stream, grid, THREADS, outcomes=(outcomes,), first=first)
 
-    def _outcome(self, number: int, overlaps: int, links: int, modes: int) -> tuple[int, ...]:
-        """``Outcome`` of overlaps.cu; the first part holds all sites."""
+    def _outcome(self, number: int, overlaps: int, links: int, modes: int) -> Outcome:
+        """What follows from the sums of a part; the first part holds all sites."""
         part = self.parts[number]
-        of_axis = (0, 0) if part.axis is None else (address(self._waves[part.axis]), modes)
-        totals = links if part.is_bonds else overlaps if number == 0 else 0
-        linked = (address(self.links[number]), links) if part.is_linked else (0, 0)
-        return (
-            *(address(self.sums[number]), linked[0]),
-            *(part.segments, part.compared, part.size),
-            *(totals, linked[1]),
-            *of_axis,
-        )
+        wave, to = (0, 0) if part.axis is None else (address(self._waves[part.axis]), modes)
+        return Outcome(
+            sums=address(self.sums[number]), links=address(self.links[number]) if part.is_linked else 0,
+            segments=part.segments, compared=part.compared, size=part.size,
+            totals=links if part.is_bonds else overlaps if number == 0 else 0,
+            link_totals=links if part.is_linked else 0, wave=wave, modes=to,
+        )  # fmt: skip
 
     def by_kind(self, modes: Floats) -> tuple[Floats, Floats]:
         """Modes (samples, compared, axes) of pairs of copies and of copies."""
@@ -146,7 +177,7 @@ class ReplicaComparison(Comparison):
     """Of replica-packed and unpacked spins.
 
     Args:
-        kernel: Of overlaps.cu.
+        kernel: Name of the counting kernel.
         width: Its arguments that say how wide a state is.
         columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
@@ -167,27 +198,28 @@ class ReplicaComparison(Comparison):
         self._lists = [cupy.asarray(_placed(items.ends, place)) for items in self._items]
         self._chunks = -(-self.compared // COMPARED)
         room = shared_memory(self.device) - 4 * COMPARED
-        self._tiles = max(2, min(room // BLOCKS - SPARE_BYTES, room) // (columns * COLUMN_BYTES))
-        shared = self._tiles * columns * COLUMN_BYTES + 4 * min(COMPARED, self.compared)
+        self._tiles = max(2, min(room // BLOCKS - SPARE_BYTES, room) // (columns * 4 * COLUMN))
+        shared = self._tiles * columns * 4 * COLUMN + 4 * min(COMPARED, self.compared)
         if shared > room or self._chunks > GRID_LIMIT:
             raise InputError(
                 f"{self.tempering.ladder.replicas} replicas are too many for overlaps on this GPU: take fewer copies"
             )
         self._shares = self._share_out()
-        records: list[tuple[Any, ...]] = [
-            (
-                *(array, sums, links if part.is_linked else 0),
-                *(items.ends.shape[1], len(items.ends), items.size, items.segments),
-                *(part.compared, shares, bool(self.model.lattice and self.model.lattice.periodic)),
+        periodic = bool(self.model.lattice and self.model.lattice.periodic)
+        counted = [
+            Counted(
+                places=address(array), sums=address(sums), links=address(links) if part.is_linked else 0,
+                ends=items.ends.shape[1], count=len(items.ends), size=items.size, segments=items.segments,
+                compared=part.compared, shares=shares, periodic=periodic,
             )
             for array, sums, links, items, part, shares in zip(
                 self._lists, self.sums, self.links, self._items, self.parts, self._shares, strict=True
             )
-        ]
-        records += [(0,) * len(records[0])] * (PARTS - len(records))
-        self._count = Launch(self.device, "overlaps.cu", kernel, {
+        ]  # fmt: skip
+        counted += [Counted(*[0] * len(Counted._fields))] * (PARTS - len(counted))
+        self._count = Launch(self.device, "measure/overlaps.cu", kernel, {
             "state": np.uint64(0), **width, "tiles": np.uint32(self._tiles), "first": np.uint32(0),
-            "parts": struct(*chain(*records)), "pairs": self.tempering.pairs(0),
+            "parts": record(COUNTED_PARTS, part=counted), "pairs": self.tempering.pairs(0),
         }, shared)  # fmt: skip
 
     def _make_parts(self) -> list[Part]:

@@ -57,11 +57,6 @@ class Observables:
         """Names of the sums, in the order in which kernels take them."""
         return tuple(self.energy.weights)
 
-    @property
-    def in_order(self) -> tuple[int, ...]:
-        """The weights of both, as kernels take them."""
-        return self.energy.in_order + self.magnetization.in_order
-
     def counts(self, sums: Mapping[str, Integers]) -> Counts:
         """Energies and magnetisations from sums (samples, replicas) by their names."""
         return Counts(self.energy.of(sums), self.magnetization.of(sums))

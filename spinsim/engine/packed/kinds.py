@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from math import log2
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,9 @@ import numpy.typing as npt
 from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.packed.classes import OWN_PLANES
+
+ZERO_PLANES: Final = round(-log2(1 - ZERO_ACCEPTANCE))
+"""Flips that cost nothing are refused, under the default rule, where so many planes are all ones."""
 
 
 class Limits(NamedTuple):
@@ -26,7 +30,7 @@ class Limits(NamedTuple):
 
 
 class Kind(IntEnum):
-    """Special cases of the packed update with kernels of their own, ``Kind`` of group.cuh.
+    """Special cases of the packed update with kernels of their own.
 
     ANY: none. PLAIN: only gains flip for certain, no field, the default zero-cost rule. COLD: besides, only the
     smallest cost is accepted with a probability of 2^-OWN_PLANES or more.

@@ -13,40 +13,45 @@ from spinsim.acceptance import check_beta
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import struct
+from spinsim.cuda.records import record
 from spinsim.engine.cuda import CudaEngine, check_grid
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.cuda import LADDER, Tempering
 from spinsim.engine.measuring.cuda import NOTHING, Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison, ReplicaComparison
 from spinsim.engine.measuring.cuda_totals import Totals
 from spinsim.engine.packed.classes import PLANES
+from spinsim.engine.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
 from spinsim.engine.packed.kinds import Kind, kind_of
-from spinsim.engine.replica_packed.batches import Batches
-from spinsim.engine.replica_packed.cuda_records import bond_groups, places, site_records, tail_bytes
+from spinsim.engine.replica_packed.cuda_records import (
+    BONDS,
+    HELD_BYTES,
+    LANE_SUMS,
+    MODEL,
+    NOTES,
+    TABLES,
+    TALLIED_GROUPS,
+    TALLY_BYTES,
+    batch_table,
+    bond_groups,
+    places,
+    site_records,
+    tail_bytes,
+)
 from spinsim.engine.replica_packed.plan import ReplicaPlan
 from spinsim.engine.replica_packed.tables import empty_tables
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
-THREADS: Final = 128  # as in metropolis_replica.cu
+THREADS: Final = 128  # of a lattice in global memory
 WARP: Final = 32
-SHARED_THREADS: Final = (32, 512)  # of a lattice in shared memory, at least and at most
+LEAST_SHARED_THREADS, MOST_SHARED_THREADS = 32, 512  # of a lattice in shared memory
 SITES_A_THREAD: Final = 8  # of one colour, of a lattice in shared memory: fewer leave queues half empty
 UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 SWEEPS_A_LAUNCH: Final = 1000
-COUNT_THREADS: Final = 256
+COUNT_THREADS: Final = 256  # of a block that counts
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
-HELD_BYTES: Final = 5600  # of ``HeldLadder`` in held_ladder.cuh, at most
-TALLY_BYTES: Final = 84  # of a thread in energy_tally.cuh
-TALLIED_GROUPS: Final = 18  # likewise
 UNBOUNDED: Final = 2**62
-
-
-def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:
-    """``Batch`` of replica_site.cuh, a row for each batch."""
-    columns = (batches.first[:-1], np.diff(batches.first), batches.slots, batches.base, batches.parity, batches.offset)
-    return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.uint32))
 
 
 def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
@@ -57,7 +62,7 @@ def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
 
 def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
     """Threads of a lattice in ``room`` bytes of shared memory: enough to fill the device; 0 where it does not fit."""
-    least, most = SHARED_THREADS
+    least, most = LEAST_SHARED_THREADS, MOST_SHARED_THREADS
     lattices = plan.shape[0] * plan.shape[1]
     wanted = max(most * processors // lattices, plan.model.sites // (plan.colours * SITES_A_THREAD))
     threads = least
@@ -95,9 +100,10 @@ class CudaPackedEngine(CudaEngine):
             *self._lists, self._lanes, self._negative, self._edges = (cupy.asarray(array) for array in arrays)
             stride = lists[-1][0].size if len(negative) > 1 else 0
             if self._fixed:
-                self._model = struct(0, 0, 0, 0, *self._lists, stride // 8)
+                given = dict(zip(("near", "negative"), self._lists, strict=True), negative_stride=stride // 8)
             else:
-                self._model = struct(*self._lists, stride, 0, 0, 0)
+                given = dict(zip(("order", "neighbour", "signs"), self._lists, strict=True), sign_stride=stride)
+            self._model = record(MODEL, **dict.fromkeys(MODEL.names or (), 0) | given)
             self._batches = cupy.asarray(batch_table(plan.batches))
             self._colour_start = cupy.asarray(plan.batches.colour_start.astype(np.int32))
             self.state = cupy.empty(plan.shape, cupy.uint64)
@@ -146,8 +152,9 @@ class CudaPackedEngine(CudaEngine):
         return min(max(1, room), -(-int(self._tiles[slots].max()) // (THREADS // WARP)))
 
     def _tables_record(self) -> npt.NDArray[np.void]:
-        """``Tables`` of replica_site.cuh."""
-        return struct(*self._tables, self._lanes, self._plan.shape[1] if len(self._tables[0]) > 1 else 0)
+        always, planes, thresholds = self._tables
+        stride = self._plan.shape[1] if len(always) > 1 else 0
+        return record(TABLES, always=always, planes=planes, thresholds=thresholds, lanes=self._lanes, stride=stride)
 
     def _prepare_ladder(self, tempering: Tempering) -> None:
         import cupy
@@ -159,9 +166,9 @@ class CudaPackedEngine(CudaEngine):
         self._limits = [cupy.asarray(a) for a in plan.limits(beta)]
         certain, limits = self._limits
         always, planes, thresholds = self._tables
-        self._lay = Launch(self.device, "lay_tables.cu", "lay_tables", {
+        self._lay = Launch(self.device, "tempering/lay_tables.cu", "lay_tables", {
             "always": always, "planes": planes, "thresholds": thresholds,
-            "ladder": struct(limits, certain, beta.size), "place": tempering.place,
+            "ladder": record(LADDER, limits=limits, certain=certain, temperatures=beta.size), "place": tempering.place,
             "replicas": np.uint32(self.replicas), "classes": np.uint32(2**plan.classes.bits),
         })  # fmt: skip
         self._rounds = self._temper_launch(tempering) if self._fits_with_ladder else None
@@ -181,7 +188,7 @@ class CudaPackedEngine(CudaEngine):
 
     @property
     def _is_tallied(self) -> bool:
-        """Whether energy_tally.cuh can count bonds: each has an end of the last colour, and there is room."""
+        """Whether bonds can be counted while the last colour is updated: each has an end of it, and there is room."""
         threads = self._shared_threads
         needed = shared_bytes(self._plan, threads) + TALLY_BYTES * threads + HELD_BYTES
         fits = needed <= shared_memory(self.device) and self._last_colour.size <= TALLIED_GROUPS * threads
@@ -189,7 +196,7 @@ class CudaPackedEngine(CudaEngine):
 
     @property
     def _phantoms(self) -> int:
-        """Unsatisfied phantom bonds that energy_tally.cuh counts."""
+        """Unsatisfied phantom bonds that are counted with them."""
         degree = self.model.graph.degrees()[self._last_colour]
         return int((self._plan.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
@@ -201,18 +208,20 @@ class CudaPackedEngine(CudaEngine):
         certain, limits = self._limits
         self._tallies, threads = self._is_tallied, self._shared_threads
         self._groups = groups = cupy.asarray(bond_groups(self._edges.get(), self._plan.negative))
-        per = self._plan.observables.energy.weights
-        return Launch(self.device, "temper_shared.cu", self._instance("temper_shared", slots, self._kinds[slots]), {
+        per, count = self._plan.observables.energy.weights, groups.shape[1]
+        expression = self._instance("temper_shared", slots, self._kinds[slots])
+        return Launch(self.device, "tempering/temper_shared.cu", expression, {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.int32(self.colours), "model": self._model,
-            "lanes": self._lanes, "ladder": struct(limits, certain, tempering.ladder.temperatures),
+            "lanes": self._lanes,
+            "ladder": record(LADDER, limits=limits, certain=certain, temperatures=tempering.ladder.temperatures),
             "exchange": tempering.record,
-            "bonds": struct(groups, groups.shape[1] if len(groups) > 1 else 0, groups.shape[1]),
+            "bonds": record(BONDS, groups=groups, stride=count if len(groups) > 1 else 0, count=count),
             "per_up": np.int64(per["up"]), "per_unsatisfied": np.int64(per["unsatisfied"]), "tallied": np.uint32(0),
             "phantoms": np.uint32(self._phantoms),
-            "sums": struct(0, 0), "first_sample": np.uint32(0), "first_half_sweep": np.uint64(0),
+            "sums": np.zeros((), LANE_SUMS), "first_sample": np.uint32(0), "first_half_sweep": np.uint64(0),
             "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
-            "notes": struct(0, 0, 0), "measured": NOTHING, "key": self._round_keys,
+            "notes": np.zeros((), NOTES), "measured": NOTHING, "key": self._round_keys,
         }, shared_bytes(self._plan, threads) + TALLY_BYTES * threads * self._tallies)  # fmt: skip
 
     def temper(self, rounds: int, sweeps: int) -> None:
@@ -298,7 +307,7 @@ class CudaPackedEngine(CudaEngine):
 
     def _shared_launch(self, slots: int, kind: Kind) -> Launch:
         """Many sweeps of lattices in shared memory."""
-        return Launch(self.device, "metropolis_shared.cu", self._instance("sweep_shared", slots, kind), {
+        return Launch(self.device, "metropolis/replica_packed_shared.cu", self._instance("sweep_shared", slots, kind), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.int32(self.colours), "model": self._model,
             "tables": self._tables_record(), "first_sample": np.uint32(0), "first_block": np.uint32(0),
@@ -307,12 +316,12 @@ class CudaPackedEngine(CudaEngine):
 
     def _global_launch(self, slots: int, kind: Kind) -> Launch:
         """Half-sweeps of lattices in global memory."""
-        return Launch(self.device, "metropolis_replica.cu", self._instance("sweep_replica", slots, kind), {
+        return Launch(self.device, "metropolis/replica_packed.cu", self._instance("sweep_replica", slots, kind), {
             "state": self.state, "sites": np.uint32(self.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "colours": np.uint32(self.colours), "model": self._model,
             "tables": self._tables_record(), "first_sample": np.uint32(0), "first_block": np.uint32(0),
-            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "all_tickets": struct(self._next, 0),
-            "barriers": struct(self._arrived, 0), "key": self._round_keys,
+            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "all_tickets": np.zeros((), TICKETS),
+            "barriers": np.zeros((), LATTICE_BARRIER), "key": self._round_keys,
         })  # fmt: skip
 
     def _sweep_in_shared(self, sweeps: int) -> None:
@@ -356,7 +365,7 @@ class CudaPackedEngine(CudaEngine):
     def _count(self) -> Launch:
         """The counting kernel."""
         bonds = self.model.bonds
-        return Launch(self.device, "measure.cu", "count_replica", {
+        return Launch(self.device, "measure/count_replica_packed.cu", "count_replica", {
             "state": self.state, "sites": np.uint32(self.model.sites), "edges": self._edges,
             "negative": self._negative, "sign_stride": np.uint64(bonds if len(self._negative) > 1 else 0),
             "bonds": np.uint32(bonds), "up": np.uint64(0), "unsatisfied": np.uint64(0),

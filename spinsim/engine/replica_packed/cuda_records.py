@@ -1,4 +1,4 @@
-"""What kernels of engines read: places in memory, a site with its neighbours, groups of bonds."""
+"""What the kernels of replica-packed spins read: places in memory, a site with its neighbours, groups of bonds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,34 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.records import ADDRESS, SIZE, struct_type
 from spinsim.engine.replica_packed.batches import Batches
 
 PLACE: Final = 16  # bytes of one place
-TAIL_ROOM: Final = 64  # as in tail.cuh
-GROUPED: Final = 3  # bonds of one word in temper_shared.cu
+TAIL_ROOM: Final = 64  # groups that a warp's queue of undecided lanes holds
+TAIL_WORDS: Final = 11  # of such a group, besides those of its classes
+CLASS_BIT_WORDS: Final = 4  # of each bit of its classes
+GROUPED: Final = 3  # bonds of one word of ``bond_groups``
 PLACE_BITS: Final = 15  # of each place there
 SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
+HELD_BYTES: Final = 5600  # of a sample's ladder in shared memory, at most
+TALLY_BYTES: Final = 84  # of a thread that counts bonds while it updates
+TALLIED_GROUPS: Final = 18  # that such a thread updates, at most
+
+BATCH: Final = struct_type(**dict.fromkeys(("first", "size", "slots", "base", "parity", "offset"), np.uint32))
+MODEL: Final = struct_type(
+    order=ADDRESS,
+    neighbour=ADDRESS,
+    signs=ADDRESS,
+    sign_stride=SIZE,
+    near=ADDRESS,
+    negative=ADDRESS,
+    negative_stride=SIZE,
+)
+TABLES: Final = struct_type(always=ADDRESS, planes=ADDRESS, thresholds=ADDRESS, lanes=ADDRESS, stride=SIZE)
+BONDS: Final = struct_type(groups=ADDRESS, stride=SIZE, count=SIZE)
+LANE_SUMS: Final = struct_type(up=ADDRESS, unsatisfied=ADDRESS)
+NOTES: Final = struct_type(to=ADDRESS, copies=ADDRESS, every=SIZE)
 
 
 def places(batches: Batches) -> npt.NDArray[np.uint32]:
@@ -45,7 +66,7 @@ def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[
 
 
 def bond_groups(ends: npt.NDArray[np.integer[Any]], negative: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """``Bonds`` of temper_shared.cu, (1 or samples, groups): the bonds of one place with up to three others.
+    """Words of the bonds of one place with up to three others, (1 or samples, groups).
 
     Args:
         ends: Places of each bond's ends, (bonds, 2), below 2^15.
@@ -68,6 +89,15 @@ def bond_groups(ends: npt.NDArray[np.integer[Any]], negative: npt.NDArray[np.boo
     return np.ascontiguousarray((word + (signs << shift).sum(axis=1, dtype=np.uint64))[:, in_turn])
 
 
+def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:
+    """The words of a ``BATCH`` for each batch."""
+    table = np.empty(len(batches.slots), BATCH)
+    table["first"], table["size"] = batches.first[:-1], np.diff(batches.first)
+    for name in ("slots", "base", "parity", "offset"):
+        table[name] = getattr(batches, name)
+    return table.view(np.uint32)
+
+
 def tail_bytes(class_bits: int) -> int:
-    """Size of ``TailEntries`` in tail.cuh."""
-    return 4 * TAIL_ROOM * (11 + 4 * class_bits)
+    """Size of a warp's queue of undecided lanes."""
+    return 4 * TAIL_ROOM * (TAIL_WORDS + CLASS_BIT_WORDS * class_bits)

@@ -14,26 +14,27 @@ from spinsim.acceptance import check_beta
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import struct
+from spinsim.cuda.records import record
 from spinsim.engine.cuda import CudaEngine, check_grid
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.cuda import LADDER, Tempering
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.packed.classes import PLANES
+from spinsim.engine.packed.cuda_sharing import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS
 from spinsim.engine.packed.kinds import Kind, kind_of
 from spinsim.engine.site_packed.cuda_comparison import SiteComparison
+from spinsim.engine.site_packed.cuda_records import HALO, SHARE, SIGNS, SLAB, UNIFORM_TABLES, divisor
 from spinsim.engine.site_packed.plan import SitePlan
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
-THREADS: Final = 128  # as in metropolis_site.cu
+THREADS: Final = 128
 BLOCKS: Final = 4  # on one multiprocessor, where its shared memory allows it
 WARP: Final = 32
-APART: Final = 8  # as in neighbour_barrier.cuh
 MOST_ACROSS: Final = 64  # tiles side by side, so that a block can wait for all blocks beside it
 UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 HALF_SWEEPS_A_LAUNCH: Final = 2000
-COUNT_THREADS: Final = 256  # as in measure_site.cu
+COUNT_THREADS: Final = 256  # of a block that counts
 COUNT_BLOCKS: Final = 4  # on one multiprocessor
 
 
@@ -41,7 +42,7 @@ class Share(NamedTuple):
     """How warps share a lattice.
 
     Attributes:
-        record: ``Share`` of metropolis_site.cu.
+        record: Tiles, as the kernel reads them.
         tiles: Tiles of the lattice.
         layers: Layers of a tile that a thread takes: 1 where each warp has one tile, else 2.
         blocks: Thread blocks that take them.
@@ -53,16 +54,6 @@ class Share(NamedTuple):
     layers: int
     blocks: int
     reach: int
-
-
-def divisor(number: int) -> tuple[int, int]:
-    """``Divisor`` of metropolis_site.cu."""
-    return number, (2**32 // number + 1) % 2**32
-
-
-def words(*values: int) -> npt.NDArray[np.void]:
-    """32-bit integers as a C struct."""
-    return np.array(values, [(f"m{i}", np.uint32) for i in range(len(values))])
 
 
 class CudaSiteEngine(CudaEngine):
@@ -102,20 +93,21 @@ class CudaSiteEngine(CudaEngine):
         return self.model.samples * self.replicas
 
     def _slab(self) -> npt.NDArray[np.void]:
-        """``Slab`` of slab.cuh: the whole lattice."""
-        return words(self._width, self._height, self._depth, 0, 0)
+        """The whole lattice."""
+        return record(SLAB, width=self._width, height=self._height, depth=self._depth, first_row=0, parity=0)
 
     def _halo(self) -> npt.NDArray[np.void]:
-        """``Halo``: the lattice's own last and first row or plane of each colour, as it is periodic."""
+        """The lattice's own last and first row or plane of each colour, as it is periodic."""
         groups, first = self._plan.groups, self.state.data.ptr
         edge = self._width * (self._height if self._dimension == 3 else 1)
-        before = (first + 16 * (groups * (colour + 1) - edge) for colour in range(2))
-        after = (first + 16 * groups * colour for colour in range(2))
-        return struct(*before, *after, 2 * groups)
+        before = tuple(first + 16 * (groups * (colour + 1) - edge) for colour in range(2))
+        after = tuple(first + 16 * groups * colour for colour in range(2))
+        return record(HALO, before=before, after=after, stride=2 * groups)
 
     def _negative(self) -> npt.NDArray[np.void]:
-        """``Signs``."""
-        return struct(self._signs, 4 * self._dimension * self._plan.groups if len(self._signs) > 1 else 0)
+        """Where couplings are negative."""
+        stride = 4 * self._dimension * self._plan.groups if len(self._signs) > 1 else 0
+        return record(SIGNS, negative=self._signs, stride=stride)
 
     def _share(self, blocks: int) -> Share:
         """Tiles for all warps, where ``blocks`` blocks can be resident on a multiprocessor."""
@@ -129,10 +121,10 @@ class CudaSiteEngine(CudaEngine):
             return across * -(-layers * columns // (layers_a_thread * WARP))
 
         each = 1 if tiles(1) <= most * warps and across <= MOST_ACROSS else 2
-        record = words(columns, tiles(each), *divisor(across), *divisor(self._width))
+        shared = record(SHARE, columns=columns, tiles=tiles(each), across=divisor(across), width=divisor(self._width))
         used = min(most, -(-tiles(each) // warps))
         reach = -(-(2 * across - 1) // warps) + (tiles(each) % warps > 0)  # a tile's layers and one more
-        return Share(record, tiles(each), each, used, min(reach, used // 2))
+        return Share(shared, tiles(each), each, used, min(reach, used // 2))
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
@@ -150,18 +142,21 @@ class CudaSiteEngine(CudaEngine):
 
         plan, d = self._plan, self.dynamics
         signed, kind, slots = plan.signs is not None, min(kind_of(plan, beta), Kind.PLAIN), 2 * self._dimension
-        tables = struct(*self._tables, self.replicas if len(self._tables[0]) > 1 else 0)
+        always, planes, thresholds = self._tables
+        stride = self.replicas if len(always) > 1 else 0
+        tables = record(UNIFORM_TABLES, always=always, planes=planes, thresholds=thresholds, stride=stride)
         blocks = BLOCKS
         while True:
             share = self._share(blocks)
+            barrier = NEIGHBOUR_BARRIER if share.layers == 1 else LATTICE_BARRIER
             expression = instance(
                 "sweep_site", self._dimension, signed, plan.has_field, int(kind), share.layers, d.rng_rounds
             )
-            self._launch = Launch(self.device, "metropolis_site.cu", expression, {
+            self._launch = Launch(self.device, "metropolis/site_packed.cu", expression, {
                 "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
                 "tables": tables, "share": share.record, "first_sample": np.uint32(0),
                 "first_replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
-                "all_tickets": struct(0, 0), "barriers": struct(0, 0), "key": self._round_keys,
+                "all_tickets": np.zeros((), TICKETS), "barriers": np.zeros((), barrier), "key": self._round_keys,
             }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
             room = self._launch.blocks_at_once(THREADS)
             if room >= blocks:
@@ -184,9 +179,9 @@ class CudaSiteEngine(CudaEngine):
         ]
         self._make_launch(beta)
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
-        self._lay = Launch(self.device, "lay_tables.cu", "lay_uniform_tables", {
+        self._lay = Launch(self.device, "tempering/lay_tables.cu", "lay_uniform_tables", {
             "always": always, "planes": planes, "thresholds": thresholds,
-            "ladder": struct(limits, certain, beta.size), "place": tempering.place,
+            "ladder": record(LADDER, limits=limits, certain=certain, temperatures=beta.size), "place": tempering.place,
             "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
         })  # fmt: skip
 
@@ -201,6 +196,7 @@ class CudaSiteEngine(CudaEngine):
         if self._launch is None:
             raise InputError("no temperature is set: call set_beta before sweep")
         share, left = self._share_now, count * self.colours
+        reach = (share.reach,) if share.layers == 1 else ()
         most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.groups * self.tasks)
         with self._here():
             while left:
@@ -208,7 +204,7 @@ class CudaSiteEngine(CudaEngine):
                 self._launch(
                     self.stream, (share.blocks, self.replicas, self.model.samples), THREADS, share.blocks > 1,
                     half_sweep=self.half_sweep, half_sweeps=several, all_tickets=(self._next.data.ptr, self._drawn),
-                    barriers=(self._arrived.data.ptr, self._arrivals | share.reach << 32),
+                    barriers=(self._arrived.data.ptr, self._arrivals, *reach),
                 )  # fmt: skip
                 self.half_sweep += several
                 if share.layers > 1:
@@ -220,12 +216,11 @@ class CudaSiteEngine(CudaEngine):
     @cached_property
     def _count(self) -> tuple[Launch, int]:
         """The counting kernel and how many of its blocks share a lattice."""
-        launch = Launch(
-            self.device, "measure_site.cu", instance("count_site", self._dimension, self._plan.signs is not None), {
-                "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
-                "up": np.uint64(0), "unsatisfied": np.uint64(0),
-            },
-        )  # fmt: skip
+        expression = instance("count_site", self._dimension, self._plan.signs is not None)
+        launch = Launch(self.device, "measure/count_site_packed.cu", expression, {
+            "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
+            "up": np.uint64(0), "unsatisfied": np.uint64(0),
+        })  # fmt: skip
         most = max(1, COUNT_BLOCKS * multiprocessors(self.device) // self.tasks)
         return launch, min(most, -(-self._plan.groups // COUNT_THREADS))
 

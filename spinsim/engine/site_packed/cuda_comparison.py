@@ -22,7 +22,7 @@ class SiteComparison(Comparison):
     """Of site-packed spins.
 
     Args:
-        slab: ``Slab`` of slab.cuh.
+        slab: The whole lattice, as kernels read it.
         others: As for ``Comparison``.
     """
 
@@ -31,27 +31,22 @@ class SiteComparison(Comparison):
         self._words = self.model.sites // LANES
         state, pairs, first = np.uint64(0), self.tempering.pairs(0), np.uint32(0)
         if not self.full:
-            self._launch("differing_lattices", {
+            self._add = self._kernel("differing_lattices", {
                 "state": state, "words": np.uint32(self._words), "pairs": pairs, "same": np.uint64(0),
             })  # fmt: skip
             return
-        self._launch(instance("differing_bonds", len(self._sides)), {
+        self._add = self._kernel(instance("differing_bonds", len(self._sides)), {
             "state": state, "slab": slab, "pairs": pairs, "same": np.uint64(0),
         })  # fmt: skip
         lattices = {"state": state, "slab": slab, "first": first, "pairs": pairs}
         z = self.sums[2] if len(self._sides) > 2 else np.uint64(0)
-        self._rows = Launch(
-            self.device, "overlaps.cu", "layers_of_rows", lattices | {"along_y": self.sums[1], "along_z": z}
-        )
+        self._rows = self._kernel("layers_of_rows", lattices | {"along_y": self.sums[1], "along_z": z})
         tiles = -(-self.model.sites // (2 * self._sides[0] * TILE))
         stripes = np.uint32(-(-tiles // TILES_A_THREAD))
-        self._columns = Launch(
-            self.device, "overlaps.cu", "layers_of_columns", lattices | {"along_x": self.sums[0], "stripes": stripes}
-        )
+        self._columns = self._kernel("layers_of_columns", lattices | {"along_x": self.sums[0], "stripes": stripes})
 
-    def _launch(self, expression: str, arguments: dict[str, Any]) -> None:
-        """The kernel that finds totals of all samples."""
-        self._add = Launch(self.device, "overlaps.cu", expression, arguments)
+    def _kernel(self, expression: str, arguments: dict[str, Any]) -> Launch:
+        return Launch(self.device, "measure/overlaps_site_packed.cu", expression, arguments)
 
     def _make_parts(self) -> list[Part]:
         sites = self.model.sites

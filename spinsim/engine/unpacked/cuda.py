@@ -26,7 +26,7 @@ from spinsim.model.ising import Ising
 THREADS: Final = 256
 MEASURE_BLOCKS: Final = 2  # of an energy measurement on one multiprocessor
 MEASURE_SITES: Final = 255  # at most, that a thread counts spins of
-WORD_REPLICAS: Final = 32  # of a column in overlaps.cu
+WORD_REPLICAS: Final = 32  # of a column in shared memory, where copies are compared
 MEASURE_COLUMNS: Final = 32  # threads side by side in a block, at most
 
 
@@ -86,7 +86,7 @@ class CudaGeneralEngine(CudaEngine):
         """Make ready for sweeps at temperatures of all samples or, one row alone, of each."""
         couplings, fields = self._strides()
         expression = instance("sweep_general", self._integer, self._calls_a_thread, self.dynamics.rng_rounds)
-        self._launch = Launch(self.device, "metropolis_general.cu", expression, {
+        self._launch = Launch(self.device, "metropolis/unpacked.cu", expression, {
             "spins": self._spins, "batch": np.uint64(0), "batch_size": np.uint32(0), "start": self._start,
             "near": self._near, "couplings": self._couplings, "coupling_stride": couplings, "fields": self._fields,
             "field_stride": fields, "double_beta": double_beta, "single_beta": single_beta,
@@ -103,7 +103,7 @@ class CudaGeneralEngine(CudaEngine):
         double_beta = cupy.empty((samples, width), cupy.float64)
         single_beta = cupy.empty((samples, width), cupy.float32)
         self._make_launch(double_beta, single_beta)
-        self._lay = Launch(self.device, "lay_tables.cu", "lay_betas", {
+        self._lay = Launch(self.device, "tempering/lay_tables.cu", "lay_betas", {
             "double_beta": double_beta, "single_beta": single_beta,
             "ladder": cupy.asarray(2.0 * self.model.quantum * ladder.beta), "place": tempering.place,
             "samples": np.uint32(samples), "replicas": np.uint32(self.replicas), "width": np.uint32(width),
@@ -150,7 +150,7 @@ class CudaGeneralEngine(CudaEngine):
         rows = THREADS // columns
         couplings, fields = self._strides()
         expression = instance("total_energy", self._integer, self._calls_a_thread)
-        launch = Launch(self.device, "measure.cu", expression, {
+        launch = Launch(self.device, "measure/count_unpacked.cu", expression, {
             "spins": self._spins, "sites": np.uint32(sites), "parts": np.uint32(parts), "columns": np.uint32(columns),
             "start": self._start, "near": self._near, "couplings": self._couplings, "coupling_stride": couplings,
             "fields": self._fields, "field_stride": fields, "energies": np.uint64(0), "down": np.uint64(0),

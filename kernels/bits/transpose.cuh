@@ -1,0 +1,29 @@
+// A square of 32 x 32 bits, in the registers of one thread.
+#pragma once
+#include "bits/types.cuh"
+
+// Exchanges squares of WIDTH x WIDTH bits beside the diagonal; LOWER are the bits of the first of two such squares.
+template <int WIDTH, u32 LOWER>
+__device__ __forceinline__ void exchange_squares(u32 (&a)[32]) {
+#pragma unroll
+    for (int k = 0; k < 16; ++k) {
+        const int i = k / WIDTH * 2 * WIDTH + k % WIDTH;
+        const u32 one = a[i], other = a[i + WIDTH];
+        if constexpr (WIDTH == 16) {
+            a[i] = __byte_perm(one, other, 0x5410), a[i + WIDTH] = __byte_perm(one, other, 0x7632);
+        } else if constexpr (WIDTH == 8) {
+            a[i] = __byte_perm(one, other, 0x6240), a[i + WIDTH] = __byte_perm(one, other, 0x7351);
+        } else {
+            a[i] = (one & LOWER) | (other << WIDTH & ~LOWER), a[i + WIDTH] = (one >> WIDTH & LOWER) | (other & ~LOWER);
+        }
+    }
+}
+
+// Bit b of a[i] goes to bit i of a[b] (Warren, Hacker's Delight, 7-3).
+__device__ __forceinline__ void transpose(u32 (&a)[32]) {
+    exchange_squares<16, 0x0000ffff>(a);
+    exchange_squares<8, 0x00ff00ff>(a);
+    exchange_squares<4, 0x0f0f0f0f>(a);
+    exchange_squares<2, 0x33333333>(a);
+    exchange_squares<1, 0x55555555>(a);
+}

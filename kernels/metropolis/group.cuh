@@ -1,0 +1,103 @@
+// One group of 128 lanes: what flips for certain, what is left to chance, whatever the packing.
+#pragma once
+#include "metropolis/bonds.cuh"
+#include "metropolis/tail.cuh"
+
+// How sites are updated. SLOTS: bonds of every site, 4, 6 or 7, or 0 for any number; COUNT_BITS of their count; FIELD: the
+// spin belongs to the class; KIND: any, plain (the default zero-cost rule, no field, no certain acceptance but for gains), or
+// plain and so cold that only the smallest cost is accepted with a probability of 2^-OWN_PLANES or more.
+enum Kind {
+    ANY = HOST(engine.packed.kinds.Kind.ANY),
+    PLAIN_KIND = HOST(engine.packed.kinds.Kind.PLAIN),
+    COLD_KIND = HOST(engine.packed.kinds.Kind.COLD),
+};
+
+template <int SLOTS_, int COUNT_BITS_, bool FIELD_, int KIND, int ROUNDS_>
+struct Rule {
+    static constexpr int SLOTS = SLOTS_, COUNT_BITS = COUNT_BITS_, ROUNDS = ROUNDS_;
+    static constexpr bool FIELD = FIELD_, PLAIN = KIND != ANY, COLD = KIND == COLD_KIND;
+    static constexpr int BITS = FIELD ? COUNT_BITS + 1 : COUNT_BITS - 1;
+    static_assert(SLOTS == 0 || COUNT_BITS == 3, "fixed numbers of slots have three bits of count");
+    static_assert(!COLD || SLOTS == 4 || SLOTS == 6, "costs of odd degrees have other classes");
+    static_assert(!PLAIN || (SLOTS > 0 && !FIELD), "plain rules are for fixed numbers of slots without a field");
+    using Group = Classes<PLAIN ? SLOTS : 0, BITS, 4>;
+};
+
+// The lanes of one site that chance decides, and of what class.
+template <typename R>
+struct Chances {
+    typename R::Group classes;
+    u32 open[4];
+
+    // From a count of unsatisfied bonds, where no rule is plain.
+    __device__ __forceinline__ void set(const u32 (&count)[R::COUNT_BITS], u32 spin, int w, u32 (&certain)[4]) {
+#pragma unroll
+        for (int b = 0; b < R::BITS; ++b) classes.bit[b][w] = b < R::COUNT_BITS ? count[b < R::COUNT_BITS ? b : 0] : spin;
+        certain[w] = R::FIELD ? 0u : count[R::COUNT_BITS - 1];
+    }
+    template <typename Always>
+    __device__ __forceinline__ void add_certain(const Always& always, u32 (&certain)[4]) const {
+        u32 without_chance[4];
+        classes.pick(always, without_chance);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) certain[w] |= without_chance[w];
+    }
+};
+
+// Flips what flips for certain, at once, and leaves the words in `kept`, where they take no registers while the planes are
+// compared: in shared memory, or in the lattice if that is there.
+template <typename R>
+__device__ __forceinline__ void flip_certain(Chances<R>& c, uint4* kept, const uint4& spin, const u32 (&certain)[4],
+                                             const uint4& used, bool there) {
+    u32 after[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        const u32 lanes = there ? word_of(used, w) : 0;
+        after[w] = lop3<IN_A ^ (IN_B & IN_C)>(word_of(spin, w), certain[w], lanes);
+        c.open[w] = lanes & ~certain[w];
+    }
+    if (there) *kept = make_uint4(after[0], after[1], after[2], after[3]);
+}
+
+// A group with a fixed number of bonds; `wanted`: the spins that each bond asks for. Flips what flips for certain.
+template <typename R, typename Always>
+__device__ __forceinline__ Chances<R> weigh_bonds(const uint4 (&wanted)[R::SLOTS], const uint4& spin, uint4* kept,
+                                                  const Always& always, const uint4& used, bool there) {
+    Chances<R> c;
+    u32 certain[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        u32 of_word[R::SLOTS];
+#pragma unroll
+        for (int k = 0; k < R::SLOTS; ++k) of_word[k] = word_of(wanted[k], w);
+        if constexpr (R::PLAIN) {
+            classify<R::SLOTS>(of_word, word_of(spin, w), c.classes.bit[0][w], c.classes.bit[1][w], certain[w]);
+        } else {
+            u32 count[3];
+            count_unsatisfied_bonds<R::SLOTS>(of_word, word_of(spin, w), count);
+            c.set(count, word_of(spin, w), w, certain);
+        }
+    }
+    if constexpr (!R::PLAIN) c.add_certain(always, certain);
+    flip_certain(c, kept, spin, certain, used, there);
+    return c;
+}
+
+// The rest of a group's update. `counter_group` addresses its random numbers, `group` its words in the lattice.
+template <typename R, typename Rows, typename Calls, typename Meanwhile, typename Tally = NoTally>
+__device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4* kept, uint4* place, bool there,
+                                                u32 counter_group, u32 group, const Rows& planes, const Calls& calls,
+                                                Tail<R::BITS>& tail, Meanwhile meanwhile, Tally&& tally = {}) {
+    u32 undecided[4], accepted[4], deep[4];
+    constexpr bool ZERO = R::PLAIN && R::SLOTS != 7 && !Rows::UNIFORM;
+    decide_lanes<ZERO, R::COLD>(c.classes, c.open, undecided, accepted, deep, planes, calls, meanwhile);
+    if (there) {
+        const uint4 spin = *kept;
+        u32 after[4];
+#pragma unroll
+        for (int w = 0; w < 4; ++w) after[w] = lop3<IN_A ^ (IN_B & IN_C)>(word_of(spin, w), accepted[w], c.open[w]);
+        *place = make_uint4(after[0], after[1], after[2], after[3]);
+    }
+    tally.group(c, accepted, there);
+    tail.add(counter_group, group, undecided, deep, c.classes.bit);
+}

@@ -1,0 +1,264 @@
+// Site-packed Metropolis: 128 sites of one colour along x a group; replicas and samples in y and z. Many half-sweeps a
+// launch: blocks that share a lattice are resident and wait for each other after each.
+// state[((sample * replicas + replica) * 2 + colour) * rows * width + row * width + q] is a uint4 of 128 lanes.
+#include "metropolis/group.cuh"
+#include "packing/slab.cuh"
+#include "threads/lattice_barrier.cuh"
+#include "threads/neighbour_barrier.cuh"
+#include "threads/staged.cuh"
+#include "threads/tickets.cuh"
+
+constexpr u32 THREADS = HOST(engine.site_packed.cuda.THREADS);
+
+template <int NUMBER>
+struct Layer { static constexpr int value = NUMBER; };
+template <bool FLAG>
+struct Flag { static constexpr bool value = FLAG; };
+
+// Tables of every replica: planes[part][plane][class] and always[part][class] are 0 or all ones.
+struct UniformTables {
+    const u32 *always, *planes;
+    const u64* thresholds;  // [part][class]
+    size_t stride;          // parts from sample to sample: its replicas, 0 where all samples share them
+
+    __device__ __forceinline__ size_t part(u32 sample, u32 replica) const { return sample * stride + replica; }
+};
+CHECK_LAYOUT(UniformTables, engine.site_packed.cuda_records.UNIFORM_TABLES);
+
+// The rows of one replica in shared memory; those of planes as sums where classes have two bits.
+template <typename R, bool SUMS = R::BITS == 2>
+struct UniformRules {
+    uint4 sums[PLANES];
+    u32 always_rows[4];
+
+    __device__ __forceinline__ void load(const UniformTables& tables, size_t part) {
+        constexpr bool CLASS_0 = !R::PLAIN || R::SLOTS != 4;
+        const u32 i = threadIdx.x;
+        if (i < PLANES) sums[i] = UniformSums::factors(tables.planes + 4 * (part * PLANES + i), CLASS_0);
+        if (i < 4) always_rows[i] = tables.always[4 * part + i];
+    }
+    __device__ __forceinline__ UniformRows always() const { return {(u32)__cvta_generic_to_shared(always_rows)}; }
+    __device__ __forceinline__ UniformSums planes() const { return {(u32)__cvta_generic_to_shared(sums)}; }
+};
+
+template <typename R>
+struct UniformRules<R, false> {
+    static constexpr u32 CLASSES = 1 << R::BITS;
+    u32 rows[(1 + PLANES) * CLASSES];
+
+    __device__ __forceinline__ void load(const UniformTables& tables, size_t part) {
+        for (u32 i = threadIdx.x; i < CLASSES; i += THREADS) rows[i] = tables.always[part * CLASSES + i];
+        for (u32 i = threadIdx.x; i < PLANES * CLASSES; i += THREADS)
+            rows[CLASSES + i] = tables.planes[part * PLANES * CLASSES + i];
+    }
+    __device__ __forceinline__ UniformRows always() const { return {(u32)__cvta_generic_to_shared(rows)}; }
+    __device__ __forceinline__ UniformRows planes() const { return always().from(CLASSES); }
+};
+
+// Division by a number known to the host: `inverse` is floor(2^32 / number) + 1, which may give one too many.
+struct Divisor {
+    u32 number, inverse;
+    __device__ __forceinline__ u32 quotient(u32 n) const {
+        if (number == 1) return n;
+        const u32 q = __umulhi(n, inverse);
+        return q * number > n ? q - 1 : q;
+    }
+};
+CHECK_LAYOUT(Divisor, engine.site_packed.cuda_records.DIVISOR);
+
+// How warps share a lattice, cut into layers: rows, or planes in three dimensions. A tile has `columns` neighbouring groups
+// (a power of two that divides a layer, at most 32) of 32 / columns pairs of layers, or of as many single layers where that
+// gives each warp one tile. Else warps take tiles in turn, so that what is read at one time lies together and all end at one
+// time, though some multiprocessors are slower.
+struct Share {
+    u32 columns, tiles;
+    Divisor across, width;  // tiles side by side in a layer, groups in a row
+};
+CHECK_LAYOUT(Share, engine.site_packed.cuda_records.SHARE);
+
+// One thread's place in a tile: a group of the layer `first`, and the same one of the next layer where layers come in pairs.
+template <int DIMENSION, int LAYERS>
+struct Place {
+    u32 first, in_layer, q, y;
+    bool there;
+
+    __device__ __forceinline__ Place(const Slab& slab, const Share& share, u32 tile) {
+        const u32 lane = threadIdx.x & 31, chunk = share.across.quotient(tile);
+        const u32 layer = (chunk * (32 / share.columns) + lane / share.columns) * LAYERS;
+        there = layer < slab.layers(DIMENSION);
+        first = there ? layer : 0;
+        in_layer = (tile - chunk * share.across.number) * share.columns + lane % share.columns;
+        y = DIMENSION == 3 ? share.width.quotient(in_layer) : 0;
+        q = in_layer - y * slab.width;
+    }
+};
+
+template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int LAYERS, int ROUNDS>
+struct Site {
+    using R = Rule<2 * DIMENSION, 3, FIELD, KIND, ROUNDS>;
+    using At = Place<DIMENSION, LAYERS>;
+    // Staged words: three layers in turn, the group whose edge is shifted in, two rows of the same plane, spins, signs.
+    static constexpr int BESIDE = 3, ROWS = 4, SPIN = R::SLOTS, SIGN = SPIN + 1, WORDS = SIGN + (SIGNED ? R::SLOTS : 0);
+    using Words = Staged<THREADS>;
+    uint4* mine;
+    const uint4* other;
+    const uint4 *before, *after;
+    const uint4* negative;
+    Slab slab;
+    u32 first_parity;
+
+    template <int K>
+    __device__ __forceinline__ u32 group(const At& at) const {
+        return (at.first + K) * slab.layer(DIMENSION) + at.in_layer;
+    }
+    // Whether the sites of a group have odd x.
+    template <int K>
+    __device__ __forceinline__ bool odd(const At& at) const { return (at.first + K + at.y + first_parity) & 1; }
+
+    // Starts copying a group's spins and signs.
+    template <int K>
+    __device__ __forceinline__ void stage_own(const Words& words, const At& at) const {
+        const u32 g = group<K>(at);
+        words.copy(SPIN, mine + g);
+        if constexpr (SIGNED) {
+            const size_t slot = (size_t)slab.layer(DIMENSION) * slab.layers(DIMENSION);
+#pragma unroll
+            for (int k = 0; k < R::SLOTS; ++k) words.copy_once(SIGN + k, negative + k * slot + g);
+        }
+    }
+
+    // Starts copying its neighbours; for the second layer of a pair, what the first has not brought.
+    template <int K>
+    __device__ __forceinline__ void stage_near(const Words& words, const At& at) const {
+        const u32 layer = slab.layer(DIMENSION), width = slab.width, g = group<K>(at);
+        if constexpr (K == 0) {
+            words.copy(0, at.first == 0 ? before + at.in_layer : other + (g - layer));
+            words.copy(1, other + g);
+        }
+        const bool last = K + 1 == LAYERS && at.first + LAYERS == slab.layers(DIMENSION);
+        words.copy((K + 2) % 3, last ? after + at.in_layer : other + (g + layer));
+        const u32 up = at.q + 1 < width ? g + 1 : g + 1 - width, down = at.q > 0 ? g - 1 : g - 1 + width;
+        words.copy(BESIDE, other + (odd<K>(at) ? up : down));
+        if constexpr (DIMENSION == 3) {
+            words.copy(ROWS, other + (at.y == 0 ? g + layer - width : g - width));
+            words.copy(ROWS + 1, other + (at.y + 1 == slab.height ? g + width - layer : g + width));
+        }
+    }
+
+    template <int K>
+    __device__ __forceinline__ void stage(const Words& words, const At& at) const {
+        stage_near<K>(words, at);
+        stage_own<K>(words, at);
+    }
+
+    template <int K>
+    __device__ __forceinline__ Chances<R> weigh(const Words& words, uint4* kept, const UniformRows& always, const At& at) const {
+        words.wait();
+        uint4 near[R::SLOTS];
+        near[R::SLOTS == 4 ? 0 : 4] = words.load(K);
+        near[R::SLOTS == 4 ? 1 : 5] = words.load((K + 2) % 3);
+        near[2] = words.load(K + 1);
+        near[3] = beside(near[2], words.load(BESIDE), odd<K>(at));
+        if constexpr (DIMENSION == 3) near[0] = words.load(ROWS), near[1] = words.load(ROWS + 1);
+        if constexpr (SIGNED) {
+#pragma unroll
+            for (int k = 0; k < R::SLOTS; ++k) near[k] = differing(near[k], words.load(SIGN + k));
+        }
+        return weigh_bonds<R>(near, words.load(SPIN), kept, always, make_uint4(~0u, ~0u, ~0u, ~0u), at.there);
+    }
+};
+
+// Where each warp has one tile, always the same, a block waits for those beside it alone.
+template <int LAYERS>
+struct Barrier { using type = LatticeBarrier; };
+template <>
+struct Barrier<1> { using type = NeighbourBarrier; };
+
+template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int LAYERS, int ROUNDS>
+__global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab, Halo halo, Signs signs, UniformTables tables,
+                                                         Share share, u32 first_sample, u32 first_replica, u64 half_sweep,
+                                                         u32 half_sweeps, Tickets all_tickets, typename Barrier<LAYERS>::type barriers,
+                                                         Key key) {
+    using S = Site<DIMENSION, SIGNED, FIELD, KIND, LAYERS, ROUNDS>;
+    using R = typename S::R;
+    extern __shared__ uint4 staged[];  // S::WORDS * THREADS
+    __shared__ TailEntries<R::BITS> entries[THREADS / 32];
+    __shared__ uint4 kept[THREADS];
+    __shared__ UniformRules<R> rules;
+    const u32 replica = blockIdx.y, sample = blockIdx.z;
+    const size_t part = (size_t)sample * gridDim.y + replica, groups = (size_t)slab.width * slab.height * slab.depth;
+    const u32 block = counter_block(first_sample + sample, first_replica + replica), first_group = slab.first_row * slab.width;
+    const size_t rules_of = tables.part(sample, replica);
+    const UniformThresholds thresholds = {tables.thresholds + (rules_of << R::BITS)};
+    const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+    rules.load(tables, rules_of);
+    Tail<R::BITS> tail(entries[threadIdx.x / 32]);
+    __syncthreads();
+    const typename S::Words words(staged);
+    const auto barrier = barriers.of(part);
+    Tickets tickets = all_tickets.of(part);
+    const auto site_of = [&](u32 colour) {
+        uint4* const lattice = state + 2 * part * groups;
+        return S{lattice + colour * groups, lattice + (1 - colour) * groups,
+                 (colour ? halo.before[0] : halo.before[1]) + part * halo.stride,
+                 (colour ? halo.after[0] : halo.after[1]) + part * halo.stride,
+                 signs.negative + sample * signs.stride + colour * R::SLOTS * groups, slab, colour + slab.parity};
+    };
+    const auto place = [&](u32 tile) { return typename S::At(slab, share, min(tile, share.tiles - 1)); };
+    const typename S::At home = place(warp);
+    S site = site_of(half_sweep & 1);
+    site.template stage_own<0>(words, home);
+
+    for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep) {
+        const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+        const auto pop = [&](auto two) {
+            tail.template pop<ROUNDS, decltype(two)::value>((u32*)site.mine, thresholds, block, time, key);
+        };
+        const auto update = [&](auto layer, const typename S::At& at, auto calls_of, auto stage_next) {
+            constexpr int K = decltype(layer)::value;
+            const u32 g = site.template group<K>(at);
+            const auto weigh = [&] { return site.template weigh<K>(words, kept + threadIdx.x, rules.always(), at); };
+            const auto settle = [&](const Chances<R>& c, const auto& calls) {
+                leave_to_chance(c, kept + threadIdx.x, site.mine + g, at.there, first_group + g, g, rules.planes(), calls, tail,
+                                [&] { if constexpr (!SIGNED) stage_next(); });
+            };
+            if constexpr (SIGNED) {  // signs come from far: what can be done before they are there, and the next at once
+                const auto calls = calls_of(first_group + g);
+                const Chances<R> c = weigh();
+                stage_next();
+                settle(c, calls);
+            } else {
+                const Chances<R> c = weigh();
+                settle(c, calls_of(first_group + g));
+            }
+            if (tail.full()) pop(Flag<false>{});
+        };
+        const auto calls = [&](u32 group) { return Calls<ROUNDS>(group, block, time, key); };
+        if constexpr (LAYERS == 1) {
+            // before it waits for others
+            const CallsAhead<ROUNDS> ahead(first_group + site.template group<0>(home), block, time, key);
+            if (done > 0) barrier.wait(done);
+            site.template stage_near<0>(words, home);
+            if (warp < share.tiles) update(Layer<0>{}, home, [&](u32) { return ahead; }, [] {});
+        } else {
+            if (done > 0) barrier.wait(done);
+            site.template stage_near<0>(words, home);
+            typename S::At at = home;
+            for (u32 tile = warp; tile < share.tiles;) {
+                const u32 drawn = tickets.draw();
+                update(Layer<0>{}, at, calls, [&] { site.template stage<1>(words, at); });
+                tile = tickets.take(drawn);
+                const typename S::At next = place(tile);
+                update(Layer<1>{}, at, calls, [&] { site.template stage<0>(words, next); });
+                at = next;
+            }
+            tickets.pass(share.tiles);
+        }
+        words.wait();
+        while (!tail.empty()) pop(Flag<true>{});
+        if (done + 1 == half_sweeps) break;
+        barrier.arrive();
+        site = site_of((half_sweep + 1) & 1);
+        site.template stage_own<0>(words, home);  // what the last half-sweep did not change
+    }
+}

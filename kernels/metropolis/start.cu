@@ -1,0 +1,17 @@
+// Initial spins of every replica, from the START stream: spinsim/engine/cpu/start.py on the GPU.
+#include "random/philox.cuh"
+
+// state[(sample * blocks + block) * sites + place]: random lanes of site order[place], those past the last replica 0.
+// Without `order` a site is its own place.
+template <int ROUNDS>
+__global__ void random_start(uint4* state, const uint4* lanes, const u32* order, u32 sites, u32 first_sample,
+                             u32 first_block, Key key) {
+    const u32 place = blockIdx.x * blockDim.x + threadIdx.x, block = blockIdx.y, sample = blockIdx.z;
+    if (place >= sites) return;
+    const u32 site = order ? order[place] : place;
+    const uint4 r = philox<ROUNDS>(site, counter_block(first_sample + sample, first_block + block), 0,
+                                   counter_half_sweep(0, STREAM_START).word3, key);
+    const uint4 used = lanes[block];
+    state[((size_t)sample * gridDim.y + block) * sites + place] =
+        make_uint4(r.x & used.x, r.y & used.y, r.z & used.z, r.w & used.w);
+}

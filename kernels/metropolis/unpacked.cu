@@ -1,0 +1,83 @@
+// The general Metropolis update: spinsim/engine/cpu/general.py on the GPU.
+#include "metropolis/bitplane.cuh"
+#include "packing/unpacked.cuh"
+#include "random/acceptance.cuh"
+
+constexpr int THREADS = HOST(engine.unpacked.cuda.THREADS);
+constexpr u32 REFINE = HOST(engine.unpacked.cpu_sweep.REFINE);  // plane offset of the lower halves of the uniforms
+
+// Whether a 64-bit uniform is below a threshold; its lower half, word k of another call, is rarely needed.
+template <int ROUNDS>
+__device__ __noinline__ bool below(u32 upper, Threshold t, int k, uint4 lower, const Key& key) {
+    const u32 top = (u32)(t.value >> 32);
+    if (t.always || upper != top) return t.always || upper < top;
+    return word_of(philox<ROUNDS>(lower.x, lower.y, lower.z, lower.w, key), k) < (u32)t.value;
+}
+
+// All sites of one colour (grid x, with the replicas) of every sample (grid y). A thread has CALLS Philox calls, each of
+// four replicas. `beta_stride`: calls from one sample's temperatures to the next one's, 0 where all samples share them.
+template <typename Integer, int CALLS, int ROUNDS>
+__global__ __launch_bounds__(THREADS) void sweep_general(signed char* spins, const u32* batch, u32 batch_size,
+                                                     const long long* start, const u32* near, const Integer* couplings,
+                                                     size_t coupling_stride, const Integer* fields, size_t field_stride,
+                                                     const double* double_beta, const float* single_beta,
+                                                     u32 beta_stride, double zero_acceptance, u32 sites, u32 calls,
+                                                     u32 first_sample, u32 first_call, u64 half_sweep,
+                                                     const __grid_constant__ Key key) {
+    static_assert(HOST(engine.unpacked.layout.WORDS) == 4, "a call serves four replicas");
+    static_assert(CALLS == 1 || CALLS == 4, "a thread loads 4 or 16 spins at once");
+    using Words = Spins<CALLS>;
+    const size_t item = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 threads = calls / CALLS;  // of one site
+    if (item >= (size_t)batch_size * threads) return;
+    const u32 part = item % threads, site = batch[item / threads], sample = blockIdx.y;
+    Words* const lattice = (Words*)spins + (size_t)sample * sites * threads + part;
+    const Integer field = fields[sample * field_stride + site];
+    Integer local[4 * CALLS];
+#pragma unroll
+    for (int r = 0; r < 4 * CALLS; ++r) local[r] = field;
+    const Integer* const row = couplings + sample * coupling_stride;
+    for (long long e = start[site], last = start[site + 1]; e < last; ++e) {
+        const Words s = lattice[(size_t)near[e] * threads];
+        const Integer j = row[e];
+#pragma unroll
+        for (int r = 0; r < 4 * CALLS; ++r) local[r] += signed_byte(s.word[r / 4], r % 4) * j;
+    }
+    const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+    Words* const place = lattice + (size_t)site * threads;
+    Words spin = *place;
+    const u32 first = first_call + part * CALLS;  // all calls of a thread are in one block of 128 replicas
+    const u32 block = counter_block(first_sample + sample, first / REFINE);
+    const Prefix prefix = philox_prefix(site, block, time.word2, key);
+#pragma unroll
+    for (int c = 0; c < CALLS; ++c) {
+        const u32 call = part * CALLS + c, plane = time.word3 + (first + c) % REFINE;
+        const uint4 random = philox_finish<ROUNDS>(prefix, plane, key);
+        const float4 four = ((const float4*)single_beta)[sample * beta_stride + call];
+        const float beta[4] = {four.x, four.y, four.z, four.w};
+        u32 flips = 0, ask = 0;  // 0xfe in the bytes of spins to flip, and of those to ask about again
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            const Integer half_cost = signed_byte(spin.word[c], k) * local[4 * c + k];
+            const Screen screen = screened((float)half_cost * beta[k], word_of(random, k));
+            flips |= screen.accept ? 0xfeu << 8 * k : 0;
+            ask |= screen.ask || half_cost == 0 ? 0xfeu << 8 * k : 0;
+        }
+        if (ask) {
+            flips &= ~ask;
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (ask >> 8 * k & 0xff) {
+                    const double x = (double)(signed_byte(spin.word[c], k) * local[4 * c + k]) *
+                                     double_beta[4 * (size_t)(sample * beta_stride + call) + k];
+                    const Threshold t = x < 0   ? Threshold{true, 0}
+                                        : x > 0 ? rare_exp_threshold(-x)
+                                                : threshold_of(zero_acceptance);
+                    if (below<ROUNDS>(word_of(random, k), t, k, {site, block, time.word2, plane + REFINE}, key))
+                        flips |= 0xfeu << 8 * k;
+                }
+        }
+        spin.word[c] ^= flips;  // 1 is 0x01, -1 is 0xff
+    }
+    *place = spin;
+}
