@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from spinsim.jobs.transfer.result import TransferResult as TransferResult
     from spinsim.model.bqm import from_bqm as from_bqm
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
+    from spinsim.model.geometry.chain import chain as chain
+    from spinsim.model.geometry.cubic import cubic as cubic
+    from spinsim.model.geometry.honeycomb import honeycomb as honeycomb
+    from spinsim.model.geometry.hypercubic import hypercubic as hypercubic
+    from spinsim.model.geometry.lattice import Lattice as Lattice
+    from spinsim.model.geometry.square import square as square
+    from spinsim.model.geometry.triangular import triangular as triangular
     from spinsim.model.graph import Graph as Graph
     from spinsim.model.instances import read_instance as read_instance
     from spinsim.model.ising import Ising as Ising
-    from spinsim.model.lattice import Lattice as Lattice
-    from spinsim.model.lattice import chain as chain
-    from spinsim.model.lattice import cubic as cubic
-    from spinsim.model.lattice import square as square
     from spinsim.result import load as load
 
 __version__ = version("spinsim")
@@ -47,23 +50,26 @@ _HOME = {
     "Graph": "spinsim.model.graph",
     "InputError": "spinsim.errors",
     "Ising": "spinsim.model.ising",
-    "Lattice": "spinsim.model.lattice",
+    "Lattice": "spinsim.model.geometry.lattice",
     "TemperResult": "spinsim.jobs.temper.result",
     "TransferResult": "spinsim.jobs.transfer.result",
     "anneal": "spinsim.jobs.anneal.call",
-    "chain": "spinsim.model.lattice",
+    "chain": "spinsim.model.geometry.chain",
     "create_engine": "spinsim.engine",
-    "cubic": "spinsim.model.lattice",
+    "cubic": "spinsim.model.geometry.cubic",
     "from_bqm": "spinsim.model.bqm",
     "gemm": "spinsim.gemm",
+    "honeycomb": "spinsim.model.geometry.honeycomb",
+    "hypercubic": "spinsim.model.geometry.hypercubic",
     "load": "spinsim.result",
     "read_instance": "spinsim.model.instances",
     "resume": "spinsim.jobs.calls",
     "sampling": "spinsim.sampling",
-    "square": "spinsim.model.lattice",
+    "square": "spinsim.model.geometry.square",
     "table": "spinsim.analysis.tables",
     "temper": "spinsim.jobs.temper.call",
     "transfer": "spinsim.jobs.transfer.call",
+    "triangular": "spinsim.model.geometry.triangular",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -47,12 +47,12 @@ def enumerate_states(model: Ising, temperature: float, sample: int = 0) -> Exact
 
 
 def _waves(model: Ising, axis: int) -> npt.NDArray[np.float64]:
-    """cos(k (x_i - x_j)) along an axis, k = 2 pi / L, (sites, sites); 0 where there is no such axis."""
+    """cos(k (r_i - r_j)), k the smallest wave vector of an axis, (sites, sites); 0 where there is no such axis."""
     if model.lattice is None or axis >= model.lattice.dimension:
         return np.zeros((model.sites, model.sites))
-    side = model.lattice.shape[axis]
-    x = np.arange(model.sites) // int(np.prod(model.lattice.shape[:axis])) % side
-    return np.asarray(np.cos(2 * np.pi * (x[:, None] - x) / side))
+    lattice = model.lattice
+    x = (lattice.site_positions() @ np.linalg.inv(np.array(lattice.cell.vectors)))[:, axis] / lattice.shape[axis]
+    return np.asarray(np.cos(2 * np.pi * (x[:, None] - x)))
 
 
 def assert_agree(

@@ -64,10 +64,15 @@ def draw(seed, stream, group=0, sample=0, block=0, half_sweep=0, plane=0, rounds
 
 
 def colouring(model: Ising) -> npt.NDArray[np.int64]:
-    """Colour of each site: two where they serve, the first site of each connected part having 0.
+    """Colour of each site: on the triangular lattice three where these serve; two where they do, the first site of each
+    connected part having 0.
 
     Else the smallest that no neighbour has, site by site, those of most bonds first and of equally many the first one.
     """
+    if model.lattice and model.lattice.name == "triangular":
+        (width, height), i = model.lattice.shape, np.arange(model.sites)
+        if not model.lattice.periodic or width % 3 == height % 3 == 0:
+            return np.unique((i % width + 2 * (i // width)) % 3, return_inverse=True)[1]
     near = [[] for _ in range(model.sites)]
     for i, j in model.graph.edges.tolist():
         near[i].append(j)
@@ -277,9 +282,11 @@ def correlations(model, spins, place, copies):
 def squared_modes(lattice, values):
     """|sum over sites of v exp(2 pi i x / L)|^2 along each axis, (..., axes), of values (..., sites)."""
     found = np.empty((*values.shape[:-1], lattice.dimension if lattice else 0))
+    honeycomb = bool(lattice) and lattice.name == "honeycomb"  # its second sites lie a third further
     stride = 1
     for axis, side in enumerate(lattice.shape if lattice else ()):
-        x = np.arange(lattice.sites) // stride % side
+        i = np.arange(lattice.sites)
+        x = i // 2 // stride % side + i % 2 / 3 if honeycomb else i // stride % side
         found[..., axis] = np.abs((values * np.exp(2j * np.pi * x / side)).sum(axis=-1)) ** 2
         stride *= side
     return found

@@ -151,8 +151,9 @@ def test_binder_cumulant() -> None:
 def test_correlation_length_of_a_free_field() -> None:
     """chi(k) = 1 / (4 sin^2(k/2) + 1/xi^2) has exactly this second-moment length."""
     side, xi = 12, 3.7
+    momentum = ss.chain(side).momentum(0)
     chi = 1 / (4 * np.sin(np.pi / side) ** 2 + 1 / xi**2)
-    np.testing.assert_allclose(correlation_length([xi**2, 1.0, 1.0], [chi, 1.0, 0.0], side), [xi, NAN, NAN])
+    np.testing.assert_allclose(correlation_length([xi**2, 1.0, 1.0], [chi, 1.0, 0.0], momentum), [xi, NAN, NAN])
 
 
 # refusals
@@ -168,7 +169,7 @@ def test_correlation_length_of_a_free_field() -> None:
         (lambda: crossing(range(4), np.ones((3, 5)), range(4), np.ones((3, 4))), "curves1"),
         (lambda: crossing(range(4), np.ones((3, 4)), range(9, 13), np.ones((3, 4))), "overlap"),
         (lambda: crossing(range(3), np.ones((3, 3)), range(4), np.ones((3, 4))), "at least 4"),
-        (lambda: correlation_length(1, 0.5, 1), "side 1"),
+        (lambda: correlation_length(1, 0.5, 0.0), "momentum 0"),
     ],
 )
 def test_refusals(call, words: str) -> None:

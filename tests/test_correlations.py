@@ -11,9 +11,15 @@ import pytest
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import Correlations, wave
 from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.chain import chain
+from spinsim.model.geometry.cubic import cubic
+from spinsim.model.geometry.honeycomb import honeycomb
+from spinsim.model.geometry.hypercubic import hypercubic
+from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.geometry.square import square
+from spinsim.model.geometry.triangular import triangular
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import Lattice, chain, cubic, square
 
 MODELS = {
     "chain": (lambda: EdwardsAnderson(chain(7), samples=2), 5, 2),
@@ -21,6 +27,10 @@ MODELS = {
     "long-chain": (lambda: Ising(chain(2100)), 2, 2),
     "odd-square": (lambda: EdwardsAnderson(square(5, 3), samples=2), 6, 3),
     "wide-square": (lambda: EdwardsAnderson(square(48, 7), samples=2), 4, 2),
+    "triangular": (lambda: EdwardsAnderson(triangular(5, 6), samples=2), 5, 3),
+    "honeycomb": (lambda: EdwardsAnderson(honeycomb(5, 4), samples=2), 5, 2),
+    "honeycomb-gaussian": (lambda: EdwardsAnderson(honeycomb(40, 3, periodic=False), couplings="gaussian"), 4, 2),
+    "hypercubic": (lambda: EdwardsAnderson(hypercubic(3, 4, 2, 5), samples=2), 5, 2),
     "flat": (lambda: EdwardsAnderson(cubic(2, 1, 6), samples=2), 4, 4),
     "open-cubic": (lambda: EdwardsAnderson(cubic(3, 5, 4, periodic=False), samples=3), 9, 2),
     "full-block": (lambda: EdwardsAnderson(cubic(8), samples=3), 32, 4),

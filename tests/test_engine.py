@@ -17,9 +17,15 @@ from spinsim.engine.site_packed import cpu as site_engine
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.call import anneal
 from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.chain import chain
+from spinsim.model.geometry.cubic import cubic
+from spinsim.model.geometry.honeycomb import honeycomb
+from spinsim.model.geometry.hypercubic import hypercubic
+from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.geometry.square import square
+from spinsim.model.geometry.triangular import triangular
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import Lattice, chain, cubic, square
 from spinsim.packing import Packing, lane_masks
 
 
@@ -57,6 +63,10 @@ PACKED = {
     "random-graph": lambda: random_signs(random_graph(40, 200, 1), 1),
     "random-graph-field": lambda: Ising(random_graph(30, 130, 2), -1.0, 0.5),
     "isolated-sites": lambda: Ising(Graph(5, np.array([[0, 1]], np.int32))),
+    "triangular": lambda: EdwardsAnderson(triangular(6, 3), samples=2, seed=3),
+    "triangular-odd": lambda: Ising(triangular(5, 4), -1.0),
+    "honeycomb": lambda: EdwardsAnderson(honeycomb(3, 5), samples=2, seed=3),
+    "hypercubic": lambda: EdwardsAnderson(hypercubic(2, 3, 4, 2), seed=3),
     "one-by-many": lambda: Ising(Lattice((1, 6, 3))),
 }
 SITE = {

@@ -111,8 +111,8 @@ def test_a_sample_does_not_depend_on_the_others() -> None:
     ("make", "phrase"),
     [
         (lambda: ss.square(0), "side 0"),
-        (lambda: ss.Lattice((2, 2, 2, 2)), "4 dimensions"),
-        (lambda: ss.square(10**6), "2\\^31"),
+        (lambda: ss.Lattice((2, 2, 2, 2, 2)), "5 dimensions"),
+        (lambda: ss.Ising(ss.square(10**6)), "2\\^31"),
         (lambda: ss.Ising(ss.square(4), np.ones(31)), "shape \\(31,\\)"),
         (lambda: ss.Ising(ss.square(4), np.nan), "nan"),
         (lambda: ss.Ising(ss.square(4), 1.0, np.full(16, np.inf)), "inf"),

@@ -15,8 +15,8 @@ from spinsim.engine.packed.classes import PLANES, Classes
 from spinsim.engine.replica_packed.tables import build_tables
 from spinsim.engine.site_packed.tables import build_site_tables
 from spinsim.model.colouring import colouring
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
-from spinsim.model.lattice import Lattice
 
 
 @given(st.integers(1, 3), st.integers(1, 5), st.integers(1, 300), st.integers(0, 2**32))

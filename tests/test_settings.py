@@ -19,7 +19,7 @@ from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.settings import TemperSettings
 from spinsim.jobs.transfer.settings import TransferSettings
 from spinsim.model.disorder import KINDS
-from spinsim.model.lattice import DIMENSIONS
+from spinsim.model.geometry import CELLS
 from spinsim.sampling.annealing import SCHEDULES
 from spinsim.settings.config import build_config, tables_of
 from spinsim.settings.document import page
@@ -37,7 +37,7 @@ def test_settings_allow_what_the_program_can_do() -> None:
         settings_of, (ModelSettings, RunSettings, AnnealSettings, TemperSettings, TransferSettings)
     )
     choices = {
-        model["lattice"]: tuple(DIMENSIONS),
+        model["lattice"]: tuple(CELLS),
         model["couplings"]: KINDS,
         run_["device"]: DEVICES,
         run_["rng_rounds"]: (rng.ROUNDS, rng.FEWER_ROUNDS),

@@ -390,7 +390,7 @@ def test_analyze_agrees_with_the_exact_averages(do, capsys, monkeypatch) -> None
             "specific_heat": variance / 16 / temperature**2,
             "abs_magnetization": weight @ np.abs(m),
             "binder_cumulant": 1 - weight @ m**4 / (3 * (weight @ m**2) ** 2),
-            "correlation_length_over_L": correlation_length(weight @ m**2, weight @ mode, 4) / 4,
+            "correlation_length_over_L": correlation_length(weight @ m**2, weight @ mode, np.sqrt(2)) / 4,
         }
         for name, value in exact.items():
             rows.append((f"{name}, T = {temperature:.3f}", found[name][k], found[f"{name}_error"][k], float(value)))

@@ -35,8 +35,8 @@ def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
     return np.asarray(1 - real_array(fourth, "fourth moment") / (3 * square**2))
 
 
-def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, side: int) -> Array:
-    """Second-moment correlation length, xi = sqrt(chi(0) / chi(k_min) - 1) / (2 sin(k_min / 2)), k_min = 2 pi / side.
+def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum: float) -> Array:
+    """Second-moment correlation length, xi = sqrt(chi(0) / chi(k_min) - 1) / K.
 
     Source: F. Cooper, B. Freedman, D. Preston, Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S.
     Caracciolo, Phys. Rev. Lett. 82, 5128 (1999).
@@ -44,20 +44,21 @@ def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, side: in
     Args:
         chi_zero: Susceptibility chi(0), the mean squared order parameter in any unit, any shape.
         chi_min: chi at the smallest wave vector along an axis of the periodic lattice, in the same unit.
-        side: Length of that axis in lattice units, from 2.
+        momentum: The lattice momentum K of k_min, in inverse distances of nearest neighbours (``Lattice.momentum``); on
+            chains, square and cubic lattices it is 2 sin(pi / side).
 
     Returns:
-        xi in lattice units; NaN where chi(0) <= chi(k_min), which noise may cause, and where chi(k_min) is not
-        positive.
+        xi in distances of nearest neighbours; NaN where chi(0) <= chi(k_min), which noise may cause, and where
+        chi(k_min) is not positive.
 
     Raises:
-        InputError: for a side below 2 and for what is not a real number.
+        InputError: for a momentum that is not positive and for what is not a real number.
     """
-    if side < 2:
-        raise InputError(f"side {side} has no wave vector but 0: give at least 2")
+    if not momentum > 0:
+        raise InputError(f"momentum {momentum} belongs to no wave vector but 0: give a positive one")
     zero, smallest = real_array(chi_zero, "chi(0)"), real_array(chi_min, "chi(k_min)")
     excess = _positive_or_nan(zero / _positive_or_nan(smallest) - 1)
-    return np.asarray(np.sqrt(excess) / (2 * np.sin(np.pi / side)))
+    return np.asarray(np.sqrt(excess) / momentum)
 
 
 def _positive_or_nan(values: Array) -> Array:

@@ -210,4 +210,6 @@ def _length_over_side(model: Ising, zero: Array, smallest: Array) -> Array:
     """Xi / L of the longest axes; NaN where they are open or of a single site."""
     lattice = model.lattice
     side = max(lattice.shape) if lattice and lattice.periodic else 1
-    return correlation_length(zero, smallest, side) / side if side > 1 else np.full_like(zero, np.nan)
+    if lattice is None or side == 1:
+        return np.full_like(zero, np.nan)
+    return correlation_length(zero, smallest, lattice.momentum(lattice.shape.index(side))) / side

@@ -27,7 +27,7 @@ class Moment(NamedTuple):
 def check_one_model(a: Run, b: Run) -> None:
     """Refuse runs of two models.
 
-    Lattices must have one dimension, one boundary and one ratio of sides. Couplings and fields must be of one kind: by
+    Lattices must be of one name, one boundary and one ratio of sides. Couplings and fields must be of one kind: by
     their settings where both files have these, else by the means of J, |J| and J^2 over all bonds of all samples, and
     of the fields likewise, which may differ by 4 standard errors where they are random.
 
@@ -48,6 +48,8 @@ def _lattices_differ(a: Run, b: Run) -> str:
         return "" if one is other else "one has a lattice, the other has none"
     if one.dimension != other.dimension:
         return f"they have {one.dimension} and {other.dimension} dimensions"
+    if one.name != other.name:
+        return f"their lattices are {one.name} and {other.name}"
     if one.periodic != other.periodic:
         return "one boundary is periodic, the other is open"
     if any(p * other.shape[0] != q * one.shape[0] for p, q in zip(one.shape, other.shape, strict=True)):

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from spinsim.benchmark.timing import MEASURE_EVERY, sweep_rates
 from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
 from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.cubic import cubic
+from spinsim.model.geometry.square import square
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import cubic, square
 from spinsim.threads import available_threads
 
 CRITICAL: Final = 2.269185  # temperature of the square ferromagnet

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from spinsim.benchmark.timing import MEASURE_EVERY, WARM_UP_SWEEPS, sweep_rates
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.cubic import cubic
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import cubic
 from spinsim.sampling import Times, tempering
 
 

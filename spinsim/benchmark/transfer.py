@@ -15,8 +15,9 @@ import numpy as np
 from spinsim.cuda.device import free_memory
 from spinsim.memory import available_bytes, readable
 from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.chain import chain
+from spinsim.model.geometry.square import square
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import chain, square
 from spinsim.threads import Threads
 from spinsim.transfer_matrix.lanczos import ThickRestart, default_basis
 from spinsim.transfer_matrix.layer import Layer

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import Lattice
 from spinsim.packing import LANES, Packing, block_count
 
 
@@ -102,12 +102,12 @@ class Planned:
     @property
     def bonds(self) -> int:
         """Bonds of a configuration, at most: those of a periodic lattice."""
-        return self.lattice.dimension * self.lattice.sites
+        return self.lattice.most_bonds
 
     @property
     def largest_degree(self) -> int:
         """Bonds of the site that has most of them."""
-        return 2 * self.lattice.dimension
+        return self.lattice.cell.coordination
 
 
 class Counters(NamedTuple):

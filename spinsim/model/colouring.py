@@ -79,13 +79,13 @@ def _greedy(start, neighbour, order, colour, taken):  # type: ignore[no-untyped-
 def colouring(graph: Graph) -> npt.NDArray[np.int32]:
     """Colours (sites,) from 0 up such that no bond joins two sites of one colour.
 
-    Two colours where the graph is bipartite, else greedy with the sites of highest degree first (Welsh and Powell,
-    Comput. J. 10, 85 (1967)).
+    Those of its lattice where these continue across its boundary; else two colours where the graph is bipartite, else
+    greedy with the sites of highest degree first (Welsh and Powell, Comput. J. 10, 85 (1967)).
     """
     if graph.lattice is not None:
-        checkerboard = graph.lattice.two_colours()
-        if checkerboard is not None:
-            return checkerboard
+        regular = graph.lattice.colours()
+        if regular is not None:
+            return regular
     near = adjacency(graph)
     colour = np.full(graph.sites, -1, np.int32)
     if not _breadth_first_two_colours(near.start, near.neighbour, colour, np.empty(graph.sites, np.int32)):

@@ -11,9 +11,9 @@ from scipy.special import ndtri
 from spinsim import rng
 from spinsim.compiled import kernel
 from spinsim.errors import InputError
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising, relative_change, round_to
-from spinsim.model.lattice import Lattice
 
 RANDOM_KINDS: Final = ("pm-j", "gaussian")
 KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.model.lattice import Lattice
+from spinsim.model.geometry.lattice import Lattice
 
 
 class Graph:
@@ -57,7 +57,15 @@ class Graph:
 
     @classmethod
     def of_lattice(cls, lattice: Lattice) -> Graph:
-        """The graph of a lattice's bonds."""
+        """The graph of a lattice's bonds.
+
+        Raises:
+            InputError: for a lattice whose bonds exceed the limit.
+        """
+        if lattice.most_bonds > 2**31:
+            raise InputError(
+                f"{lattice.sites} sites with their bonds exceed the limit of 2^31: choose a smaller lattice"
+            )
         return cls(lattice.sites, None, lattice)
 
     @cached_property
@@ -85,5 +93,5 @@ class Graph:
         """Bonds at each site, shape (sites,)."""
         lattice = self.regular_lattice
         if lattice:
-            return np.full(self.sites, 2 * lattice.dimension, np.int32)
+            return np.full(self.sites, lattice.cell.coordination, np.int32)
         return np.bincount(self.edges.reshape(-1), minlength=self.sites).astype(np.int32)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
-from spinsim.model.lattice import Lattice
 from spinsim.texts import Described, count
 
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly

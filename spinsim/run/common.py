@@ -24,9 +24,9 @@ from spinsim.jobs import job_of
 from spinsim.layout import Layout
 from spinsim.memory import readable
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
+from spinsim.model.geometry import CELLS
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import Lattice
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
 from spinsim.sampling import InField
@@ -96,7 +96,7 @@ def build_model(config: ModelSettings, replicas: int) -> Ising:
     """The model of a configuration, refused before it is built where it cannot fit in memory."""
     if config.instance is not None:
         return read_instance(config.instance)
-    lattice = Lattice(config.shape, config.boundary == "periodic")
+    lattice = CELLS[config.lattice].lattice(config.shape, config.boundary == "periodic")
     one_coupling = config.couplings not in RANDOM_KINDS
     check_memory(Planned(lattice, config.samples, config.couplings != "gaussian", one_coupling), replicas)
     return lattice_model(

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from spinsim.errors import InputError
+from spinsim.model.geometry import CELLS
 from spinsim.settings.setting import SIDES, Table, setting
 
 GIVEN_MODEL: Final = "python:"
@@ -27,7 +28,7 @@ class ModelSettings(Table):
         is_path=True,
         is_argument=True,
     )
-    lattice: str = setting("square", "Lattice", choices=("chain", "square", "cubic"))
+    lattice: str = setting("square", "Lattice", choices=tuple(CELLS))
     size: str = setting("32", "Side lengths, such as 16 or 32x32x8", numbers=SIDES)
     boundary: str = setting("periodic", "Boundaries", choices=("periodic", "open"))
     couplings: str = setting("ferromagnet", "Couplings", choices=("ferromagnet", "antiferromagnet", *_RANDOM))
@@ -56,9 +57,7 @@ class ModelSettings(Table):
         Raises:
             InputError: for a size that cannot be read or does not fit the lattice.
         """
-        from spinsim.model.lattice import DIMENSIONS
-
-        dimension = DIMENSIONS[self.lattice]
+        dimension = CELLS[self.lattice].dimension
         parts = self.size.lower().split("x")
         if not all(re.fullmatch(r"0*[1-9][0-9]{0,9}", part) for part in parts):
             raise InputError(

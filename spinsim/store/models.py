@@ -11,9 +11,10 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.layout import ENERGY, START
 from spinsim.memory import require
+from spinsim.model.geometry import CELLS
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import Lattice
 from spinsim.store.forms import DamageError
 from spinsim.store.parts import bare_dimension, compressed, label
 from spinsim.store.reading import text_attributes
@@ -88,7 +89,8 @@ def read_model(file: h5py.File) -> Ising:
     attrs = group.attrs
     lattice = None
     if "lattice" in attrs:
-        lattice = Lattice(tuple(int(side) for side in attrs["shape"]), attrs["boundary"] == "periodic")
+        cell, shape = CELLS[attrs["lattice"]], tuple(int(side) for side in attrs["shape"])
+        lattice = cell.lattice(shape, attrs["boundary"] == "periodic")
     require(_ROOM * sum(map(_bytes, (group["edges"], group["couplings"]))), "the model of the file", _MEND)
     try:
         model = Ising(

@@ -16,7 +16,8 @@ import numpy as np
 
 from spinsim.jobs import FOLDERS
 from spinsim.layout import BEST, START, SUMMARY_GROUP, Layout, Series, Sizes
-from spinsim.model.lattice import NAMES, Lattice
+from spinsim.model.geometry import CELLS
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.store.checkpoints import CHECKPOINTS, saved_as
 from spinsim.store.forms import (
     DamageError,
@@ -151,12 +152,13 @@ def _check_model(group: h5py.Group) -> Sizes:
 def _lattice(group: h5py.Group) -> Lattice:
     name, boundary = text_of(group, "lattice"), text_of(group, "boundary")
     found = attribute_of(group, "shape")
-    if found.dtype.kind not in "iu" or len(found.shape) != 1 or NAMES.get(found.shape[0]) != name:
+    cell = CELLS.get(name)
+    if cell is None or found.dtype.kind not in "iu" or found.shape != (cell.dimension,):
         raise DamageError("its lattice has no shape")
     shape = tuple(int(side) for side in group.attrs["shape"])
-    if boundary not in _BOUNDARIES or min(shape) < 1 or prod(shape) >= 2**31:
+    if boundary not in _BOUNDARIES or min(shape) < 1 or prod(shape) * cell.sites >= 2**31:
         raise DamageError(f"its lattice of shape {shape} and boundary {boundary!r} is none")
-    return Lattice(shape, boundary == "periodic")
+    return cell.lattice(shape, boundary == "periodic")
 
 
 def _check_checkpoints(file: h5py.File, form: Form) -> None:

@@ -17,8 +17,8 @@ from spinsim.analysis import onsager
 from spinsim.analysis.figures.paper import GREY, VERMILION
 from spinsim.analysis.runs import Annealed, Tempered
 from spinsim.analysis.summary import Estimate
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import Lattice
 
 Array = npt.NDArray[np.float64]
 
@@ -59,7 +59,7 @@ def is_onsager(model: Ising) -> bool:
     lattice = model.lattice
     return (
         lattice is not None
-        and lattice.dimension == 2
+        and lattice.name == "square"
         and lattice.present_bonds() is None
         and model.magnitude is not None
         and bool(model.couplings.min() > 0)

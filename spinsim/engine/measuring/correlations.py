@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.ladder.ladder import Ladder, copy_pairs
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
-from spinsim.model.lattice import Lattice
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -79,10 +79,17 @@ def all_bonds(model: Ising) -> Items:
 
 
 def layers(lattice: Lattice, axis: int) -> Items:
-    """The sites layer by layer along an axis: segment x holds those of coordinate x."""
-    grid = np.arange(lattice.sites, dtype=np.int32).reshape(lattice.shape[::-1])
-    sites = np.moveaxis(grid, lattice.dimension - 1 - axis, 0)
-    return in_segments(np.ascontiguousarray(sites.reshape(-1, 1)), lattice.sites // lattice.shape[axis])
+    """The sites of a lattice layer by layer along an axis; each layer is a segment."""
+    sites = lattice.layers(axis)
+    return in_segments(sites.reshape(-1, 1), sites.shape[1])
+
+
+def waves(lattice: Lattice | None) -> list[Floats]:
+    """The smallest wave of each axis: cosines and sines at each of its layers, (2, layers); none without a lattice."""
+    found = []
+    for where, length in lattice.phases() if lattice else ():
+        found.append(np.ascontiguousarray(wave(length)[:, where]))
+    return found
 
 
 def wave(side: int) -> Floats:

@@ -20,7 +20,7 @@ from spinsim.engine.measuring.correlations import (
     compared,
     layers,
     overlaps_alone,
-    wave,
+    waves,
 )
 from spinsim.engine.measuring.cpu_comparison import differing_items, squared_modes
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
@@ -164,4 +164,4 @@ class CpuMeasuring:
     @cached_property
     def _waves(self) -> list[npt.NDArray[np.float64]]:
         """The smallest wave of each axis."""
-        return [wave(side) for side in self._model.lattice.shape] if self._model.lattice else []
+        return waves(self._model.lattice)

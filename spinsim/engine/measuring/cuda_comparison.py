@@ -12,7 +12,7 @@ from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import SIZE, address, record, struct_type
 from spinsim.engine.ladder.cuda import Tempering
-from spinsim.engine.measuring.correlations import Floats, Items, all_bonds, all_sites, by_kind, layers, wave
+from spinsim.engine.measuring.correlations import Floats, Items, all_bonds, all_sites, by_kind, layers, waves
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -107,7 +107,7 @@ class Comparison(ABC):
         self._sides = model.lattice.shape if full and model.lattice else ()
         self.axes = len(self._sides)
         self.compared = self._pairs + (ladder.replicas if self._sides else 0)
-        self._waves = [cupy.asarray(wave(side)) for side in self._sides]
+        self._waves = [cupy.asarray(of_axis) for of_axis in (waves(model.lattice) if full else [])]
         self.parts = self._make_parts()
         shapes = [(part.segments, part.compared) for part in self.parts]
         linked = [(part.segments, self._pairs if part.is_linked else 0) for part in self.parts]
@@ -226,11 +226,16 @@ class ReplicaComparison(Comparison):
         model, lattice = self.model, self.model.lattice
         if self._sides and lattice:
             self._items: list[Items] = [layers(lattice, axis) for axis in range(lattice.dimension)]
-            linked = [bool(self._pairs) and side > 1 for side in self._sides]
-            return [
+            linked = [bool(self._pairs) and side > 1 and lattice.joins_layers for side in self._sides]
+            parts = [
                 Part(items.segments, items.size, self.compared, axis, is_linked=linked[axis])
                 for axis, items in enumerate(self._items)
             ]
+            if not lattice.joins_layers:
+                bonds = all_bonds(model)
+                self._items.append(bonds)
+                parts.append(Part(bonds.segments, bonds.size, self._pairs, is_bonds=True))
+            return parts
         self._items = [all_sites(model), *([all_bonds(model)] if self.full else [])]
         return [
             Part(items.segments, items.size, self._pairs, is_bonds=items.ends.shape[1] == 2) for items in self._items

@@ -121,7 +121,7 @@ def build_batches(
     neighbour = np.empty(int(length.sum()), np.uint32)
     signs = np.empty((len(negative), neighbour.size), np.uint8)
     lattice = graph.regular_lattice
-    if lattice and lattice.dimension > 1:  # a chain has phantom bonds
+    if lattice and lattice.joins_layers and lattice.dimension > 1:  # a chain has phantom bonds
         _fill_lattice(first, offset, order, np.array(lattice.shape), negative, neighbour, signs)
     else:
         _fill(first, slots, offset, order, *adjacency(graph), negative, neighbour, signs)

@@ -29,7 +29,7 @@ SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_fill_groups``."""
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
     plan, pool = SitePlan(model, replicas, dynamics), Threads(threads)
     sides = plan.lattice.shape
     full = np.full((replicas, 2), 2**64 - 1, np.uint64)

@@ -57,7 +57,7 @@ class Share(NamedTuple):
 
 
 class CudaSiteEngine(CudaEngine):
-    """An ``Engine`` for couplings of one magnitude and a uniform field on lattices whose ``rows_fill_groups``."""
+    """An ``Engine`` for couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
 
     packing = packing.Packing.SITE
     colours = SitePlan.colours

@@ -24,7 +24,7 @@ class SitePlan:
     """A site-packed run of a model.
 
     Args:
-        model: Couplings of one magnitude and a uniform field on a lattice whose ``rows_fill_groups``.
+        model: Couplings of one magnitude and a uniform field on a lattice whose ``rows_can_be_packed``.
         replicas: Replicas of each sample.
         dynamics: How they move.
 

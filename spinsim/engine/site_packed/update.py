@@ -12,13 +12,13 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Counters, Outline, Update
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES, Packing, rows_fill_groups
+from spinsim.packing import LANES, Packing
 
 
 def suits(outline: Outline) -> bool:
-    """Whether couplings have one magnitude, the field is uniform and the lattice's ``rows_fill_groups``."""
+    """Whether couplings have one magnitude, the field is uniform and the lattice's ``rows_can_be_packed``."""
     lattice = outline.lattice
-    if lattice is None or not rows_fill_groups(lattice.shape, lattice.periodic):
+    if lattice is None or not lattice.rows_can_be_packed:
         return False
     return outline.one_magnitude and outline.one_field
 

@@ -15,7 +15,7 @@ from spinsim.analysis.figures.panels import sides, tick_integers
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.model.lattice import Lattice
+from spinsim.model.geometry.lattice import Lattice
 
 _THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
 _TALLEST: Final = 7.0  # inches

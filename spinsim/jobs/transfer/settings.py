@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spinsim.transfer_matrix.spectrum import Settings
 
 _SQUARE_WIDTH: Final = "4"
+_LAYERS: Final = ("chain", "square")
 _FORMS: Final = "such as 2.3; 2.1,2.2,2.3; 2.1:2.3:3, evenly spaced; 2.1:2.3:3g, geometric"
 
 
@@ -74,7 +75,7 @@ class Transfer(Config):
     model: ModelSettings = table(
         ModelSettings,
         instance={"is_argument": False, "flag": None},
-        lattice={"default": "chain", "help": "Lattice of a layer", "flag": "--layer", "choices": ("chain", "square")},
+        lattice={"default": "chain", "help": "Lattice of a layer", "flag": "--layer", "choices": _LAYERS},
         size={
             "default": "12",
             "help": "Its sides, such as 12 or 4x5",
@@ -93,10 +94,8 @@ class Transfer(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.model.instance is None and self.model.lattice == "cubic":
-            raise InputError(
-                "layer 'cubic' is a lattice of four dimensions with its next layer: choose chain or square"
-            )
+        if self.model.instance is None and self.model.lattice not in _LAYERS:
+            raise InputError(f"layer {self.model.lattice!r} is none that is solved: choose {' or '.join(_LAYERS)}")
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:

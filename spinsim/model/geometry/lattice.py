@@ -1,0 +1,211 @@
+"""A lattice: a unit cell repeated along its axes, any number of times, periodic or open.
+
+Cells count with x fastest, c = x + Lx * (y + Ly * (z + ...)), and sites within them: with n sites a cell, its sites are
+n * c to n * c + n - 1. With m bonds a cell, bond m * c + a is bond a of the cell. A periodic axis of length 2 has two
+bonds between its two sites; a bond that would join a site to itself (an axis of length 1) is left out; open boundaries
+leave out the bonds that would cross them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import fsum, pi, prod, sin, sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+from spinsim.model.geometry import CELLS
+from spinsim.model.geometry.unit_cell import Bond, UnitCell
+from spinsim.packing import rows_fill_groups
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A lattice of one to four dimensions.
+
+    Attributes:
+        shape: Side lengths in cells, x first.
+        periodic: Whether every axis closes on itself.
+        cell: What is repeated; by default that of the chain, square, cubic or hypercubic lattice.
+    """
+
+    shape: tuple[int, ...]
+    periodic: bool = True
+    cell: UnitCell = field(default=None, repr=False)  # type: ignore[assignment]  # set below where it is left out
+
+    def __post_init__(self) -> None:
+        if self.cell is None:
+            object.__setattr__(self, "cell", _rectangular(len(self.shape)))  # type: ignore[unreachable]
+        if len(self.shape) != self.dimension:
+            raise InputError(f"{self.name} lattices have {self.dimension} sides, not {len(self.shape)}: give as many")
+        for side in self.shape:
+            if not isinstance(side, int | np.integer) or side < 1:
+                raise InputError(f"lattice side {side} must be at least 1: give positive integers such as 16 or 32x32")
+
+    @property
+    def name(self) -> str:
+        """What users call the lattice, such as ``square``."""
+        return self.cell.name
+
+    @property
+    def dimension(self) -> int:
+        """Number of axes."""
+        return self.cell.dimension
+
+    @property
+    def sites(self) -> int:
+        """Number of sites."""
+        return prod(self.shape) * self.cell.sites
+
+    @property
+    def bonds(self) -> int:
+        """Number of bonds."""
+        return sum(self._number_of(bond) for bond in self.cell.bonds)
+
+    @property
+    def most_bonds(self) -> int:
+        """Number of bonds of all cells, those included that a boundary leaves out."""
+        return prod(self.shape) * len(self.cell.bonds)
+
+    @property
+    def label(self) -> str:
+        """Short text such as ``square-64x64``."""
+        return f"{self.name}-{'x'.join(map(str, self.shape))}"
+
+    @property
+    def joins_layers(self) -> bool:
+        """Whether the bonds are those from every site to the site at the same place of the next layer of each axis."""
+        return self.cell.is_rectangular
+
+    @property
+    def rows_can_be_packed(self) -> bool:
+        """Whether the lattice can be site-packed: square or cubic, with sides that ``packing`` takes."""
+        rows_fill = rows_fill_groups(self.shape, self.periodic)
+        return self.joins_layers and self.dimension in (2, 3) and rows_fill
+
+    def edges(self) -> npt.NDArray[np.int32]:
+        """The bonds' end sites in the standard order; shape (bonds, 2)."""
+        first = np.arange(0, self.sites, self.cell.sites, dtype=np.int32).reshape(self.shape[::-1])
+        ends = np.empty((*first.shape, len(self.cell.bonds), 2), np.int32)
+        for k, bond in enumerate(self.cell.bonds):
+            ends[..., k, 0] = first
+            ends[..., k, 0] += bond.source
+            ends[..., k, 1] = _moved(first, bond.step)
+            ends[..., k, 1] += bond.target
+        ends = ends.reshape(-1, 2)
+        present = self.present_bonds()
+        return ends if present is None else ends[present]
+
+    def present_bonds(self) -> npt.NDArray[np.bool_] | None:
+        """Which of the bonds of all cells exist; None when all do."""
+        if self.periodic and not any(map(self._is_loop, self.cell.bonds)):
+            return None
+        present = np.ones((*self.shape[::-1], len(self.cell.bonds)), np.bool_)
+        for k, bond in enumerate(self.cell.bonds):
+            if self._is_loop(bond):
+                present[..., k] = False
+            elif not self.periodic:
+                for axis, step in enumerate(bond.step):
+                    outside = slice(-step, None) if step > 0 else slice(0, -step)
+                    _along(present[..., k], axis)[outside] = False
+        return present.reshape(-1)
+
+    def colours(self) -> npt.NDArray[np.int32] | None:
+        """Colours (sites,) by the cell's rule, or None where a periodic side does not let it continue."""
+        rule = self.cell.colours
+        if self.periodic and not all(
+            side * weight % rule.number == 0 or (side == 1 and self.joins_layers)
+            for side, weight in zip(self.shape, rule.weight, strict=True)
+        ):
+            return None
+        colour = np.zeros((*self.shape[::-1], self.cell.sites), np.int32)
+        colour += np.array(rule.first, np.int32)
+        for axis, (side, weight) in enumerate(zip(self.shape, rule.weight, strict=True)):
+            steps = weight * np.arange(side, dtype=np.int32) % rule.number
+            colour += steps.reshape(-1, *[1] * (axis + 1))
+        colour %= rule.number
+        return _without_gaps(colour.reshape(-1)) if rule.number > 2 else colour.reshape(-1)
+
+    def two_colours(self) -> npt.NDArray[np.int32] | None:
+        """The two sublattices (sites,) as 0 and 1; None where there are none or the cell's rule does not continue."""
+        return self.colours() if self.cell.colours.number == 2 else None
+
+    def layers(self, axis: int) -> npt.NDArray[np.int32]:
+        """The sites layer by layer along an axis, (layers, sites a layer); each site of a cell has its own layers."""
+        grid = np.arange(self.sites, dtype=np.int32).reshape(*self.shape[::-1], self.cell.sites)
+        of_axis = np.moveaxis(grid, (self.dimension - 1 - axis, -1), (0, 1))
+        return np.ascontiguousarray(of_axis).reshape(self.shape[axis] * self.cell.sites, -1)
+
+    def phases(self) -> list[tuple[npt.NDArray[np.int64], int]]:
+        """For each axis where its layers lie, (layers,), and of how many such parts the axis is long.
+
+        The phase of a layer in the mode of the axis is 2 pi times the ratio of the two. The mode's wave vector is the
+        axis's reciprocal vector over its number of cells, the smallest one that is perpendicular to all other axes.
+        """
+        parts, found = self.cell.parts, []
+        for side, in_cell in zip(self.shape, np.array(self.cell.positions).T, strict=True):
+            found.append(((parts * np.arange(side)[:, None] + in_cell).reshape(-1), parts * side))
+        return found
+
+    def momentum(self, axis: int) -> float:
+        """The lattice momentum K of an axis's smallest wave vector k, in inverse distances of nearest neighbours.
+
+        K^2 = 2 d / z times the sum over the z neighbours of a site of 1 - cos(k r), d the dimension: k^2 for small k,
+        (2 sin(k / 2))^2 on lattices with right angles.
+        """
+        squares = []
+        for bond in self.cell.bonds:
+            ends = (self.cell.positions[site][axis] for site in (bond.target, bond.source))
+            parts = self.cell.parts * bond.step[axis] + next(ends) - next(ends)
+            squares.append(sin(pi * parts / (self.cell.parts * self.shape[axis])) ** 2)
+        return 2 * sqrt(self.dimension / len(squares) * fsum(squares))
+
+    def site_positions(self) -> npt.NDArray[np.float64]:
+        """Cartesian coordinates of every site in distances of nearest neighbours, (sites, dimension)."""
+        along = np.empty((*self.shape[::-1], self.cell.sites, self.dimension))
+        for axis, side in enumerate(self.shape):
+            in_cell = np.array([position[axis] for position in self.cell.positions]) / self.cell.parts
+            along[..., axis] = np.arange(side).reshape(-1, *[1] * (axis + 1)) + in_cell
+        return np.asarray(along.reshape(-1, self.dimension) @ np.array(self.cell.vectors))
+
+    def _is_loop(self, bond: Bond) -> bool:
+        """Whether a bond would join a site to itself."""
+        at_home = all(step % side == 0 for step, side in zip(bond.step, self.shape, strict=True))
+        return bond.source == bond.target and at_home
+
+    def _number_of(self, bond: Bond) -> int:
+        """How often a bond of the cell exists."""
+        if self._is_loop(bond):
+            return 0
+        ends = [0 if self.periodic else abs(step) for step in bond.step]
+        return prod(max(0, side - missing) for side, missing in zip(self.shape, ends, strict=True))
+
+
+def _rectangular(dimension: int) -> UnitCell:
+    """The cell of the chain, the square, the cubic or the hypercubic lattice."""
+    for cell in CELLS.values():
+        if cell.is_rectangular and cell.dimension == dimension:
+            return cell
+    raise InputError(f"a lattice of {dimension} dimensions is not supported: give one to four sides")
+
+
+def _moved(grid: npt.NDArray[np.int32], step: tuple[int, ...]) -> npt.NDArray[np.int32]:
+    """What stands ``step`` cells further in a periodic array (..., Ly, Lx)."""
+    moves: Iterator[tuple[int, int]] = ((grid.ndim - 1 - axis, -by) for axis, by in enumerate(step) if by)
+    for axis, by in moves:
+        grid = np.roll(grid, by, axis)
+    return grid
+
+
+def _without_gaps(colour: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Colours numbered from 0 up: a lattice of few cells may lack one."""
+    used = np.bincount(colour) > 0
+    return colour if used.all() else (np.cumsum(used, dtype=np.int32) - 1)[colour]
+
+
+def _along(array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+    """A view of an array (..., Ly, Lx) with the lattice's ``axis`` in front."""
+    return np.moveaxis(array, array.ndim - 1 - axis, 0)
