@@ -1,23 +1,34 @@
-"""What host and device agree on, held without a GPU: the names of arguments."""
+"""What host and device agree on, held without a GPU: names of arguments, numbers, layouts of structs."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import emulation.cupy
 import numpy as np
 import pytest
-from resources import instantiations
+from resources import instantiations, programs
 
 import spinsim as ss
 from spinsim.cuda import compile as compiling
+from spinsim.cuda import contract
 from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import KEY, record
 from spinsim.gemm import factors, rungs
 from spinsim.transfer_matrix.cuda import CudaButterfly, fill_random
 from spinsim.transfer_matrix.layer import Layer
 
 Kernels = set[tuple[str, str]]
+
+ROOT = Path(__file__).parent.parent
+KERNELS = ROOT / "kernels"
+SOURCES = sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.cu*"))
+NUMBERS = {"u32", "u64", "int", "long long", "size_t", "float", "double", "T"}  # by value
+BARRIERS = "typename Barrier<LAYERS>::type"  # either of two structs
 
 MODELS = [
     ss.EdwardsAnderson(ss.cubic(4), samples=2),
@@ -105,3 +116,55 @@ def test_signatures_are_read_to_the_end() -> None:
         assert all(parameter.isidentifier() for parameter in compiling.parameters(file, name))
     assert compiling.parameters("products/transpose.cu", "transpose_tiled<float, 32, 8>") == ("a", "b", "size")
     assert compiling.parameters("metropolis/site_packed.cu", "sweep_site")[-2:] == ("barriers", "key")
+
+
+@pytest.mark.parametrize("file", programs())
+def test_sources_are_filled_in(file: str) -> None:
+    assert not re.search(r"HOST|CHECK_LAYOUT", compiling.source(file))
+
+
+def test_numbers_and_layouts_come_from_python() -> None:
+    text = "a = HOST(rng.Stream.SWAP);\nCHECK_LAYOUT(Key, cuda.records.KEY);"
+    number, layout = contract.fill_in(text).splitlines()
+    assert number == "a = 4;"
+    assert layout.startswith("static_assert(sizeof(Key) == 80 && __builtin_offsetof(Key, low) == 0 && ")
+    for name in ("rng.Stream.NONE", "nowhere.NONE"):
+        with pytest.raises(AttributeError):
+            contract.fill_in(f"HOST({name})")
+
+
+@pytest.mark.parametrize("file", programs())
+def test_structs_by_value_are_checked(file: str) -> None:
+    """Every struct that a kernel takes has a layout in Python, which the compiler compares."""
+    code = inlined(file)
+    checked = {name.partition("<")[0] for name in re.findall(r"CHECK_LAYOUT\(([^,]+),", code)}
+    bare = re.sub(r"__launch_bounds__\((?:[^()]|\([^()]*\))*\)", "", re.sub(r"//[^\n]*", "", code))
+    for parameters in re.findall(r"__global__\s+void\s+\w+\(([^()]*)\)", bare):
+        for parameter in re.split(r",(?![^<]*>)", parameters):
+            kind = re.sub(r"^\s*(const )?(__grid_constant__ )?|\s*\w+\s*$", "", parameter)
+            if kind == BARRIERS:
+                assert {"LatticeBarrier", "NeighbourBarrier"} <= checked
+            elif not kind.endswith("*") and kind not in NUMBERS:
+                assert kind.partition("<")[0] in checked, parameter
+
+
+def inlined(file: str) -> str:
+    """A kernel file and the headers that it includes, as they are written."""
+    text = (KERNELS / file).read_text()
+    return "".join(inlined(header) for header in re.findall(r'#include "(.+)"', text)) + text
+
+
+def test_a_struct_takes_its_members_by_name() -> None:
+    with pytest.raises(TypeError, match=r"a struct of low, high is given low$"):
+        record(KEY, low=[1] * 10)
+
+
+@pytest.mark.parametrize("file", SOURCES)
+def test_files(file: str) -> None:
+    """Named Python files exist, threads of a block are no number of their own, and the file is in the wheel."""
+    text = (KERNELS / file).read_text()
+    for named in re.findall(r"spinsim/[\w/]+\.py", text):
+        assert (ROOT / named).is_file(), named
+    assert not re.search(r"__launch_bounds__\(\d", text)
+    packaged = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    assert any(Path(file).match(pattern) for pattern in packaged["spinsim.kernels"])

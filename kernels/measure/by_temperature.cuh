@@ -1,5 +1,5 @@
-// What is measured of every copy at every temperature, written to a buffer from what is known of replicas:
-// spinsim/engine/cuda/measuring.py.
+// What is measured of every copy at every temperature, written to a buffer from what is known of replicas; the buffer is
+// laid out by spinsim/engine/measuring/cuda.py.
 #pragma once
 #include "tempering/exchange.cuh"
 

@@ -36,7 +36,7 @@ __device__ __forceinline__ void add_block(u64 spins, u64 bonds, u64* up, u64* un
     atomicAdd(threadIdx.x ? unsatisfied : up, sum);
 }
 
-// Replicas and samples in y and z, as in metropolis_site.cu.
+// Replicas and samples in y and z.
 template <int DIMENSION, bool SIGNED>
 __global__ __launch_bounds__(THREADS) void count_site(const uint4* state, Slab slab, Halo halo, Signs signs, u64* up,
                                                          u64* unsatisfied) {

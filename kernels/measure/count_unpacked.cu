@@ -1,7 +1,7 @@
 // Exact energies and spins of unpacked replicas.
 #include "packing/unpacked.cuh"
 
-constexpr int THREADS = HOST(engine.unpacked.cuda.THREADS);
+constexpr int THREADS = HOST(engine.unpacked.cuda.THREADS), BLOCKS = HOST(engine.unpacked.cuda.MEASURE_BLOCKS);
 static_assert(HOST(engine.unpacked.cuda.MEASURE_SITES) < 256, "a byte holds a thread's spins");
 
 // What the threads of a block work on in total_energy: `columns` of replicas in each of its rows.
@@ -25,10 +25,9 @@ __device__ __forceinline__ void add_rows(const long long (&value)[REPLICAS], Pla
 // Energy in quanta and number of spins -1 of unpacked spins, (sample, replica). A thread has 4 * CALLS replicas of at most
 // 255 sites: sites in x, in strides; blocks of columns in y; samples in z. A bond is counted from its lower site.
 template <typename Integer, int CALLS>
-__global__ __launch_bounds__(THREADS, HOST(engine.unpacked.cuda.MEASURE_BLOCKS)) void total_energy(const Spins<CALLS>* spins, u32 sites, u32 parts, u32 columns,
-                                                       const long long* start, const u32* near, const Integer* couplings,
-                                                       size_t coupling_stride, const Integer* fields, size_t field_stride,
-                                                       u64* energies, u64* down) {
+__global__ __launch_bounds__(THREADS, BLOCKS) void total_energy(
+    const Spins<CALLS>* spins, u32 sites, u32 parts, u32 columns, const long long* start, const u32* near,
+    const Integer* couplings, size_t coupling_stride, const Integer* fields, size_t field_stride, u64* energies, u64* down) {
     constexpr int REPLICAS = 4 * CALLS;
     constexpr int AHEAD = sizeof(Integer) == 4 ? 6 : 1;  // neighbours asked for at once, as registers allow
     __shared__ long long sums[THREADS * REPLICAS];

@@ -1,15 +1,16 @@
 // At how many sites or bonds replica-packed or unpacked copies at equal temperatures differ, in segments, and the modes that
-// follow from layers: spinsim/engine/correlations.py on the GPU.
+// follow from layers: spinsim/engine/measuring/correlations.py on the GPU.
 #include "bits/transpose.cuh"
 #include "measure/pairs.cuh"
 
 constexpr u32 THREADS = HOST(engine.measuring.cuda_comparison.THREADS), WARPS = THREADS / 32;
-constexpr u32 BLOCKS = HOST(engine.measuring.cuda_comparison.BLOCKS);      // of a multiprocessor
-constexpr u32 COLUMN = HOST(engine.measuring.cuda_comparison.COLUMN);      // words of a tile's column of 32 replicas in shared memory; the last one is 0
+constexpr u32 BLOCKS = HOST(engine.measuring.cuda_comparison.BLOCKS);  // of a multiprocessor
+// Words of a tile's column of 32 replicas in shared memory; the last one is 0.
+constexpr u32 COLUMN = HOST(engine.measuring.cuda_comparison.COLUMN);
 constexpr u32 NOBODY = COLUMN - 1;  // the first column's zero: a magnetisation is the overlap with it
 constexpr u32 COMPARED = HOST(engine.measuring.cuda_comparison.COMPARED);  // that a thread block takes
-constexpr u32 PARTS = HOST(engine.measuring.cuda_comparison.PARTS);        // of a launch
-constexpr u32 STRETCHES = 4;        // of the segments in shared memory: warps take a stretch for 32 pairs at a time
+constexpr u32 PARTS = HOST(engine.measuring.cuda_comparison.PARTS);  // of a launch
+constexpr u32 STRETCHES = 4;  // of the segments in shared memory: warps take a stretch for 32 pairs at a time
 
 // `count` items, places of sites (`ends` 1) or pairs of places (2), in segments of `size`; sums[segment][compared] become
 // the items in which the first `compared` of Pairs differ. Of layers that hold their sites in the same order, links[layer]
@@ -189,8 +190,8 @@ __device__ __forceinline__ const Items& part_of(const Parts& parts, u32& share) 
 
 // Replica-packed: parts and their shares in x. `first`: the launch's first sample.
 template <u32 COLUMNS>
-__global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(const u32* state, u32 sites, u32 blocks, u32 tiles, u32 first,
-                                                                 Parts parts, Pairs pairs) {
+__global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(
+    const u32* state, u32 sites, u32 blocks, u32 tiles, u32 first, Parts parts, Pairs pairs) {
     u32 share = blockIdx.x;
     const Items& items = part_of(parts, share);
     const u32 sample = first + blockIdx.z;
@@ -199,8 +200,8 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(const u32*
 }
 
 // Unpacked: likewise.
-__global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(const signed char* state, u32 sites, u32 width, u32 tiles,
-                                                              u32 first, Parts parts, Pairs pairs) {
+__global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(
+    const signed char* state, u32 sites, u32 width, u32 tiles, u32 first, Parts parts, Pairs pairs) {
     u32 share = blockIdx.x;
     const Items& items = part_of(parts, share);
     const u32 sample = first + blockIdx.z;
@@ -222,7 +223,8 @@ CHECK_LAYOUT(Outcome, engine.measuring.cuda_comparison.OUTCOME);
 struct Outcomes { Outcome part[PARTS]; };
 CHECK_LAYOUT(Outcomes, engine.measuring.cuda_comparison.OUTCOMES);
 
-// Compared in x, parts in y, samples in z; the order of engine/cpu/overlaps.py's squared_modes.
+// Compared in x, parts in y, samples in z; the order of squared_modes in
+// spinsim/engine/measuring/cpu_comparison.py.
 __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 axes, u32 pairs, u32 first) {
     const Outcome& part = outcomes.part[blockIdx.y];
     const u32 q = blockIdx.x * THREADS + threadIdx.x, all = part.compared, segments = part.segments;

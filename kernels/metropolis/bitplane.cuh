@@ -6,7 +6,8 @@
 constexpr int OWN_PLANES = HOST(engine.packed.classes.OWN_PLANES), COLUMN_PLANES = HOST(engine.packed.classes.COLUMN_PLANES);
 constexpr int PLANES = OWN_PLANES + COLUMN_PLANES;
 constexpr u32 TAIL_PLANE = HOST(engine.packed.classes.TAIL_PLANE);
-constexpr int ZERO_PLANES = HOST(engine.packed.kinds.ZERO_PLANES);  // flips that cost nothing are refused where that many planes are all ones
+// Flips that cost nothing are refused where that many planes are all ones.
+constexpr int ZERO_PLANES = HOST(engine.packed.kinds.ZERO_PLANES);
 static_assert(ZERO_PLANES == OWN_PLANES + 1, "decide_lanes takes the last plane of the zero-cost rule from the columns");
 
 
@@ -47,8 +48,8 @@ struct UniformRows {
     __device__ __forceinline__ UniformRows from(int row) const { return {address + 4 * row}; }
 };
 
-// The same for classes of two bits, each row as a sum: factors times the words of the two bits and of both. Bit by bit the sum is
-// 0 or 1, so nothing carries; a multiply-add takes a fifth of the time of a logical operation.
+// The same for classes of two bits, each row as a sum: factors times the words of the two bits and of both. Bit by bit the sum
+// is 0 or 1, so nothing carries; a multiply-add takes a fifth of the time of a logical operation.
 struct UniformSums {
     static constexpr bool UNIFORM = true, SUMS = true;
     u32 address;  // constant, factor of bit 0, of bit 1, of both, plane by plane

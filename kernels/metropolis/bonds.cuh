@@ -5,7 +5,7 @@
 // Unsatisfied bonds as three bit planes (4 slots: one phantom bond more). `wanted`: the spin that each bond asks for.
 template <int SLOTS>
 __device__ __forceinline__ void count_unsatisfied_bonds(const u32 (&wanted)[SLOTS], u32 spin, u32 (&count)[3]) {
-    static_assert(SLOTS == 4 || SLOTS == 6 || SLOTS == 7, "the three sizes that batches.py pads degrees to");
+    static_assert(SLOTS == 4 || SLOTS == 6 || SLOTS == 7, "the three sizes that degrees are padded to");
     u32 x[SLOTS];
 #pragma unroll
     for (int k = 0; k < SLOTS; ++k) x[k] = spin ^ wanted[k];

@@ -1,6 +1,6 @@
 // Replica-packed Metropolis from global memory: blocks of replicas and samples in y and z, many half-sweeps a launch. Thread
 // blocks that share a lattice are resident and wait for each other after each half-sweep.
-// state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; places are in batch order (replica_site.cuh).
+// state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; places are in batch order.
 #include "metropolis/replica_site.cuh"
 #include "threads/lattice_barrier.cuh"
 #include "threads/tickets.cuh"

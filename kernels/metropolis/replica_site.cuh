@@ -1,9 +1,9 @@
-// One site of a replica-packed lattice: 128 replicas updated at once, as in spinsim/engine/cpu/packed.py.
+// One site of a replica-packed lattice: 128 replicas updated at once, as in spinsim/engine/replica_packed/cpu_sweep.py.
 // A lattice's words lie in batch order, so that sites updated together stand side by side.
 #pragma once
 #include "metropolis/group.cuh"
 
-// The sites of one colour and parity of degree (spinsim/engine/batches.py).
+// The sites of one colour and parity of degree (spinsim/engine/replica_packed/batches.py).
 struct Batch { u32 first, size, slots, base, parity, offset; };
 CHECK_LAYOUT(Batch, engine.replica_packed.cuda_records.BATCH);
 

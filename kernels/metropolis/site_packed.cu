@@ -152,7 +152,8 @@ struct Site {
     }
 
     template <int K>
-    __device__ __forceinline__ Chances<R> weigh(const Words& words, uint4* kept, const UniformRows& always, const At& at) const {
+    __device__ __forceinline__ Chances<R> weigh(const Words& words, uint4* kept, const UniformRows& always,
+                                                const At& at) const {
         words.wait();
         uint4 near[R::SLOTS];
         near[R::SLOTS == 4 ? 0 : 4] = words.load(K);
@@ -175,10 +176,9 @@ template <>
 struct Barrier<1> { using type = NeighbourBarrier; };
 
 template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int LAYERS, int ROUNDS>
-__global__ __launch_bounds__(THREADS, 4) void sweep_site(uint4* state, Slab slab, Halo halo, Signs signs, UniformTables tables,
-                                                         Share share, u32 first_sample, u32 first_replica, u64 half_sweep,
-                                                         u32 half_sweeps, Tickets all_tickets, typename Barrier<LAYERS>::type barriers,
-                                                         Key key) {
+__global__ __launch_bounds__(THREADS, 4) void sweep_site(
+    uint4* state, Slab slab, Halo halo, Signs signs, UniformTables tables, Share share, u32 first_sample, u32 first_replica,
+    u64 half_sweep, u32 half_sweeps, Tickets all_tickets, typename Barrier<LAYERS>::type barriers, Key key) {
     using S = Site<DIMENSION, SIGNED, FIELD, KIND, LAYERS, ROUNDS>;
     using R = typename S::R;
     extern __shared__ uint4 staged[];  // S::WORDS * THREADS

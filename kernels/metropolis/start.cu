@@ -1,4 +1,4 @@
-// Initial spins of every replica, from the START stream: spinsim/engine/cpu/start.py on the GPU.
+// Initial spins of every replica, from the START stream: spinsim/engine/random_start.py on the GPU.
 #include "random/philox.cuh"
 
 // state[(sample * blocks + block) * sites + place]: random lanes of site order[place], those past the last replica 0.

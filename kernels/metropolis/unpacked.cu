@@ -1,4 +1,4 @@
-// The general Metropolis update: spinsim/engine/cpu/general.py on the GPU.
+// The general Metropolis update: spinsim/engine/unpacked/cpu_sweep.py on the GPU.
 #include "metropolis/bitplane.cuh"
 #include "packing/unpacked.cuh"
 #include "random/acceptance.cuh"

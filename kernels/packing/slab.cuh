@@ -35,7 +35,8 @@ __device__ __forceinline__ uint4 beside(const uint4& v, const uint4& edge, bool 
                       __funnelshift_r(d, e, shift));
 }
 
-// Words of the neighbours of group g of colour 0, in the order of engine/site_signs.py's slots. `other(i)` reads colour 1,
+// Words of the neighbours of group g of colour 0, in the order of spinsim/engine/site_packed/signs.py's slots.
+// `other(i)` reads colour 1,
 // `before(i)` and `after(i)` its layer on either side of the slab.
 template <int DIMENSION, typename Other, typename Before, typename After>
 __device__ __forceinline__ void neighbours(const Slab& slab, u32 g, const Other& other, const Before& before,

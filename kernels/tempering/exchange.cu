@@ -9,9 +9,12 @@ struct Sums {
 };
 CHECK_LAYOUT(Sums, engine.ladder.cuda.SUMS);
 
+constexpr int THREADS = HOST(engine.ladder.cuda.THREADS);
+
 // A block a sample.
 template <int ROUNDS>
-__global__ __launch_bounds__(HOST(engine.ladder.cuda.THREADS)) void exchange_neighbours(Exchange exchange, Sums sums, u32 first_sample, u64 round, Key key) {
+__global__ __launch_bounds__(THREADS) void exchange_neighbours(
+    Exchange exchange, Sums sums, u32 first_sample, u64 round, Key key) {
     const u32 sample = blockIdx.x;
     u64 *const one = sums.one + sample * sums.stride, *const other = sums.other + sample * sums.stride;
     const auto energy = [&](int r) { return sums.per_one * (long long)one[r] + sums.per_other * (long long)other[r]; };

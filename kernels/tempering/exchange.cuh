@@ -1,4 +1,4 @@
-// Exchange of neighbouring temperatures within each copy of a sample: spinsim/engine/cpu/exchange.py on the GPU.
+// Exchange of neighbouring temperatures within each copy of a sample: spinsim/engine/ladder/cpu_exchange.py on the GPU.
 // A round tries pairs (t, t + 1) of even t or of odd t; a round trip ends when a replica that has been at the hottest
 // temperature and then at the coldest is at the hottest again.
 #pragma once
@@ -6,7 +6,8 @@
 
 constexpr signed char FROM_HOT = HOST(engine.ladder.ladder.FROM_HOT), FROM_COLD = HOST(engine.ladder.ladder.FROM_COLD);
 
-// The arrays of engine/exchange.py's Exchange, and the replica at each temperature, so that nothing is ever searched for.
+// The arrays of Exchange in spinsim/engine/ladder/ladder.py, and the replica at each temperature, so that nothing is ever
+// searched for.
 struct Exchange {
     int *place, *holder;      // [sample][replica], [sample][copy][temperature]
     u64 *attempts, *accepts;  // [sample][pair]

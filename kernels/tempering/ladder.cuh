@@ -1,4 +1,4 @@
-// Acceptance tables of replicas whose temperatures exchanges have changed: engine/cpu/exchange.py's `lay_tables`.
+// Acceptance tables of replicas whose temperatures exchanges have changed.
 #pragma once
 #include "metropolis/bitplane.cuh"
 

@@ -4,7 +4,8 @@
 #include "bits/types.cuh"
 
 struct NeighbourBarrier {
-    static constexpr u32 APART = HOST(engine.packed.cuda_sharing.APART);  // words from one block's count to the next: polls then spread over the cache
+    // Words from one block's count to the next: polls then spread over the cache.
+    static constexpr u32 APART = HOST(engine.packed.cuda_sharing.APART);
 
     u32* arrived;       // of each block of each lattice: how often it has arrived, over all launches
     u32 before, reach;  // what all hold before the launch

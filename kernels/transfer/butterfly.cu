@@ -16,7 +16,8 @@ enum Kind : int {
     SECTOR = HOST(transfer_matrix.cuda.SECTOR),
 };
 
-struct Factors { double q[HOST(transfer_matrix.cuda.MOST_BITS)]; };  // of each bit of a tile, 0 where it belongs to another pass
+// Of each bit of a tile, 0 where its factor belongs to another pass.
+struct Factors { double q[HOST(transfer_matrix.cuda.MOST_BITS)]; };
 CHECK_LAYOUT(Factors, transfer_matrix.cuda.FACTORS);
 
 // D = own[index in the tile] * outer[tile] * product over the tile's sites of exp(s_i * sum over others of cross[i][j] s_j)

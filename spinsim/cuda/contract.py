@@ -20,8 +20,7 @@ def stated(name: str) -> Any:
     """What a dotted name below ``spinsim`` stands for, such as ``rng.Stream.UPDATE``.
 
     Raises:
-        ImportError: where there is no such module.
-        AttributeError: where the module has no such name.
+        AttributeError: where there is no such name.
     """
     return resolve_name(f"spinsim.{name}")
 
