@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +12,16 @@ from harness import one_sentence, run
 import spinsim as ss
 from spinsim import packing, rng
 from spinsim.acceptance import COLDEST, ZERO_ACCEPTANCE
-from spinsim.engine import DEVICES
+from spinsim.engine import DEVICES, Dynamics
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.starting import GIVEN
-from spinsim.jobs import all_jobs
+from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.settings import TemperSettings
 from spinsim.jobs.transfer.settings import TransferSettings
 from spinsim.model.disorder import KINDS
 from spinsim.model.geometry import CELLS
+from spinsim.sampling import Times, annealing
 from spinsim.sampling.annealing import SCHEDULES
 from spinsim.settings.config import build_config, tables_of
 from spinsim.settings.document import page
@@ -27,6 +29,7 @@ from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
 from spinsim.transfer_matrix.operator import METHODS
+from spinsim.transfer_matrix.spectrum import Settings
 
 JOBS = [job.config for job in all_jobs()]
 
@@ -68,6 +71,41 @@ def test_the_page_of_settings_is_not_stale() -> None:
     assert found == page(JOBS)
 
 
+CALLS = {"anneal": ss.anneal, "temper": ss.temper, "transfer": ss.transfer}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_calls_have_the_defaults_of_commands_and_describe_every_setting(job) -> None:
+    call, tables = CALLS[job.job], tables_of(job)
+    parameters = signature(call).parameters
+    settings = {key: one for name in ("run", job.job) for key, one in tables[name].items() if not one.unused}
+    for key, one in settings.items():
+        if key in parameters:
+            assert parameters[key].default == one.default, key
+        assert f" {key}: " in call.__doc__, key
+    for name in parameters.keys() - {"settings"}:
+        assert f" {name}: " in call.__doc__, name
+
+
+@pytest.mark.parametrize("kind", [Times, Dynamics, Settings, annealing])
+def test_what_is_below_the_settings_has_their_defaults(kind) -> None:
+    found = {name: one.default for name, one in signature(kind).parameters.items()}
+    job = {Times: "temper", Dynamics: "anneal", Settings: "transfer", annealing: "anneal"}[kind]
+    tables = tables_of(job_of(job).config)
+    compared = {key: one for name in ("run", job) for key, one in tables[name].items() if key in found}
+    for key, one in compared.items():
+        if found[key] is not Parameter.empty and (kind, key) != (Settings, "device"):
+            assert found[key] == one.default, key
+
+
+def test_a_call_takes_what_is_no_parameter_of_it() -> None:
+    result = ss.anneal(ss.Ising(ss.square(4)), steps=3, t_start=2, t_stop=1, schedule="linear", sweeps=2, replicas=2)
+    assert result.temperature.tolist() == [2, 1.5, 1]
+    assert len(ss.anneal(ss.Ising(ss.square(4)), sweeps=1, replicas=1).temperature) == 100
+    with pytest.raises(TypeError, match=r"ss\.anneal has no setting 'sweps': did you mean 'sweeps'"):
+        ss.anneal(ss.Ising(ss.square(4)), sweps=3)
+
+
 @pytest.mark.parametrize("job", JOBS)
 def test_a_setting_is_its_own_line_of_help(job, capsys, monkeypatch) -> None:
     """Its flag, what it is and its default, whatever the width of the terminal does to the lines."""
@@ -95,7 +133,7 @@ def test_temperatures_of_an_anneal_are_written_as_elsewhere(text, numbers) -> No
 
 
 def test_a_loop_of_fields_on_the_command_line(do) -> None:
-    result = ss.load(do("anneal --size 4 --temperatures 2:2:5 --fields 1:-1:5 --sweeps 3 --replicas 2 --quiet"))
+    result = ss.load(do("anneal --size 4 --temperatures 2 --fields 1:-1:5 --sweeps 3 --replicas 2 --quiet"))
     np.testing.assert_array_equal(result.field, [1, 0.5, 0, -0.5, -1])
     assert result.config["anneal"]["schedule"] == "list"
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.starting import as_spins, name_of
+from spinsim.errors import InputError
+from spinsim.grids import as_text
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import load
 from spinsim.run.common import OnUpdates, Plan, Watch, provenance
 from spinsim.run.resuming import plan_resume
-from spinsim.settings.config import AnyConfig, Config, build_config
+from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
+from spinsim.settings.document import documented
+from spinsim.settings.setting import nearest
 from spinsim.settings.shared import GIVEN_MODEL, ModelSettings
 
 Start = str | npt.ArrayLike
 OutFile = str | os.PathLike[str]
 Tables = dict[str, dict[str, Any]]
+Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def resume(
@@ -59,39 +65,62 @@ def resume(
     return carried_out(plan, path, progress, lambda done: None, None)
 
 
-def config_of_call(job: type[AnyConfig], model: Ising, tables: Tables) -> AnyConfig:
-    """Returns the configuration of a call whose model is given; whole numbers of NumPy serve as those of Python."""
-    plain = {
-        name: {key: value.item() if isinstance(value, np.generic) else value for key, value in table.items()}
-        for name, table in tables.items()
-    }
-    return replace(build_config(job, plain), model=ModelSettings(instance=f"{GIVEN_MODEL}{check_model(model).name}"))
+def documented_call(job: type[Config]) -> Callable[[Call], Call]:
+    """Complete the docstring of a job's call by the settings that it does not describe."""
+    settings = {key: one for table in ("run", job.job) for key, one in tables_of(job)[table].items() if not one.unused}
+    return documented(settings)
+
+
+def config_of_call(job: type[AnyConfig], model: Ising, settings: Mapping[str, Any]) -> AnyConfig:
+    """Returns the configuration of a call whose model is given; whole numbers of NumPy serve as those of Python.
+
+    Args:
+        job: Which it is.
+        model: What is simulated.
+        settings: Values of the job's own table and of ``[run]``, by name; None stands for the default.
+
+    Raises:
+        TypeError: for a name that is no setting.
+        InputError: for values that are not allowed.
+    """
+    names = {key: table for table in ("run", job.job) for key in tables_of(job)[table]}
+    tables: Tables = {"run": {}, job.job: {}}
+    for key, value in settings.items():
+        if key not in names:
+            raise TypeError(f"ss.{job.job} has no setting {key!r}: {nearest(key, list(names))}")
+        plain = value.item() if isinstance(value, np.generic) else value
+        tables[names[key]][key] = os.fspath(plain) if isinstance(plain, os.PathLike) else plain
+    return replace(build_config(job, tables), model=ModelSettings(instance=f"{GIVEN_MODEL}{check_model(model).name}"))
+
+
+def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check = lambda found: found) -> str | None:
+    """Returns the text of a configuration for numbers that a call gives as text, one or many.
+
+    Args:
+        name: Of the setting.
+        values: What the call was given.
+        check: Refuses numbers by a sentence that names the first wrong one; a text would be quoted whole.
+
+    Raises:
+        InputError: for what are no finite numbers.
+    """
+    if values is None or isinstance(values, str):
+        return values
+    try:
+        found = np.atleast_1d(np.asarray(values, np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} {values!r} cannot be read as numbers: give a list of floats") from error
+    if found.ndim != 1 or not found.size:
+        raise InputError(f"{name} has shape {found.shape}: give one number, or a list of them")
+    bad = found[~np.isfinite(found)]
+    if bad.size:
+        raise InputError(f"{name} {bad[0]} is not finite: give numbers such as 0.5")
+    return as_text(check(found))
 
 
 def identity_of_call(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
     """Returns the path of a run's file, which is none where there is none, and its root attributes."""
     return Path(config.run.out or os.devnull), provenance(config, model)
-
-
-def run_table(
-    replicas: int,
-    seed: int,
-    rng_rounds: int,
-    device: str,
-    threads: int | None,
-    out: OutFile | None,
-    checkpoint_every: float,
-) -> dict[str, Any]:
-    """Returns the table of a call's settings that are no physics but how it runs."""
-    return {
-        "replicas": replicas,
-        "seed": seed,
-        "rng_rounds": rng_rounds,
-        "device": device,
-        "threads": threads,
-        "out": None if out is None else os.fspath(out),
-        "checkpoint_every": checkpoint_every,
-    }
 
 
 def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str, npt.NDArray[np.int8] | None]:

@@ -65,7 +65,7 @@ class Annealed(Sweeps, Counting, Protocol):
 def annealing(
     engine: Annealed | InField,
     temperatures: npt.ArrayLike,
-    sweeps: int = 10,
+    sweeps: int = 100,
     on_updates: Callable[[int], None] = lambda updates: None,
     pause: Callable[[], bool] = lambda: False,
     fields: npt.ArrayLike | None = None,

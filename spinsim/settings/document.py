@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from inspect import signature
+from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter, signature
 from typing import Any, Final, TypeVar
 
 from spinsim.settings.config import Config, kinds_of, tables_of
@@ -85,19 +85,23 @@ def _variations(job: type[Config], name: str, kind: type[Table]) -> list[str]:
     return [f"Of `{job.job}`:\n", "".join(lines)] if lines else []
 
 
-def documented(job: type[Config]) -> Callable[[Function], Function]:
-    """Complete the docstring of a call: arguments that it does not describe are settings of the job.
+def documented(settings: Mapping[str, Setting]) -> Callable[[Function], Function]:
+    """Complete the docstring of a call: arguments that it does not describe are settings.
 
-    Its section ``Args`` has lines for the others; all come out in the order of the signature.
+    Its section ``Args`` has lines for the others; all come out in the order of the signature, and those that it has no
+    parameters for at its ``**settings``.
     """
-    settings = {key: one for table in tables_of(job).values() for key, one in table.items()}
-    settings |= tables_of(job)[job.job]  # a job's own field is not the model's
 
     def complete(function: Function) -> Function:
         head, args, tail = _split(function.__doc__ or "")
-        lines = []
-        for name in signature(function).parameters:
-            lines += args.get(name) or [f"        {name}: {_sentence(settings[name])}"]
+        lines, parameters = [], signature(function).parameters
+        for name, parameter in parameters.items():
+            if parameter.kind is Parameter.VAR_KEYWORD:
+                others = {key: one for key, one in settings.items() if key not in parameters}
+                lines += [f"        **{name}: Further settings of the command line."] if others else []
+                lines += [f"            {key}: {_sentence(one)}" for key, one in others.items()]
+            else:
+                lines += args.get(name) or [f"        {name}: {_sentence(settings[name])}"]
         function.__doc__ = "\n".join([*head, *lines, *tail])
         return function
 

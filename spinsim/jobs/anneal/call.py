@@ -2,60 +2,62 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 import numpy.typing as npt
 
-from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
+from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
-from spinsim.errors import InputError
-from spinsim.grids import as_text
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory
-from spinsim.jobs.anneal.settings import Anneal
-from spinsim.jobs.calls import OutFile, Start, carried_out, config_of_call, identity_of_call, run_table, start_of_call
+from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
+from spinsim.jobs.calls import (
+    OutFile,
+    Start,
+    carried_out,
+    config_of_call,
+    documented_call,
+    identity_of_call,
+    start_of_call,
+    text_of_call,
+)
 from spinsim.model.ising import Ising
-from spinsim.rng import ROUNDS
 from spinsim.run.common import OnUpdates
-from spinsim.sampling.annealing import check_fields
+from spinsim.settings.shared import RunSettings
 
 
-def anneal(
+@documented_call(Anneal)
+def anneal(  # noqa: D417  (the settings describe themselves)
     model: Ising,
-    temperatures: npt.ArrayLike,
-    sweeps: int = 10,
-    replicas: int = 128,
-    seed: int = 1,
-    start: Start = "random",
-    zero_acceptance: float = ZERO_ACCEPTANCE,
-    rng_rounds: int = ROUNDS,
-    device: str = "auto",
-    threads: int | None = None,
+    temperatures: npt.ArrayLike | str | None = AnnealSettings.temperatures,
+    sweeps: int = AnnealSettings.sweeps,
+    replicas: int = RunSettings.replicas,
+    seed: int = RunSettings.seed,
+    start: Start = AnnealSettings.start,
+    zero_acceptance: float = AnnealSettings.zero_acceptance,
+    rng_rounds: int = RunSettings.rng_rounds,
+    device: str = RunSettings.device,
+    threads: int | None = RunSettings.threads,
     on_updates: OnUpdates = lambda updates: None,
-    field: npt.ArrayLike | None = None,
-    out: OutFile | None = None,
-    checkpoint_every: float = 60.0,
+    field: npt.ArrayLike | str | None = AnnealSettings.field,
+    out: OutFile | None = RunSettings.out,
+    checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
+    **settings: Any,
 ) -> AnnealResult:
     """Anneal replicas of a model through a list of temperatures.
 
     Args:
         model: What to anneal.
-        temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,).
-        sweeps: Sweeps at each temperature; a sweep attempts every spin once.
-        replicas: Independent configurations of each sample.
-        seed: 64-bit seed. Replica r of sample k depends on (seed, k, r) alone.
+        temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,); or text as the command
+            line takes it, such as ``3:0.1:100g``. Without them the ends, their number and the spacing are settings.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
             (samples, replicas, sites).
-        zero_acceptance: Acceptance probability of flips that cost nothing.
-        rng_rounds: Philox rounds, 10 or 7.
-        device: ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``; it does not change the outcome.
-        threads: CPU threads, by default all processors; no number changes the outcome.
         on_updates: Called now and then with the number of spin updates since the last call.
-        field: A uniform field for each temperature, (steps,), which is added to the model's own fields and is part of
-            the energies; one temperature alone serves all of them.
+        field: A uniform field for each temperature, (steps,) or text, which is added to the model's own fields and is
+            part of the energies; one temperature alone serves all of them.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
-        checkpoint_every: Seconds between checkpoints.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
 
     Returns:
@@ -66,28 +68,13 @@ def anneal(
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    ladder = check_temperatures(temperatures)
-    fields = None if field is None else np.atleast_1d(np.asarray(_numbers("field", field)))
-    if fields is not None and len(ladder) == 1:
-        ladder = np.repeat(ladder, fields.size)
     named, spins = start_of_call(start, model, replicas)
-    table = {
-        "start": named,
-        "temperatures": as_text(ladder),
-        "sweeps": sweeps,
-        "zero_acceptance": zero_acceptance,
-        "field": None if fields is None else as_text(check_fields(fields, len(ladder))),
-    }
-    run = run_table(replicas, seed, rng_rounds, device, threads, out, checkpoint_every)
-    config = config_of_call(Anneal, model, {"anneal": table, "run": run}).with_temperatures(model.energy_scale)
+    settings |= {"temperatures": text_of_call("temperatures", temperatures, check_temperatures)}
+    settings |= {"field": text_of_call("field", field), "start": named}
+    settings |= {"sweeps": sweeps, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
+    settings |= {"replicas": replicas, "seed": seed, "device": device, "threads": threads}
+    config = config_of_call(Anneal, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
+    config = config.with_temperatures(model.energy_scale)
     plan = AnnealPlan(config, model, resolve_device(device), *identity_of_call(config, model), start=spins)
     result: AnnealResult = carried_out(plan, out, progress, on_updates, anneal_in_memory)
     return result
-
-
-def _numbers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Returns values as float64."""
-    try:
-        return np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} {values!r} cannot be read as numbers: give a list of floats") from error

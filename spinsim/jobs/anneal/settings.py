@@ -74,7 +74,7 @@ class AnnealSettings(Table):
 
     @cached_property
     def listed(self) -> npt.NDArray[np.float64]:
-        """The temperatures that are listed, empty where none are."""
+        """The temperatures that are listed, empty where none are; one alone serves all fields."""
         import numpy as np
 
         from spinsim.acceptance import check_temperatures
@@ -82,7 +82,9 @@ class AnnealSettings(Table):
 
         if self.temperatures is None:
             return np.empty(0)
-        return check_temperatures(read_grid("temperatures", self.temperatures))
+        ladder = check_temperatures(read_grid("temperatures", self.temperatures))
+        many = 1 if self.fields is None or len(ladder) > 1 else len(self.fields)
+        return np.repeat(ladder, many)
 
     @cached_property
     def fields(self) -> npt.NDArray[np.float64] | None:

@@ -2,63 +2,67 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import numpy.typing as npt
 
-from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
+from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
-from spinsim.grids import as_text
-from spinsim.jobs.calls import OutFile, Start, carried_out, config_of_call, identity_of_call, run_table, start_of_call
+from spinsim.jobs.calls import (
+    OutFile,
+    Start,
+    carried_out,
+    config_of_call,
+    documented_call,
+    identity_of_call,
+    start_of_call,
+    text_of_call,
+)
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, temper_in_memory
-from spinsim.jobs.temper.settings import Temper
+from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.model.ising import Ising
-from spinsim.rng import ROUNDS
 from spinsim.run.common import OnUpdates
+from spinsim.settings.config import tables_of
+from spinsim.settings.shared import RunSettings
+
+_COPIES: Final[int] = tables_of(Temper)["run"]["replicas"].default
 
 
-def temper(
+@documented_call(Temper)
+def temper(  # noqa: D417  (the settings describe themselves)
     model: Ising,
-    temperatures: npt.ArrayLike | str,
-    sweeps: int,
-    thermalize: int,
-    replicas: int = 2,
-    measure_every: int = 10,
-    swap_every: int = 1,
-    seed: int = 1,
-    start: Start = "random",
-    zero_acceptance: float = ZERO_ACCEPTANCE,
-    rng_rounds: int = ROUNDS,
-    device: str = "auto",
-    threads: int | None = None,
+    temperatures: npt.ArrayLike | str | None = TemperSettings.temperatures,
+    sweeps: int = TemperSettings.sweeps,
+    thermalize: int = TemperSettings.thermalize,
+    replicas: int = _COPIES,
+    measure_every: int = TemperSettings.measure_every,
+    swap_every: int = TemperSettings.swap_every,
+    seed: int = RunSettings.seed,
+    start: Start = TemperSettings.start,
+    zero_acceptance: float = TemperSettings.zero_acceptance,
+    rng_rounds: int = RunSettings.rng_rounds,
+    device: str = RunSettings.device,
+    threads: int | None = RunSettings.threads,
     on_updates: OnUpdates = lambda updates: None,
-    correlations: bool = True,
-    out: OutFile | None = None,
-    checkpoint_every: float = 60.0,
+    correlations: bool = TemperSettings.correlations,
+    out: OutFile | None = RunSettings.out,
+    checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
+    **settings: Any,
 ) -> TemperResult:
     """Parallel tempering in equilibrium.
 
     Args:
         model: What to simulate.
         temperatures: From the lowest to the highest, in the unit of the couplings, shape (temperatures,); or text as
-             the command line takes it, such as ``auto:0.7:2.0`` (``sampling/placement.py``).
-        sweeps: Sweeps of the measured part; a sweep attempts every spin once.
-        thermalize: Sweeps before it.
-        replicas: Copies of the ladder in each sample, two or more for overlaps.
-        measure_every: Sweeps between measurements.
-        swap_every: Sweeps between attempts to exchange temperatures.
-        seed: 64-bit seed.
+            the command line takes it, such as ``auto:0.7:2.0``. By default 16 in a geometric row from 0.3 to 0.8 times
+            the root mean square local field.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
             (samples, copies times temperatures, sites), of which number c T + k is copy c at temperature k of T.
-        zero_acceptance: Acceptance probability of flips that cost nothing.
-        rng_rounds: Philox rounds, 10 or 7.
-        device: ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``; it does not change the outcome.
-        threads: CPU threads, by default all processors; no number changes the outcome.
         on_updates: Called now and then with the number of spin updates since the last call.
-        correlations: Whether link overlaps and the smallest Fourier modes are measured too, for xi / L.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
-        checkpoint_every: Seconds between checkpoints.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
 
     Returns:
@@ -69,20 +73,14 @@ def temper(
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    text = temperatures if isinstance(temperatures, str) else as_text(check_temperatures(temperatures))
     named, spins = start_of_call(start, model, None)
-    table = {
-        "start": named,
-        "temperatures": text,
-        "thermalize": thermalize,
-        "sweeps": sweeps,
-        "measure_every": measure_every,
-        "swap_every": swap_every,
-        "correlations": correlations,
-        "zero_acceptance": zero_acceptance,
-    }
-    run = run_table(replicas, seed, rng_rounds, device, threads, out, checkpoint_every)
-    config = config_of_call(Temper, model, {"temper": table, "run": run})
+    settings |= {"temperatures": text_of_call("temperatures", temperatures, check_temperatures)}
+    settings |= {"start": named, "replicas": replicas}
+    settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
+    settings |= {"correlations": correlations, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
+    settings |= {"seed": seed, "device": device, "threads": threads}
+    config = config_of_call(Temper, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
+    config = config.with_temperatures(model.energy_scale)
     plan = TemperPlan(config, model, resolve_device(device), *identity_of_call(config, model), start=spins)
     result: TemperResult = carried_out(plan, out, progress, on_updates, temper_in_memory)
     return result
