@@ -19,6 +19,7 @@ from spinsim.jobs.anneal.configuration import configuration_figure
 from spinsim.jobs.anneal.figures import cut_figure
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
+from spinsim.jobs.temper.figures import cut_figure as cut_of_tempering
 
 EXACT = "exact, $L = \\infty$"
 
@@ -177,7 +178,7 @@ def test_a_maxcut_run_draws_its_cut_and_no_magnetisation():
 
 def test_a_tempered_maxcut_run_draws_the_cut_of_its_lowest_temperature():
     result = tempered(max_cut())
-    mean, best = cut_figure(result).axes[0].lines
+    mean, best = cut_of_tempering(result).axes[0].lines
     cuts = (12 - result.energy[:, 0]) / 2
     np.testing.assert_array_equal(mean.get_xydata(), np.stack([result.sweep, cuts[..., 0].mean(axis=1)], axis=1))
     np.testing.assert_array_equal(best.get_ydata(), np.maximum.accumulate(cuts.max(axis=(1, 2))))

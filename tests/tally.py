@@ -1,0 +1,126 @@
+"""A job for tests: how many bonds each of a few all-up configurations satisfies. All of a job is in this file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from spinsim import store
+from spinsim.engine import resolve_device
+from spinsim.jobs.base import Job, Told
+from spinsim.jobs.reports import head_of_steps
+from spinsim.layout import Layout, Series
+from spinsim.model.ising import Ising
+from spinsim.progress import Bar, RowProgress
+from spinsim.result import Result, load
+from spinsim.run import Plan, Watch
+from spinsim.run.common import build_model, identify, to_file
+from spinsim.run.identity import open_own
+from spinsim.run.saving import Saving
+from spinsim.settings.config import Config, table
+from spinsim.settings.setting import Table, setting
+from spinsim.store.forms import Form, group_of, length_of
+
+GROUP = "tally"
+
+
+@dataclass(frozen=True)
+class TallySettings(Table):
+    """How often."""
+
+    times: int = setting(2, "Times that bonds are counted", low=1, high=100)
+
+
+@dataclass(frozen=True)
+class Tally(Config):
+    """One run."""
+
+    job = "tally"
+
+    tally: TallySettings = table(TallySettings)
+
+
+class TallyPlan(Plan[Tally]):
+    """A run that is ready to begin."""
+
+    @property
+    def rows(self) -> int:
+        return self.config.tally.times
+
+
+@dataclass(frozen=True, repr=False)
+class TallyResult(Result):
+    """Satisfied bonds, (times, samples)."""
+
+    job = "tally"
+
+    model: Ising
+    satisfied: np.ndarray
+    attributes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def _run_facts(self) -> dict[str, str]:
+        return {"times": f"{len(self.satisfied)} times"}
+
+
+def layout(samples: int) -> Layout:
+    rows = (Series("step", (), np.int64, "time"), Series("satisfied", ("sample",), np.int64, "satisfied bonds"))
+    return Layout({"sample": np.arange(samples)}, {}, tuple(series._replace(group=GROUP) for series in rows))
+
+
+def layout_of(file: h5py.File, sizes: Any) -> tuple[Layout, int]:
+    return layout(length_of(group_of(file, GROUP), "sample")), 0
+
+
+def carry_out(plan: TallyPlan, begun: bool, saving: Saving, watch: Watch) -> None:
+    if not begun:
+        store.create(plan.path, plan.model, layout(plan.model.samples), plan.rows, plan.attributes)
+    watch.on_stage("", plan.rows)
+    with open_own(plan, begun) as file:
+        for step in range(plan.rows):
+            file.write({"step": step, "satisfied": (plan.model.couplings > 0).sum(axis=1)})
+            watch.on_updates(1)
+        file.finish()
+
+
+class TallyJob(Job):
+    """The record."""
+
+    name = "tally"
+    a_run = "a tally run"
+    about = "Count bonds."
+    config = Tally
+    plan_type = TallyPlan
+    form = Form(planned={"times": (int,)}, groups=(GROUP,), layout=layout_of)
+
+    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> TallyResult:
+        return TallyResult(store.read_model(file), file[f"{GROUP}/satisfied"][:rows], attributes)
+
+    def plan(self, config: Tally) -> TallyPlan:
+        model = build_model(config.model, config.run.replicas)
+        return TallyPlan(config, model, resolve_device("cpu"), *identify(config, model))
+
+    def to_file(self, plan: TallyPlan, watch: Watch) -> bool:
+        return to_file(plan, watch, carry_out)
+
+    def progress(self, silent: bool) -> Bar:
+        return RowProgress(silent)
+
+    def describe(self, plan: TallyPlan) -> str:
+        return f"Counting bonds of {plan.model.name}"
+
+    def outcome(self, plan: TallyPlan, rate: float | None) -> Told:
+        return Told(self.show(plan.path).numbers, ["Bonds were counted"])
+
+    def show(self, path: Path) -> Told:
+        found = load(path)
+        counts = found.satisfied[-1].tolist()
+        head = head_of_steps(path, found, 0, len(found.satisfied), found.config["tally"]["times"])
+        return Told({"satisfied": counts}, [*head, f"Satisfied  {counts}"])
+
+
+JOB = TallyJob()

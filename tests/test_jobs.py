@@ -1,0 +1,80 @@
+"""What a job is to the rest of the program: a record in the list of jobs, and nothing else anywhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from harness import finish, one_sentence, run, spinsim
+
+import spinsim as ss
+from spinsim.jobs import FOLDERS, all_jobs, job_of
+from spinsim.jobs.base import Job
+
+REGISTER = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from spinsim.jobs import FOLDERS
+FOLDERS["tally"] = "tally"
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    """A file of a job that the program does not have, made by that job's command."""
+    folder = tmp_path_factory.mktemp("jobs")
+    line = "tally --size 4 --couplings pm-j --samples 3 --times 5 --out a.h5"
+    done = finish(spinsim(folder, *line.split(), code=REGISTER))  # commands are made when the program starts
+    assert done.status == 0, done.err
+    assert done.out.startswith("Counting bonds of ")
+    assert "Bonds were counted" in done.out
+    return folder / "a.h5"
+
+
+@pytest.fixture
+def known(monkeypatch):
+    monkeypatch.setitem(FOLDERS, "tally", "tally")
+
+
+def test_one_line_in_the_list_makes_a_job_known(file, known, capsys, monkeypatch):
+    shown = run(capsys, monkeypatch, "show", file)
+    assert shown.status == 0
+    assert "a.h5: tally of " in shown.out
+    assert "Progress   5 of 5 steps" in shown.out
+    assert run(capsys, monkeypatch, "check", file).out == f"{file}: whole, finished: 5 rows\n"
+    again = run(capsys, monkeypatch, "resume", file)
+    assert again.status == 0
+    assert "finished already" in again.out
+    result = ss.load(file)
+    assert "5 times, finished" in repr(result)
+    numbers = json.loads(run(capsys, monkeypatch, "show", file, "--json").out)
+    assert numbers["satisfied"] == result.satisfied[-1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("resume {} --sweeps 9", "a tally run, whose steps are fixed: leave --sweeps out"),
+        ("resume {} --most-steps 9", "a tally run, which has no limit of steps"),
+        ("analyze {}", "a tally run, whose series are not in equilibrium"),
+        ("plot {}", "a tally run, of which there are no figures"),
+    ],
+)
+def test_what_a_job_does_not_have_is_refused_in_a_sentence(line, words, file, known, capsys, monkeypatch):
+    one_sentence(run(capsys, monkeypatch, *line.format(file).split()), words)
+
+
+def test_without_that_line_the_file_is_of_no_known_job(file, capsys, monkeypatch):
+    one_sentence(run(capsys, monkeypatch, "show", file), "its job 'tally' is none of anneal, temper, transfer")
+    with pytest.raises(KeyError):
+        job_of("tally")
+
+
+@pytest.mark.parametrize("job", all_jobs(), ids=lambda job: job.name)
+def test_records_are_complete(job: Job):
+    assert FOLDERS[job.name] == f"spinsim.jobs.{job.name}"
+    assert job.config.job == job.name
+    assert job.a_run.endswith(f" {job.name} run")
+    assert set(job.form.planned) <= set(vars(getattr(job.config(), job.name)))
+    assert job.figures.names
