@@ -120,12 +120,11 @@ class Layout:
 def summary_series(found: tuple[Observable, ...]) -> list[Series]:
     """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
     rows = []
-    for name, what, units in found:
-        rows += [
-            Series(name, ("temperature",), np.float64, what, units, SUMMARY_GROUP),
-            Series(
-                f"{name}_error", ("temperature",), np.float64, f"standard error of the {what}", units, SUMMARY_GROUP
-            ),
-            Series(f"{name}_tau", ("temperature",), np.float64, "autocorrelation time", "sweeps", SUMMARY_GROUP),
-        ]
+    for o in found:
+        for name, what, units in (
+            (o.name, o.formula, o.units),
+            (f"{o.name}_error", f"standard error of the {o.formula}", o.units),
+            (f"{o.name}_tau", "autocorrelation time", "sweeps"),
+        ):
+            rows.append(Series(name, ("temperature",), np.float64, what, units, SUMMARY_GROUP))
     return rows

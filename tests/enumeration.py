@@ -67,6 +67,8 @@ def exact_summary(samples: list[Thermal]) -> dict[str, float]:
     found = {
         "energy_per_site": over(lambda s: s.mean(s.energy)),
         "specific_heat": sites * over(lambda s: s.mean(s.energy**2) - s.mean(s.energy) ** 2) / temperature**2,
+        "energy_binder_cumulant": 1
+        - over(lambda s: s.mean(s.energy**4)) / (3 * over(lambda s: s.mean(s.energy**2)) ** 2),
         "magnetization": over(lambda s: s.mean(s.m)),
         "abs_magnetization": over(lambda s: s.mean(np.abs(s.m))),
         "magnetization_squared": squares,
@@ -75,6 +77,7 @@ def exact_summary(samples: list[Thermal]) -> dict[str, float]:
         "binder_cumulant": 1 - over(lambda s: s.mean(s.m**4)) / (3 * squares**2),
         "correlation_length_over_L": length(second, over(lambda s: s.mode(s.of_sites))),
         "overlap": over(lambda s: s.mean(s.q)),
+        "abs_overlap": over(lambda s: s.mean(np.abs(s.q))),
         "overlap_squared": overlaps,
         "spin_glass_susceptibility": both if field else sites * overlaps,
         "overlap_binder_cumulant": 1 - over(lambda s: s.mean(s.q**4)) / (3 * overlaps**2),

@@ -10,7 +10,6 @@ from scipy import stats
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.binder import binder_cumulant, correlation_length
 from spinsim.analysis.crossings import crossing
 from spinsim.analysis.jackknife import bootstrap
 from spinsim.analysis.overlaps import overlap_distribution
@@ -20,6 +19,7 @@ from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.model.ising import Ising
+from spinsim.observables.formulas import binder_cumulant, correlation_length
 
 Array = npt.NDArray[np.float64]
 NAN = float("nan")

@@ -30,7 +30,7 @@ LAYERS = [
     ["model", "cuda"],
     ["rng", "packing", "grids", "acceptance"],
     ["outputs"],
-    ["compiled", "memory", "files", "texts", "threads"],
+    ["checks", "compiled", "memory", "files", "texts", "threads"],
     ["errors"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -10,10 +10,11 @@ from enumeration import Thermal, exact_summary
 from exact import assert_agree
 
 import spinsim as ss
-from spinsim.analysis.estimators import all_moments, all_series, connected_squares, fluctuations, functions
+from spinsim.analysis.estimators import all_moments, all_series, fluctuations, functions
 from spinsim.analysis.jackknife import bin_means, jackknife
 from spinsim.analysis.summary import summarize
 from spinsim.observables import observables
+from spinsim.observables.moments import connected_squares
 
 LADDER = np.array([2.0, 4.0])  # in units of |J|
 

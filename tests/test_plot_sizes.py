@@ -13,6 +13,7 @@ from made_up import CROSSING, LADDER, ferromagnet, glass, tempered
 import spinsim as ss
 from spinsim.analysis import figures, sizes
 from spinsim.analysis.summary import Estimate, summarize
+from spinsim.observables import SYMBOLS
 
 
 def test_sizes_cross_where_they_should():
@@ -57,7 +58,8 @@ def test_near_chooses_among_several_crossings():
 
 def test_another_estimate_has_a_panel_where_all_sizes_have_it(monkeypatch):
     """Such as xi / L, which graphs do not have; NaN at high temperatures is no harm."""
-    monkeypatch.setitem(sizes.CURVES, "magnetization", ("binder_cumulant", "made_up"))
+    monkeypatch.setitem(SYMBOLS, "made_up", "made up")
+    monkeypatch.setitem(sizes.CROSSING, "magnetization", ("binder_cumulant", "made_up"))
     summarized, resampled = sizes.summarize, sizes.resampled
 
     def summary(result):

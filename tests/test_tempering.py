@@ -17,13 +17,13 @@ from scipy import stats
 import spinsim as ss
 from spinsim import store
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.binder import correlation_length
 from spinsim.analysis.summary import summarize
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.ladder.ladder import holders
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.jobs.temper.result import TemperResult, load_temper
 from spinsim.model.ising import Ising
+from spinsim.observables.formulas import correlation_length
 
 LADDER = np.geomspace(0.3, 3.0, 12)
 NISHIMORI = 1 / np.arctanh(0.5)  # +-J with three of four bonds positive: E / N = -d / 2

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
 
-from spinsim.analysis.checks import finite_array
+from spinsim.checks import finite_array
 from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]

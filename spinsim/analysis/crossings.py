@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline, PPoly
 
-from spinsim.analysis.checks import finite_array, real_array
+from spinsim.checks import finite_array, real_array
 from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
-from spinsim.analysis.checks import finite_array
+from spinsim.checks import finite_array
 from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.checks import finite_array
+from spinsim.checks import finite_array
 from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from spinsim.analysis.checks import finite_array
+from spinsim.checks import finite_array
 from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]

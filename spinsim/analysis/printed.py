@@ -8,6 +8,7 @@ from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
 from spinsim.errors import InputError
+from spinsim.observables import LABELS, MAIN, in_field, printed_order
 from spinsim.texts import WIDTH, wrapped
 
 if TYPE_CHECKING:
@@ -15,50 +16,6 @@ if TYPE_CHECKING:
     from spinsim.analysis.summary import Estimate, Summary
     from spinsim.model.ising import Ising
 
-LABELS: Final = {
-    "energy_per_site": "E/N",
-    "specific_heat": "C/N",
-    "magnetization": "<m>",
-    "abs_magnetization": "<|m|>",
-    "magnetization_squared": "<m^2>",
-    "susceptibility": "chi",
-    "susceptibility_abs": "chi_|m|",
-    "binder_cumulant": "U_m",
-    "correlation_length_over_L": "xi_m/L",
-    "overlap": "<q>",
-    "overlap_squared": "<q^2>",
-    "spin_glass_susceptibility": "chi_SG",
-    "overlap_binder_cumulant": "U_q",
-    "overlap_correlation_length_over_L": "xi_q/L",
-    "link_overlap": "q_link",
-    "free_energy_per_site": "F/N",
-    "entropy_per_site": "S/N",
-    "free_energy_over_T_difference": "F/NT - ...",
-    "entropy_difference": "S/N - ...",
-}
-"""Heads of columns, in the order in which all are printed; an estimate that is not here goes under its name."""
-OF_MAGNETS: Final = (
-    "energy_per_site",
-    "specific_heat",
-    "abs_magnetization",
-    "binder_cumulant",
-    "correlation_length_over_L",
-)
-OF_GLASSES: Final = (
-    "energy_per_site",
-    "overlap_squared",
-    "overlap_binder_cumulant",
-    "overlap_correlation_length_over_L",
-    "specific_heat",
-)
-IN_FIELD: Final = (
-    "energy_per_site",
-    "specific_heat",
-    "magnetization",
-    "susceptibility",
-    "correlation_length_over_L",
-    "spin_glass_susceptibility",
-)
 NO_ERROR: Final = "?"
 _MOST_DECIMALS: Final = 8
 
@@ -86,12 +43,10 @@ def with_error(value: float, error: float, trusted: bool = True) -> str:
 def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
     """The estimates that say most of a model, the most important first: connected in a field, else of m or of q."""
     from spinsim.analysis.sizes import is_ferromagnet
-    from spinsim.observables import in_field
 
-    if in_field(model):
-        return [name for name in IN_FIELD if name in estimates]
     glassy = "overlap_squared" in estimates and not is_ferromagnet(model)
-    return [name for name in (OF_GLASSES if glassy else OF_MAGNETS) if name in estimates]
+    kind = "field" if in_field(model) else "glass" if glassy else "magnet"
+    return [name for name in MAIN[kind] if name in estimates]
 
 
 def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
@@ -110,8 +65,8 @@ def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
-    """Every estimate, in the order of ``LABELS``."""
-    return [*(name for name in LABELS if name in estimates), *(name for name in estimates if name not in LABELS)]
+    """Every estimate, in the order in which all are printed."""
+    return printed_order(list(estimates))
 
 
 def table(
@@ -124,7 +79,7 @@ def table(
         names: Of the estimates wanted, in order.
         beside: More columns for the first table, by their heads.
     """
-    columns = [(LABELS.get(name, name), _cells(found.estimates[name]), found.estimates[name]) for name in names]
+    columns = [(LABELS[name], _cells(found.estimates[name]), found.estimates[name]) for name in names]
     first = _Column("T", [f"{temperature:.5g}" for temperature in found.temperature])
     tables: list[list[_Column]] = [[first, *(_Column(head, cells) for head, cells in (beside or {}).items())]]
     taus: list[list[Estimate]] = [[]]

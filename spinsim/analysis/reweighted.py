@@ -9,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.checks import finite_array
-from spinsim.analysis.estimators import SERIES_OF, longest_modes, observed, series_of
+from spinsim.analysis.estimators import measured, observed
 from spinsim.analysis.multihistogram import MultiHistogram, multi_histogram
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.summary import BINS, Estimate, checked_series, few_samples, sweeps_a_step, widening
+from spinsim.checks import finite_array
 from spinsim.errors import InputError
-from spinsim.observables import COPIES_IN_FIELD, in_field, observables
+from spinsim.observables import Observable, in_field, observables
+from spinsim.observables.moments import MOMENTS, moments_of
+from spinsim.observables.record import COPIES_IN_FIELD
 
 Array = npt.NDArray[np.float64]
 
@@ -69,10 +71,10 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     else:
         rests = [_without(result, stretch) for stretch in range(min(BINS, len(result.energy) // 2))]
         rows = [_moments(rest, _join(rest, joined[0].log_partition), targets) for rest in rests]
-    values, left_out = _columns(result, targets, mean, absolute), [_columns(result, targets, r, absolute) for r in rows]
-    spread = {name: np.array([row[name] for row in left_out]).std(axis=0) for name in values}
-    errors = {name: np.sqrt(len(rows) - 1) * one for name, one in spread.items()}
-    estimates = _estimates(result, targets, values, errors, series, mean)
+    found = _observables(result, "infinity" if absolute else "hottest")
+    values, *left_out = (observed(result.model, targets, found, averages) for averages in (mean, *rows))
+    errors = np.sqrt(len(rows) - 1) * np.array(left_out).std(axis=0)
+    estimates = _estimates(result, targets, found, values, errors, series, mean)
     count = mean["measurements"]
     notes = _notes(result, absolute)
     if (few := count < FEWEST * 2 * np.interp(targets, result.temperature, _tau(series["energy"]))).any():
@@ -103,8 +105,7 @@ def _moments(sample: Tempered, joined: MultiHistogram, targets: Array) -> dict[s
     """
     sites, beta = sample.model.sites, 1 / targets
     energy, shares = sample.energy[:, 0], joined.log_shares(joined.energy)
-    singles = _single_values(sample)
-    pairs = _pair_values(sample)
+    singles, pairs = _values(sample, pairs=False), _values(sample, pairs=True)
     if pairs:
         first, second = np.triu_indices(energy.shape[1], 1)
         both = energy[:, first] + energy[:, second]
@@ -112,12 +113,10 @@ def _moments(sample: Tempered, joined: MultiHistogram, targets: Array) -> dict[s
     rows = []
     for b in (*beta, joined.beta[-1], 0.0):
         weight, log_partition, count = _normalised(shares - b * energy)
-        row = {name: (weight * value).sum() for name, value in singles.items()}
-        row["(E - <E>)^2"] = _variance(singles["energy"], weight)
-        if in_field(sample.model):
-            row["(m - <m>)^2"] = _variance(singles["m"], weight)
-        else:
-            row["(|m| - <|m|>)^2"] = _variance(singles["|m|"], weight)
+        row = {
+            name: _variance(value, weight) if MOMENTS[name].variance else (weight * value).sum()
+            for name, value in singles.items()
+        }
         row |= {"ln Z": log_partition / sites, "entropy": b * row["energy"] + log_partition / sites}
         row["measurements"] = count
         if pairs:
@@ -143,27 +142,14 @@ def _normalised(logarithms: Array) -> tuple[Array, float, float]:
     return weight, largest + float(np.log(total)), float(1 / (weight**2).sum())
 
 
-def _single_values(sample: Tempered) -> dict[str, Array]:
-    """What each copy has at each temperature, (steps, copies, temperatures)."""
-    sites = sample.model.sites
-    m = sample.magnetization[:, 0] / sites
-    found = {"energy": sample.energy[:, 0] / sites, "|m|": np.abs(m), "m": m, "m^2": m**2, "m^4": m**4}
-    if sample.magnetization_mode.shape[-1]:
-        found["|m(k)|^2"] = longest_modes(sample.model, sample.magnetization_mode[:, 0])
-    return found
+def _values(sample: Tempered, pairs: bool) -> dict[str, Array]:
+    """Returns the moments of one sample that each copy, or each pair of copies, has, (steps, copies, temperatures).
 
-
-def _pair_values(sample: Tempered) -> dict[str, Array]:
-    """What pairs of copies have at each temperature, (steps, pairs, temperatures); nothing of one copy."""
-    found: dict[str, Array] = {}
-    if sample.overlap.shape[2]:
-        q = sample.overlap[:, 0] / sample.model.sites
-        found |= {"q": q, "q^2": q**2, "q^4": q**4}
-        if sample.overlap_mode.shape[-1]:
-            found["|q(k)|^2"] = longest_modes(sample.model, sample.overlap_mode[:, 0])
-    if sample.link_overlap.shape[2]:
-        found["q_link"] = sample.link_overlap[:, 0] / max(1, sample.model.bonds)
-    return found
+    Of a variance it is the number whose variance it is.
+    """
+    run, found = measured(sample), _observables(sample, "hottest")
+    names = [name for name in moments_of(found) if name in MOMENTS and MOMENTS[name].pairs == pairs]
+    return {name: MOMENTS[name].value(run)[:, 0] for name in names}
 
 
 def _variance(values: Array, weight: Array) -> float:
@@ -181,18 +167,10 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
     return {name: np.mean([part[name] for part in parts], axis=0) for name in parts[0]}
 
 
-def _columns(result: Tempered, targets: Array, mean: dict[str, Array], absolute: bool) -> dict[str, Array]:
-    """Every column at the temperatures asked for."""
+def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
+    """Returns what is found at other temperatures; ``reference`` as ``Facts`` has it."""
     copies = min(result.energy.shape[2], COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
-    names = [o.name for o in observables(result.model, copies, result.has_correlations)]
-    found = dict(zip(names, observed(result.model, targets, names, mean), strict=True))
-    if absolute:
-        log_partition = mean["ln Z"] - mean["ln Z at infinity"] + np.log(2)
-        found["free_energy_per_site"] = -targets * log_partition
-        found["entropy_per_site"] = mean["entropy"] + mean["entropy of the hottest"] + np.log(2)
-    else:
-        found |= {"free_energy_over_T_difference": -mean["ln Z"], "entropy_difference": mean["entropy"]}
-    return found
+    return observables(result.model, copies, result.has_correlations, reference)
 
 
 def _tau(series: Array) -> Array:
@@ -203,24 +181,24 @@ def _tau(series: Array) -> Array:
 def _estimates(
     result: Tempered,
     targets: Array,
-    values: dict[str, Array],
-    errors: dict[str, Array],
+    columns: tuple[Observable, ...],
+    values: Array,
+    errors: Array,
     series: dict[str, Array],
     mean: dict[str, Array],
 ) -> dict[str, Estimate]:
     """Values and errors with what the series at the ladder's neighbouring temperatures say of them."""
-    keys = {name: series_of(result.model, name) if name in SERIES_OF else "energy" for name in values}
-    times = {key: integrated_time(series[key], chain_axis=2) for key in dict.fromkeys(keys.values())}
+    times = {key: integrated_time(series[key], chain_axis=2) for key in dict.fromkeys(o.series for o in columns)}
     found = {}
-    for name, value in values.items():
-        time, ladder = times[keys[name]], result.temperature
+    for o, value, spread in zip(columns, values, errors, strict=True):
+        time, ladder = times[o.series], result.temperature
         tau = np.interp(targets, ladder, time.tau.mean(axis=0))
-        error = errors[name] * np.interp(targets, ladder, widening(series[keys[name]], time))
-        count = mean["pairs" if keys[name].endswith(("q", "q^2", "q_link")) else "measurements"]
+        error = spread * np.interp(targets, ladder, widening(series[o.series], time))
+        count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
         if result.model.samples == 1:
             trusted &= np.interp(targets, ladder, time.trusted[0].astype(np.float64)) == 1
-        found[name] = Estimate(value, error, tau * sweeps_a_step(result), trusted)
+        found[o.name] = Estimate(value, error, tau * sweeps_a_step(result), trusted)
     return found
 
 

@@ -17,15 +17,10 @@ from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.observables import in_field
+from spinsim.observables import CROSSING, in_field
 
 Array = npt.NDArray[np.float64]
 
-CURVES: Final = {
-    "overlap": ("overlap_binder_cumulant", "overlap_correlation_length_over_L"),
-    "magnetization": ("binder_cumulant", "correlation_length_over_L"),
-}
-"""Estimates of ``observables.observables`` without dimension, by the observable that they are of."""
 RESAMPLES: Final = 500  # errors to 3 %
 _FEWEST: Final = 4  # points of a spline
 
@@ -115,7 +110,7 @@ def compare_sizes(
     order = sorted(range(len(results)), key=lambda k: results[k].model.sites)
     ordered = [results[k] for k in order]
     check_sizes(ordered)
-    names = CURVES[_check_observable(ordered, observable)]
+    names = CROSSING[_check_observable(ordered, observable)]
     of_each = [summarize(results[k]) if summaries is None else summaries[k] for k in order]
     resamples = [resampled(result, RESAMPLES, seed) for seed, result in enumerate(ordered)]
     found = list(zip(of_each, resamples, strict=True))
@@ -172,8 +167,8 @@ def check_sizes(results: Sequence[Tempered]) -> None:
 def _check_observable(results: list[Tempered], observable: str | None) -> str:
     if observable is None:
         observable = "magnetization" if all(is_ferromagnet(result.model) for result in results) else "overlap"
-    if observable not in CURVES:
-        raise InputError(f"observable {observable!r} is unknown: choose {' or '.join(CURVES)}")
+    if observable not in CROSSING:
+        raise InputError(f"observable {observable!r} is unknown: choose {' or '.join(CROSSING)}")
     for result in results:
         if observable == "overlap" and not result.overlap.shape[2]:
             raise InputError(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import Equilibration
-from spinsim.analysis.estimators import all_moments, all_series, functions, series_of
+from spinsim.analysis.estimators import all_moments, all_series, functions
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.verdict import judge
@@ -76,7 +76,7 @@ def summarize(result: Tempered) -> Summary:
     over 32 stretches of time where there is one sample; those are widened as far as stretches are too short against
     tau. Errors over samples hold the noise of each sample's averages too and ask for no autocorrelation time.
 
-    U = 1 - [<m^4>] / (3 [<m^2>]^2), and likewise for q; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
+    U = 1 - [<m^4>] / (3 [<m^2>]^2), likewise of q and E; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
     susceptibility is N [<m^2>] / T, that of |m| N [<m^2> - <|m|>^2] / T; the spin-glass susceptibility N [<q^2>]. The
     second-moment correlation length is xi = sqrt([<m^2>] / [<|m(k)|^2>] - 1) / (2 sin(k / 2)), k = 2 pi / L along an
     axis, and likewise for q; |m(k)|^2 is averaged over the longest axes, of length L. It is NaN where the root is of
@@ -117,9 +117,8 @@ def _estimates(result: Tempered, series: dict[str, Array], times: dict[str, Inte
     wider = {name: widening(values, times[name]) for name, values in series.items()}
     sweeps = sweeps_a_step(result)
     estimates = {}
-    for k, name in enumerate(observed.names):
-        key = series_of(result.model, name)
-        estimates[name] = _estimate(found.value[k], found.error[k] * wider[key], times[key], sweeps)
+    for k, o in enumerate(observed.observables):
+        estimates[o.name] = _estimate(found.value[k], found.error[k] * wider[o.series], times[o.series], sweeps)
     return estimates
 
 
@@ -172,8 +171,8 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     if result.model.samples == 1:
         wider = {key: widening(values, integrated_time(values, chain_axis=2)) for key, values in series.items()}
     found = {}
-    for k, name in enumerate(observed.names):
-        found[name] = curves[0, k] + (curves[:, k] - curves[0, k]) * wider[series_of(result.model, name)]
+    for k, o in enumerate(observed.observables):
+        found[o.name] = curves[0, k] + (curves[:, k] - curves[0, k]) * wider[o.series]
     return found
 
 

@@ -11,9 +11,9 @@ from scipy.special import fdtrc
 
 from spinsim.analysis.approach import LinkAgreement, comparable, link_agreement
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.checks import finite_array
 from spinsim.analysis.equilibration import FALSE_ALARMS, Equilibration, equilibration
 from spinsim.analysis.runs import Tempered
+from spinsim.checks import finite_array
 from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]

@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from spinsim.analysis import onsager
 from spinsim.analysis.figures.panels import (
     BARS,
-    LABELS,
     OFF_SCALE,
     OPEN,
     TEMPERATURE,
@@ -37,18 +36,8 @@ from spinsim.analysis.figures.paper import (
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import is_ferromagnet, size_label
 from spinsim.analysis.summary import Summary
-from spinsim.observables import observables
+from spinsim.observables import SEVERAL, SYMBOLS, observables
 
-SEVERAL: Final = {
-    "magnetization": ("abs_magnetization", "susceptibility_abs", "correlation_length_over_L", "binder_cumulant"),
-    "overlap": (
-        "link_overlap",
-        "spin_glass_susceptibility",
-        "overlap_correlation_length_over_L",
-        "overlap_binder_cumulant",
-    ),
-}
-"""Estimates drawn of several sizes beside energy and specific heat, by the observable that they are of."""
 _EXACT: Final = {
     "energy_per_site": onsager.energy,
     "specific_heat": onsager.specific_heat,
@@ -89,7 +78,7 @@ def averages_figure(
         for ax, name in zip(panels, names, strict=True):
             for run in zip(results, summaries, labels, cycle(COLOURS), cycle(MARKERS)):
                 is_open |= _draw_run(ax, name, *run, joined=len(results) > 1)
-            ax.set_ylabel(LABELS[name])
+            ax.set_ylabel(SYMBOLS[name])
             _scale(ax, name, results, summaries)
         figure.align_ylabels()
         draw_legend(figure, *panels)
@@ -154,7 +143,7 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
 
 def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_scale: bool) -> str:
     run = results[0]
-    what = {o.name: o.what for o in observables(run.model, run.energy.shape[2], run.has_correlations)}
+    what = {o.name: o.formula for o in observables(run.model, run.energy.shape[2], run.has_correlations)}
     runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
     quantities = ", ".join(what[name] for name in names[:-1]) + f" and {what[names[-1]]}"
     sentences = [f"Against temperature: {quantities}, of {runs}.", BARS]

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from spinsim.analysis.figures.panels import BARS, LABELS, OPEN, TEMPERATURE, curve_label, draw_estimate
+from spinsim.analysis.figures.panels import BARS, OPEN, TEMPERATURE, curve_label, draw_estimate
 from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.sizes import Comparison, SizeCrossing
+from spinsim.observables import SYMBOLS
 
 Array = npt.NDArray[np.float64]
 
@@ -48,7 +49,7 @@ def crossings_figure(comparisons: Sequence[Comparison], style: str = "single") -
         is_open = False
         for ax, comparison in zip(panels, comparisons, strict=True):
             is_open |= _draw(ax, comparison)
-            ax.set_ylabel(LABELS.get(comparison.name, comparison.name))
+            ax.set_ylabel(SYMBOLS[comparison.name])
         figure.align_ylabels()
         draw_legend(figure, *panels)
         figure.draw_without_rendering()  # panels have their places: room for insets can be measured
@@ -160,7 +161,7 @@ def _empty_corner(ax: Axes, comparison: Comparison) -> tuple[float, float] | Non
 def _caption(comparisons: Sequence[Comparison], is_open: bool) -> str:
     sentences = ["Curves of several sizes against temperature."]
     for comparison in comparisons:
-        label = LABELS.get(comparison.name, comparison.name)
+        label = SYMBOLS[comparison.name]
         sentences += [f"{label}: {pair.sentence}." for pair in comparison.crossings]
     sentences += [
         BARS,

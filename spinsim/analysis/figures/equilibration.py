@@ -9,13 +9,14 @@ import numpy as np
 
 from spinsim.analysis.approach import approach
 from spinsim.analysis.equilibration import TESTED
-from spinsim.analysis.figures.panels import ENERGY, POINTS, run_text, some_temperatures
+from spinsim.analysis.figures.panels import POINTS, run_text, some_temperatures
 from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Summary
+from spinsim.observables import SYMBOLS
 
 _LABELS: Final = {
-    "energy_per_site": ENERGY,
+    "energy_per_site": SYMBOLS["energy_per_site"],
     "overlap_squared": r"overlap $[\langle q^2\rangle]$",
     "link_overlap": r"link overlap $[\langle q_\ell\rangle]$",
     "link_residual": r"$U + (z/2)(1 - [\langle q_\ell\rangle])/T$",

@@ -23,21 +23,6 @@ from spinsim.model.ising import Ising
 Array = npt.NDArray[np.float64]
 
 TEMPERATURE: Final = "temperature $T$"
-ENERGY: Final = "energy per site $E/N$"
-LABELS: Final = {
-    "energy_per_site": ENERGY,
-    "specific_heat": r"specific heat $C/(Nk_\mathrm{B})$",
-    "abs_magnetization": r"magnetisation $\langle|m|\rangle$",
-    "susceptibility": r"susceptibility $\chi$",
-    "susceptibility_abs": r"susceptibility $\chi_{|m|}$",
-    "binder_cumulant": "Binder cumulant $U_m$",
-    "correlation_length_over_L": r"$\xi/L$",
-    "link_overlap": r"link overlap $\langle q_\ell\rangle$",
-    "spin_glass_susceptibility": r"susceptibility $\chi_\mathrm{SG}$",
-    "overlap_binder_cumulant": "Binder cumulant $U_q$",
-    "overlap_correlation_length_over_L": r"$\xi_q/L$",
-}
-"""Of axes, by the name of the estimate."""
 UNKNOWN_ERROR: Final = "error unknown"
 BARS: Final = "Bars are standard errors."
 OPEN: Final = "Open points have an unknown error, as the series are too short."

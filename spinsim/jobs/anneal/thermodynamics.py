@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from spinsim.analysis import onsager
 from spinsim.analysis.figures.panels import (
     BARS,
-    LABELS,
     OFF_SCALE,
     POINTS,
     TEMPERATURE,
@@ -27,6 +26,7 @@ from spinsim.analysis.figures.paper import BLUE, PAPER, PaperFigure, draw_legend
 from spinsim.analysis.thermodynamics import Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.observables import SYMBOLS
 
 Array = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     with matplotlib.style.context(PAPER):
         figure, panels = lay_panels(style, len(names), 1.4, _abscissae(temperature))
         for ax, name in zip(panels, names, strict=True):
-            ax.set_ylabel(LABELS[name])
+            ax.set_ylabel(SYMBOLS[name])
         _draw_series(panels[0], x, table.energy, table.energy_error, replicas_text(result))
         why = "undefined for a single replica" if result.energy.shape[2] == 1 else "nowhere the slope of the energy"
         _draw_series(panels[1], x, heat, table.specific_heat_error, why_none=why)
@@ -82,7 +82,7 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
     where = f", at $T = {temperature[0]:.6g}$" if is_constant(temperature) else ""
     with matplotlib.style.context(PAPER):
         figure, panels = lay_panels(style, 2, 1.4, f"field $h${where}")
-        for ax, label in zip(panels, (LABELS["energy_per_site"], r"magnetisation $\langle m\rangle$"), strict=True):
+        for ax, label in zip(panels, (SYMBOLS["energy_per_site"], SYMBOLS["magnetization"]), strict=True):
             ax.set_ylabel(label)
         _draw_series(panels[0], field, table.energy, table.energy_error, replicas_text(result))
         _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)

@@ -1,6 +1,6 @@
 """Finite-size scaling's dimensionless quantities, from moments and susceptibilities.
 
-Both take averages and are meant as the function that ``jackknife`` and ``bootstrap`` call. For disordered models the
+They take averages and are meant as the function that ``jackknife`` and ``bootstrap`` call. For disordered models the
 averages are those over samples of thermal averages, such as [<q^2>].
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.checks import real_array
+from spinsim.checks import real_array
 from spinsim.errors import InputError
+from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
 
@@ -18,8 +19,9 @@ Array = npt.NDArray[np.float64]
 def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
     """Binder cumulant U = 1 - <m^4> / (3 <m^2>^2): 2/3 in an ordered phase, 0 for a Gaussian of mean 0.
 
-    Source: K. Binder, Z. Phys. B 43, 119 (1981). The only definition in this project; spin-glass papers often plot 3/2
-    of it.
+    Source: K. Binder, Z. Phys. B 43, 119 (1981). That of the energy tends to 2/3 as sizes grow, and at a transition of
+    first order has a minimum that stays below: M. S. S. Challa, D. P. Landau, K. Binder, Phys. Rev. B 34, 1841 (1986).
+    The only definition in this project; spin-glass papers often plot 3/2 of it.
 
     Args:
         second: Second moment <m^2> of the order parameter, any shape.
@@ -63,3 +65,12 @@ def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum
 
 def _positive_or_nan(values: Array) -> Array:
     return np.where(values > 0, values, np.nan)
+
+
+def length_over_side(model: Ising, zero: Array, smallest: Array) -> Array:
+    """Returns xi / L of the longest axes from chi(0) and chi(k_min); NaN where they are open or of a single site."""
+    lattice = model.lattice
+    side = max(lattice.shape) if lattice and lattice.periodic else 1
+    if lattice is None or side == 1:
+        return np.full_like(zero, np.nan)
+    return correlation_length(zero, smallest, lattice.momentum(lattice.shape.index(side))) / side

@@ -1,0 +1,31 @@
+"""Observables of runs in equilibrium: one record each (``table.py``), from which files, tables and figures follow."""
+
+from spinsim.observables.record import Facts, Observable, Point, in_field, is_uniform
+from spinsim.observables.table import (
+    CROSSING,
+    LABELS,
+    MAIN,
+    SEVERAL,
+    SYMBOLS,
+    TABLE,
+    left_out,
+    observables,
+    printed_order,
+)
+
+__all__ = [
+    "CROSSING",
+    "LABELS",
+    "MAIN",
+    "SEVERAL",
+    "SYMBOLS",
+    "TABLE",
+    "Facts",
+    "Observable",
+    "Point",
+    "in_field",
+    "is_uniform",
+    "left_out",
+    "observables",
+    "printed_order",
+]

@@ -1,0 +1,232 @@
+"""The table of observables: to add one that follows from what is measured, add its record here.
+
+Columns of files and tables stand in this order, so that new ones come after those that are there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from spinsim.model.ising import Ising
+from spinsim.observables.formulas import binder_cumulant, length_over_side
+from spinsim.observables.record import (
+    COPIES_IN_FIELD,
+    Facts,
+    Observable,
+    a_field,
+    four_copies,
+    from_infinity,
+    from_the_hottest,
+    links,
+    modes,
+    two_copies,
+    uniform,
+    zero_field,
+)
+
+_NOT_EVEN: Final = (
+    "In a field m and q are not distributed evenly about 0: their Binder cumulants and the correlation length of "
+    "the overlap are left out, as they would take connected moments and phases of modes that no file holds."
+)
+
+TABLE: Final = (
+    Observable(
+        "energy_per_site", "E/N", "energy per site $E/N$", "energy per site",
+        of="energy", moments=("energy",), series="energy", units="coupling unit",
+    ),
+    Observable(
+        "specific_heat", "C/N", r"specific heat $C/(Nk_\mathrm{B})$", "specific heat per site",
+        of="energy", moments=("(E - <E>)^2",), series="energy", units="k_B",
+        value=lambda at, squares: at.model.sites * squares / at.temperature**2,
+    ),
+    Observable(
+        "abs_magnetization", "<|m|>", r"magnetisation $\langle|m|\rangle$", "|magnetisation| per site",
+        of="magnetization", moments=("|m|",), series="m^2",
+    ),
+    Observable(
+        "magnetization_squared", "<m^2>", r"$\langle m^2\rangle$", "squared magnetisation per site",
+        of="magnetization", moments=("m^2",), series="m^2",
+    ),
+    Observable(
+        "susceptibility", "chi", r"susceptibility $\chi$", "susceptibility N <m^2> / T",
+        of="magnetization", moments=("m^2",), series="m^2", units="1 / coupling unit", needs=(zero_field,),
+        value=lambda at, squares: at.model.sites * squares / at.temperature,
+    ),
+    Observable(
+        "susceptibility_abs", "chi_|m|", r"susceptibility $\chi_{|m|}$",
+        "susceptibility of |m|, N (<m^2> - <|m|>^2) / T",
+        of="magnetization", moments=("(|m| - <|m|>)^2",), series="m^2", units="1 / coupling unit", needs=(zero_field,),
+        value=lambda at, squares: at.model.sites * squares / at.temperature,
+    ),
+    Observable(
+        "binder_cumulant", "U_m", "Binder cumulant $U_m$", "Binder cumulant of the magnetisation",
+        of="magnetization", moments=("m^2", "m^4"), series="m^2", needs=(zero_field,), sentence=_NOT_EVEN, crosses=True,
+        value=lambda _, second, fourth: binder_cumulant(second, fourth),
+    ),
+    Observable(
+        "magnetization", "<m>", r"magnetisation $\langle m\rangle$", "magnetisation per site",
+        of="magnetization", moments=("m",), series="m", needs=(a_field,),
+    ),
+    Observable(
+        "susceptibility", "chi", r"susceptibility $\chi$", "connected susceptibility N [<m^2> - <m>^2] / T",
+        of="magnetization", moments=("(m - <m>)^2",), series="(m - <m>)^2", units="1 / coupling unit", needs=(a_field,),
+        value=lambda at, squares: at.model.sites * squares / at.temperature,
+    ),
+    Observable(
+        "correlation_length_over_L", "xi_m/L", r"$\xi/L$", "second-moment correlation length / L",
+        of="magnetization", moments=("m^2", "|m(k)|^2"), series="m^2", needs=(zero_field, modes), crosses=True,
+        value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
+    ),
+    Observable(
+        "correlation_length_over_L", "xi_m/L", r"$\xi/L$",
+        "second-moment correlation length / L, of <m^2> - <m>^2 and <|m(k)|^2>",
+        of="magnetization", moments=("(m - <m>)^2", "|m(k)|^2"), series="(m - <m>)^2",
+        needs=(a_field, modes, uniform), crosses=True,
+        value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
+        sentence="The correlation length is left out: with disorder in a field it takes <m(k)> of each sample, and the "
+        "file holds |m(k)|^2 alone.",
+    ),
+    Observable(
+        "overlap_squared", "<q^2>", r"$\langle q^2\rangle$", "squared overlap",
+        of="overlap", moments=("q^2",), series="q^2", needs=(two_copies,),
+    ),
+    Observable(
+        "overlap", "<q>", r"overlap $\langle q\rangle$", "overlap",
+        of="overlap", moments=("q",), series="q", needs=(a_field, two_copies),
+    ),
+    Observable(
+        "spin_glass_susceptibility", "chi_SG", r"susceptibility $\chi_\mathrm{SG}$",
+        "connected spin-glass susceptibility, sum over i and j of [(<s_i s_j> - <s_i><s_j>)^2] / N",
+        of="overlap", moments=("connected q^2",), series="connected q^2", needs=(a_field, four_copies),
+        value=lambda at, squares: at.model.sites * squares,
+        sentence=f"The spin-glass susceptibility is left out: in a field its connected form takes {COPIES_IN_FIELD} "
+        f"copies at each temperature, run with --replicas {COPIES_IN_FIELD}.",
+    ),
+    Observable(
+        "spin_glass_susceptibility", "chi_SG", r"susceptibility $\chi_\mathrm{SG}$",
+        "spin-glass susceptibility N <q^2>",
+        of="overlap", moments=("q^2",), series="q^2", needs=(two_copies, zero_field),
+        value=lambda at, squares: at.model.sites * squares,
+    ),
+    Observable(
+        "overlap_binder_cumulant", "U_q", "Binder cumulant $U_q$", "Binder cumulant of the overlap",
+        of="overlap", moments=("q^2", "q^4"), series="q^2", needs=(two_copies, zero_field), sentence=_NOT_EVEN,
+        crosses=True,
+        value=lambda _, second, fourth: binder_cumulant(second, fourth),
+    ),
+    Observable(
+        "overlap_correlation_length_over_L", "xi_q/L", r"$\xi_q/L$",
+        "second-moment correlation length of the overlap / L",
+        of="overlap", moments=("q^2", "|q(k)|^2"), series="q^2", needs=(two_copies, modes, zero_field),
+        sentence=_NOT_EVEN, crosses=True,
+        value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
+    ),
+    Observable(
+        "link_overlap", "q_link", r"link overlap $\langle q_\ell\rangle$", "link overlap per bond",
+        of="link_overlap", moments=("q_link",), series="q_link", needs=(links,),
+    ),
+    Observable(
+        "energy_binder_cumulant", "U_E", "Binder cumulant $U_E$", "Binder cumulant of the energy",
+        of="energy", moments=("E^2", "E^4"), series="energy",
+        value=lambda _, second, fourth: binder_cumulant(second, fourth),
+    ),
+    Observable(
+        "abs_overlap", "<|q|>", r"overlap $\langle|q|\rangle$", "|overlap|",
+        of="overlap", moments=("|q|",), series="q^2", needs=(two_copies,),
+    ),
+    Observable(
+        "free_energy_per_site", "F/N", "free energy per site $F/N$", "free energy per site",
+        of="free_energy", moments=("ln Z", "ln Z at infinity"), series="energy", units="coupling unit",
+        needs=(from_infinity,),
+        value=lambda at, here, infinity: -at.temperature * (here - infinity + np.log(2)),
+    ),
+    Observable(
+        "entropy_per_site", "S/N", "entropy per site $S/N$", "entropy per site",
+        of="free_energy", moments=("entropy", "entropy of the hottest"), series="energy", units="k_B",
+        needs=(from_infinity,),
+        value=lambda _, here, hottest: here + hottest + np.log(2),
+    ),
+    Observable(
+        "free_energy_over_T_difference", "F/NT - ...", r"$\Delta F/(NT)$",
+        "free energy per site over T, less that of the highest temperature",
+        of="free_energy", moments=("ln Z",), series="energy", needs=(from_the_hottest,),
+        value=lambda _, here: -here,
+    ),
+    Observable(
+        "entropy_difference", "S/N - ...", r"$\Delta S/N$", "entropy per site, less that of the highest temperature",
+        of="free_energy", moments=("entropy",), series="energy", units="k_B", needs=(from_the_hottest,),
+    ),
+)  # fmt: skip
+"""Every observable. The last four are those of reweighting alone."""
+
+LABELS: Final = {o.name: o.label for o in TABLE}
+"""Heads of printed columns by name."""
+SYMBOLS: Final = {o.name: o.symbol for o in TABLE}
+"""Labels of axes by name."""
+MAIN: Final = {
+    "magnet": (
+        "energy_per_site",
+        "specific_heat",
+        "abs_magnetization",
+        "binder_cumulant",
+        "correlation_length_over_L",
+    ),
+    "glass": (
+        "energy_per_site",
+        "overlap_squared",
+        "overlap_binder_cumulant",
+        "overlap_correlation_length_over_L",
+        "specific_heat",
+    ),
+    "field": (
+        "energy_per_site",
+        "specific_heat",
+        "magnetization",
+        "susceptibility",
+        "correlation_length_over_L",
+        "spin_glass_susceptibility",
+    ),
+}
+"""What is printed unless other columns are asked for, the most important first, by the kind of model."""
+SEVERAL: Final = {
+    "magnetization": ("abs_magnetization", "susceptibility_abs", "correlation_length_over_L", "binder_cumulant"),
+    "overlap": (
+        "link_overlap",
+        "spin_glass_susceptibility",
+        "overlap_correlation_length_over_L",
+        "overlap_binder_cumulant",
+    ),
+}
+"""What is drawn of several sizes beside energy and specific heat, by the order parameter."""
+CROSSING: Final = {
+    of: tuple(dict.fromkeys(o.name for o in TABLE if o.crosses and o.of == of)) for of in ("overlap", "magnetization")
+}
+"""Observables whose curves of several sizes cross, by the order parameter that they are of."""
+
+
+def observables(model: Ising, copies: int, correlations: bool, reference: str = "") -> tuple[Observable, ...]:
+    """Returns what the summary of a run has, in its order; in a field all susceptibilities and lengths are connected.
+
+    Args:
+        model: What was simulated.
+        copies: Replicas at each temperature.
+        correlations: Whether link overlaps and Fourier modes were measured.
+        reference: Of reweighted averages, see ``Facts``.
+    """
+    facts = Facts(model, copies, correlations, reference)
+    return tuple(o for o in TABLE if o.is_in(facts))
+
+
+def left_out(model: Ising, copies: int, correlations: bool) -> list[str]:
+    """Returns what a run cannot have though it has nearly all that it takes: sentences that say what is missing."""
+    facts = Facts(model, copies, correlations)
+    return list(dict.fromkeys(o.sentence for o in TABLE if o.sentence and o.is_missed_in(facts)))
+
+
+def printed_order(names: list[str]) -> list[str]:
+    """Returns names of observables by what they are of, the mean of an order parameter before what is made of it."""
+    groups = list(dict.fromkeys(o.of for o in TABLE))
+    of = {o.name: o.of for o in TABLE}
+    return sorted(names, key=lambda name: (groups.index(of[name]), name != of[name]))
