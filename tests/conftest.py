@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from compiling import compile_together
 from emulation.compiler import why_not
 from emulation.cupy import in_place_of_cupy
 from harness import run
@@ -17,6 +18,13 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent.parent), o
 
 settings.register_profile("reproducible", deadline=None, derandomize=True)
 settings.load_profile("reproducible")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Before a run of many tests all workers together compile the kernels; a run of few compiles what these need."""
+    if hasattr(request.config, "workerinput") and len(request.session.items) > 300:
+        compile_together(tmp_path_factory.getbasetemp().parent)  # a folder of this run, which the workers share
 
 
 @pytest.fixture

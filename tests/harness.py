@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import forking
 import h5py
 import numpy as np
 import pytest
@@ -36,18 +43,75 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *ar
     return Outcome(ended.value.code, *capsys.readouterr())
 
 
-def spinsim(folder: Path, *arguments: object, code: str | None = None) -> subprocess.Popen[str]:
-    """``spinsim`` as a process of its own, after the statements of ``code`` where given."""
-    start = ["-m", "spinsim"] if code is None else ["-c", f"{code}\nfrom spinsim.cli import main; main()"]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [sys.executable, *start, *map(str, arguments)], cwd=folder, stdout=pipe, stderr=pipe, text=True
+class Process:
+    """A command that ``forking`` has begun, to be used as ``subprocess.Popen``."""
+
+    def __init__(self, folder: Path, arguments: list[str], code: str) -> None:
+        (out, to_out), (err, to_err), nothing = os.pipe(), os.pipe(), os.open(os.devnull, os.O_RDONLY)
+        request = {"folder": str(folder), "arguments": arguments, "environment": dict(os.environ), "code": code}
+        self.pid, self._connection = forking.ask(forking_server(), request, (nothing, to_out, to_err))
+        for stream in (nothing, to_out, to_err):
+            os.close(stream)
+        self._streams = [os.fdopen(stream) for stream in (out, err)]
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """What it exited with, or None while it runs."""
+        if self.returncode is None and select.select([self._connection], [], [], 0)[0]:
+            self.returncode = forking.status(self._connection)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait until it ends; its two streams."""
+        with ThreadPoolExecutor(2) as pool:
+            texts = [pool.submit(stream.read) for stream in self._streams]
+            if self.returncode is None:
+                if not select.select([self._connection], [], [], timeout)[0]:
+                    self.kill()
+                    raise subprocess.TimeoutExpired("spinsim", timeout or 0.0)
+                self.poll()
+            out, err = (text.result() for text in texts)
+        for stream in self._streams:
+            stream.close()
+        return out, err
+
+
+@cache
+def forking_server() -> str:
+    """The name of this process's server, which ends with it."""
+    name = f"spinsim-tests-{os.getpid()}-{time.monotonic_ns()}"
+    server = subprocess.Popen(
+        [sys.executable, forking.__file__, "serve", name], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
+    SERVERS.append(server)
+    assert server.stdout is not None
+    assert server.stdout.readline() == "ready\n"
+    return name
 
 
-def finish(process: subprocess.Popen[str]) -> Outcome:
+SERVERS: list[subprocess.Popen[str]] = []  # not to be collected
+
+
+def spinsim(folder: Path, *arguments: object, code: str = "") -> Process | subprocess.Popen[str]:
+    """``spinsim`` as a process of its own, after the statements of ``code``."""
+    words = list(map(str, arguments))
+    if sys.platform == "linux":
+        return Process(folder, words, code)
+    start = [sys.executable, "-c", f"{code}\nfrom spinsim.cli import main; main()", *words]
+    return subprocess.Popen(start, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: Process | subprocess.Popen[str]) -> Outcome:
     """Wait for a process."""
     out, err = process.communicate(timeout=120)
+    assert process.returncode is not None
     return Outcome(process.returncode, out, err)
 
 

@@ -291,9 +291,9 @@ def test_what_cannot_fit_is_refused_before_it_is_allocated(
     monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 2**30)
     tracemalloc.start()
     try:
-        began = time.perf_counter()
+        began = time.process_time()
         refuse(["anneal", *line.split()], "of memory but 1.0 GiB are available")
-        assert time.perf_counter() - began < 2
+        assert time.process_time() - began < 2
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()

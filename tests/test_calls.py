@@ -193,7 +193,7 @@ def test_an_unfinished_file_with_another_start_is_damaged(tmp_path: Path) -> Non
 def test_long_lists_of_temperatures_are_kept(tmp_path: Path) -> None:
     """Far above the 64 KiB of an HDF5 attribute."""
     model, path = ss.Ising(ss.chain(2)), tmp_path / "run.h5"
-    schedule = np.linspace(1, 2, 20_000) / 3
+    schedule = np.linspace(1, 2, 9000) / 3
     options = {"sweeps": 1, "replicas": 1, "out": path}
     with pytest.raises(KeyboardInterrupt):
         ss.anneal(model, schedule, on_updates=Stop(100), **options)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import forking
 import pytest
+from harness import forking_server
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
@@ -29,13 +32,20 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def command() -> list[str]:
+    """``spinsim`` as words of a shell: a copy of a process that has imported everything, where there are such."""
+    if sys.platform != "linux":
+        return [sys.executable, "-m", "spinsim"]
+    return [sys.executable, "-S", forking.__file__, "run", forking_server()]
+
+
 def in_shell(lines: str, folder: Path) -> None:
     """Run a block by bash, with this environment's ``spinsim``; the lines that install are CI's own."""
     kept = "\n".join(line for line in lines.splitlines() if not line.startswith(INSTALLING))
     shims = folder / "bin"
     if not shims.exists():
         shims.mkdir()
-        (shims / "spinsim").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m spinsim "$@"\n')
+        (shims / "spinsim").write_text(f'#!/bin/sh\nexec {shlex.join(command())} "$@"\n')
         (shims / "spinsim").chmod(0o755)
     path = os.pathsep.join([str(shims), str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(

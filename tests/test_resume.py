@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -42,6 +43,16 @@ def do(capsys, monkeypatch, tmp_path):
         return tmp_path / out
 
     return command
+
+
+WHOLE: dict[str, dict[str, Any]] = {}
+
+
+def of_whole(do, line: str) -> dict[str, Any]:
+    """The contents of the file of a run that nobody interrupts, which is made once."""
+    if line not in WHOLE:
+        WHOLE[line] = contents(do(line, "whole.h5"), *OWN)
+    return WHOLE[line]
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
@@ -89,11 +100,11 @@ def test_a_hundred_and_a_hundred_sweeps_are_two_hundred(do, capsys, monkeypatch,
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
 def test_a_run_that_was_cut_short_is_extended(do, tmp_path) -> None:
-    process = spinsim(tmp_path, *TEMPER.replace("--sweeps 6000", "--sweeps 30000").split(), "--out", "part.h5")
+    process = spinsim(tmp_path, *TEMPER.replace("--sweeps 6000", "--sweeps 12000").split(), "--out", "part.h5")
     wait_for(tmp_path / "part.h5", process)
     process.send_signal(signal.SIGINT)
     assert finish(process).status == 130
-    longer = "30020"
+    longer = "12020"
     outcome = finish(spinsim(tmp_path, "resume", "part.h5", "--sweeps", longer, "--checkpoint-every", "0.5"))
     assert outcome.status == 0, outcome
     whole = do(TEMPER.replace("--sweeps 6000", f"--sweeps {longer}"), "whole.h5")
@@ -119,7 +130,7 @@ def test_a_finished_run_is_left_alone(do, capsys, monkeypatch) -> None:
 @pytest.mark.parametrize("line", [ANNEAL, TEMPER], ids=["anneal", "temper"])
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
 def test_a_signal_saves_and_stops(do, tmp_path, line, number) -> None:
-    whole = do(line, "whole.h5")
+    whole = of_whole(do, line)
     process = spinsim(tmp_path, *line.replace("--quiet", "").split(), "--out", "part.h5")
     wait_for(tmp_path / "part.h5", process)
     process.send_signal(getattr(signal, number))
@@ -129,7 +140,7 @@ def test_a_signal_saves_and_stops(do, tmp_path, line, number) -> None:
         with h5py.File(tmp_path / "part.h5") as file:
             assert file["checkpoint/serial"][...].max() >= 1
         assert finish(spinsim(tmp_path, "resume", "part.h5")).status == 0
-    assert contents(tmp_path / "part.h5", *OWN) == contents(whole, *OWN)
+    assert contents(tmp_path / "part.h5", *OWN) == whole
 
 
 def wait_for(path: Path, process) -> None:
@@ -141,7 +152,7 @@ def wait_for(path: Path, process) -> None:
 
 def kill_many(tmp_path: Path, do, line: str, kills: int, longest: float) -> int:
     """Kill and resume a run again and again, each time from its last checkpoint; how many kills met it running."""
-    whole, random, met = do(line, "whole.h5"), np.random.default_rng(7), 0
+    whole, random, met = of_whole(do, line), np.random.default_rng(7), 0
     path = tmp_path / "killed.h5"
     command = [*line.split(), "--out", "killed.h5", "--checkpoint-every", "0"]
     for _ in range(kills):
@@ -155,11 +166,11 @@ def kill_many(tmp_path: Path, do, line: str, kills: int, longest: float) -> int:
         with h5py.File(path) as file:
             done = bool(file.attrs["finished"])
         if done:
-            assert contents(path, *OWN) == contents(whole, *OWN)
+            assert contents(path, *OWN) == whole
             path.unlink()
     outcome = finish(spinsim(tmp_path, *command))
     assert outcome.status == 0, outcome
-    assert contents(path, *OWN) == contents(whole, *OWN)
+    assert contents(path, *OWN) == whole
     return met
 
 
@@ -178,7 +189,7 @@ def test_kill_9_many_times(tmp_path, do, line) -> None:
 
 @pytest.mark.parametrize("damaged", [1, 2])
 def test_a_damaged_checkpoint_falls_back(do, tmp_path, damaged) -> None:
-    whole = do(TEMPER, "whole.h5")
+    whole = of_whole(do, TEMPER)
     process = spinsim(tmp_path, *TEMPER.split(), "--out", "part.h5", "--checkpoint-every", "0")
     wait_for(tmp_path / "part.h5", process)
     time.sleep(1.0)
@@ -193,7 +204,7 @@ def test_a_damaged_checkpoint_falls_back(do, tmp_path, damaged) -> None:
     outcome = finish(spinsim(tmp_path, "resume", "part.h5"))
     assert outcome.status == 0
     assert ("goes on from the one before it" if damaged == 1 else "begins anew") in outcome.err
-    assert contents(tmp_path / "part.h5", *OWN) == contents(whole, *OWN)
+    assert contents(tmp_path / "part.h5", *OWN) == whole
 
 
 def test_resume_refuses_what_it_cannot_do(do, tmp_path, capsys, monkeypatch) -> None:

@@ -356,7 +356,7 @@ def kill_many(tmp_path: Path, do, kills: int) -> list[int]:
     for k in range(kills):
         folder = tmp_path / f"kill{k}"
         folder.mkdir()
-        process = spinsim(folder, *KILLED.split(), code=EVERY_ROW if k % 2 else None)
+        process = spinsim(folder, *KILLED.split(), code=EVERY_ROW if k % 2 else "")
         while not (folder / "k.h5").exists():
             assert process.poll() is None
             time.sleep(0.002)

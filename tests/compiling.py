@@ -1,0 +1,48 @@
+"""The CPU's kernels, compiled once by all workers together: in a fresh checkout each would else compile all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import spinsim as ss
+
+LIMIT = 300  # seconds to wait for what others compile
+
+
+def _anneal(model: ss.Ising) -> None:
+    ss.anneal(model, [2.0], sweeps=1, replicas=2)
+
+
+def _temper(model: ss.Ising) -> None:
+    ss.temper(model, [2.0, 3.0], sweeps=20, thermalize=0)
+
+
+RUNS: dict[str, Callable[[], object]] = {
+    "replica-packed": lambda: _anneal(ss.EdwardsAnderson(ss.cubic(4))),
+    "transfer": lambda: [ss.transfer(ss.EdwardsAnderson(layer), k=0.3) for layer in (ss.chain(4), ss.square(3))],
+    "unpacked": lambda: _temper(ss.EdwardsAnderson(ss.square(4), couplings="gaussian")),
+    "site-packed": lambda: _temper(ss.EdwardsAnderson(ss.square(256, 2))),
+    "tempering": lambda: _temper(ss.EdwardsAnderson(ss.cubic(4))),
+    "fields": lambda: _anneal(ss.EdwardsAnderson(ss.cubic(4), field=0.3)),
+}
+"""Small runs that need about all kernels; runs that stand far apart share few of them."""
+
+
+def compile_together(folder: Path) -> None:
+    """Do the runs that no other worker has begun, then wait until all are done; ``folder`` belongs to all workers."""
+    for name, run in RUNS.items():
+        try:
+            (folder / f"{name}.begun").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        try:
+            with contextlib.suppress(Exception):  # a kernel that fails is the business of its tests
+                run()
+        finally:
+            (folder / f"{name}.done").touch()
+    until = time.monotonic() + LIMIT
+    while not all((folder / f"{name}.done").exists() for name in RUNS) and time.monotonic() < until:
+        time.sleep(0.1)
