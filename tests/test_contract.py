@@ -125,9 +125,12 @@ def test_sources_are_filled_in(file: str) -> None:
 
 def test_numbers_and_layouts_come_from_python() -> None:
     text = "a = HOST(rng.Stream.SWAP);\nCHECK_LAYOUT(Key, cuda.records.KEY);"
-    number, layout = contract.fill_in(text).splitlines()
+    number, sizes, _, offsets, _ = contract.fill_in(text).splitlines()
     assert number == "a = 4;"
-    assert layout.startswith("static_assert(sizeof(Key) == 80 && __builtin_offsetof(Key, low) == 0 && ")
+    assert sizes.startswith("static_assert(sizeof(Key) == 80 && sizeof(Key::low) == 40 && ")
+    assert offsets.startswith(
+        "static_assert(__builtin_offsetof(Key, low) == 0 && __builtin_offsetof(Key, high) == 40, "
+    )
     for name in ("rng.Stream.NONE", "nowhere.NONE"):
         with pytest.raises(AttributeError):
             contract.fill_in(f"HOST({name})")

@@ -1,7 +1,7 @@
 """What host and device must agree on is stated once, in Python; kernel sources say where, and are filled in from there.
 
 In a source ``HOST(rng.ROUNDS)`` stands for the number ``spinsim.rng.ROUNDS``. ``CHECK_LAYOUT(Key, cuda.records.KEY);``
-asserts that the C++ struct has the members, the offsets and the size of that NumPy type.
+asserts that the C++ struct has the members, their sizes and offsets and the size of that NumPy type.
 """
 
 from __future__ import annotations
@@ -32,10 +32,17 @@ def _number(match: re.Match[str]) -> str:
 def _assertion(match: re.Match[str]) -> str:
     struct, name = match.groups()
     kind: np.dtype[np.void] = stated(name)
-    members = [(member, offset) for member, (_, offset, *_) in (kind.fields or {}).items()]
-    claims = [f"sizeof({struct}) == {kind.itemsize}"]
-    claims += [f"__builtin_offsetof({struct}, {member}) == {offset}" for member, offset in members]
-    return f'static_assert({" && ".join(claims)}, "{struct} is not laid out as {name}");'
+    members = [(member, how[0].itemsize, how[1]) for member, how in (kind.fields or {}).items()]
+    sizes = [f"sizeof({struct}) == {kind.itemsize}", *(f"sizeof({struct}::{m}) == {size}" for m, size, _ in members)]
+    offsets = [f"__builtin_offsetof({struct}, {m}) == {offset}" for m, _, offset in members]
+    said = f'"{struct} is not laid out as {name}"'
+    # Older versions of NVRTC do not know offsets; g++ compiles the same source for the emulation and does.
+    return "\n".join([
+        f"static_assert({' && '.join(sizes)}, {said});",
+        "#ifndef __CUDACC_RTC__",
+        f"static_assert({' && '.join(offsets)}, {said});",
+        "#endif",
+    ])  # fmt: skip
 
 
 def fill_in(source: str) -> str:
