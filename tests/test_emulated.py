@@ -28,9 +28,9 @@ def test_shared_memory(name: str) -> None:
 
 
 def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.replica_packed import cuda as packed_engine
+    from spinsim.engine.replica_packed import cuda_lattices
 
-    monkeypatch.setattr(packed_engine, "shared_memory", lambda device: 0)
+    monkeypatch.setattr(cuda_lattices, "shared_memory", lambda device: 0)
     run_both("cuda", PACKED["cubic-samples"](), 130, 0.6, (1, 3))
 
 

@@ -232,9 +232,9 @@ def test_groups_of_bonds_hold_every_bond(name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_kernels_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.replica_packed import cuda as cuda_engine
+    from spinsim.engine.replica_packed import cuda_lattices
 
-    monkeypatch.setattr(cuda_engine, "shared_memory", lambda device: 0)
+    monkeypatch.setattr(cuda_lattices, "shared_memory", lambda device: 0)
     run_both("cuda", PACKED[name](), 130, 0.6, (1, 9))
 
 
@@ -287,7 +287,7 @@ def test_counts(device: str, name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", COUNTED)
 def test_counts_by_the_fewest_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.site_packed import cuda as cuda_site
+    from spinsim.engine.site_packed import cuda_lattices as cuda_site
     from spinsim.engine.unpacked import cuda as cuda_general
 
     monkeypatch.setattr(cuda_general, "MEASURE_BLOCKS", 0)
@@ -547,9 +547,9 @@ def test_tempering_from_global_memory(model: Callable[[], Ising]) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["cubic-samples", "cubic-shared-signs", "hot", "open-square", "field", "graph"])
 def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.replica_packed import cuda as cuda_engine
+    from spinsim.engine.replica_packed import cuda_tempering
 
-    monkeypatch.setattr(cuda_engine, "HELD_BYTES", 2**30)
+    monkeypatch.setattr(cuda_tempering, "HELD_BYTES", 2**30)
     make, beta, copies = TEMPERED[name]
     temper_both("cuda", make(), beta, copies, [(3, 1), (2, 2)])
 
@@ -557,9 +557,9 @@ def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.Monk
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [name for name in TEMPERED if TEMPERED[name][0]().magnitude])
 def test_tempering_of_small_lattices_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.replica_packed import cuda as cuda_engine
+    from spinsim.engine.replica_packed import cuda_lattices
 
-    monkeypatch.setattr(cuda_engine, "shared_threads", lambda *_: 0)
+    monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
     make, beta, copies = TEMPERED[name]
     temper_both("cuda", make(), beta, copies, [(3, 1), (2, 2)])
 

@@ -1,9 +1,9 @@
 // Exact counts of every lane of replica-packed lattices: spins +1 and unsatisfied bonds.
 #include "bits/lane_counts.cuh"
 
-constexpr int THREADS = HOST(engine.replica_packed.cuda.COUNT_THREADS);
+constexpr int THREADS = HOST(engine.replica_packed.cuda_lattices.COUNT_THREADS);
 constexpr int COUNT_PLANES = 5;
-static_assert(HOST(engine.replica_packed.cuda.ITEMS_A_THREAD) < 1 << COUNT_PLANES, "the planes hold a thread's items");
+static_assert(HOST(engine.replica_packed.cuda_lattices.ITEMS_A_THREAD) < 1 << COUNT_PLANES, "the planes hold a thread's items");
 
 // totals[lane] += items of 128 lanes; every block takes consecutive ones. `block_totals` is shared memory.
 template <typename Item>

@@ -2,7 +2,7 @@
 #include "bits/counters.cuh"
 #include "packing/slab.cuh"
 
-constexpr int THREADS = HOST(engine.site_packed.cuda.COUNT_THREADS), WARPS = THREADS / 32;
+constexpr int THREADS = HOST(engine.site_packed.cuda_lattices.COUNT_THREADS), WARPS = THREADS / 32;
 
 // Set bits of all words: carry-save adders leave few words to count.
 template <int ITEMS>

@@ -4,7 +4,7 @@
 #include "metropolis/replica_site.cuh"
 #include "threads/staged.cuh"
 
-constexpr int MOST_SHARED_THREADS = HOST(engine.replica_packed.cuda.MOST_SHARED_THREADS);
+constexpr int MOST_SHARED_THREADS = HOST(engine.replica_packed.cuda_lattices.MOST_SHARED_THREADS);
 
 template <typename R>
 struct SharedLattice {

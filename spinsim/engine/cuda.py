@@ -1,93 +1,169 @@
-"""What CUDA engines share: a device, a stream of its own, timing by device events."""
+"""The engine of a GPU, which queues what is asked of it: put together from the parts that an update gives."""
 
 from __future__ import annotations
 
 import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import names, require_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import round_keys
-from spinsim.engine.dynamics import Dynamics
+from spinsim.cuda.device import names
+from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.ladder.cuda import Tempering
 from spinsim.engine.ladder.ladder import NO_LADDER, Exchange, check_ladder
 from spinsim.engine.measuring.cuda import Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
-from spinsim.engine.measuring.cuda_held import KEEPING, HeldStates
-from spinsim.engine.measuring.cuda_totals import Totals, TotalsInTurn
-from spinsim.engine.measuring.sums import Observables
+from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.cuda_ladder import LadderMeasuring
 from spinsim.engine.protocols import Counts, LadderMeasurement
 from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-
-GRID_LIMIT: Final = 65535  # of a grid's y and z extents
-START_THREADS: Final = 128
-AT_ONCE: Final = 5  # measurements; more would make launches no cheaper to speak of
-MEASURED_BYTES: Final = 2**28  # of these measurements' copies of the state, and of their numbers
+from spinsim.packing import Packing
 
 
-class CudaEngine(ABC):
-    """The part of an ``Engine`` that depends on the device alone.
+class CudaState(Protocol):
+    """The spins of all replicas of all samples on a device.
 
     Attributes:
-        device: Number of the device.
-        stream: Where all its work is queued.
-        half_sweep: Half-sweeps done.
-        at_once: Measurements that are best made in succession, of the present ladder.
+        present: The array that sweeps change.
+    """
+
+    present: Any
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The words of a snapshot, as the CPU has them."""
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Go back to the words of a snapshot."""
+
+    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration of ``present`` or of a copy of it, fetched by the present stream."""
+
+
+class ManyRounds(Protocol):
+    """Rounds of sweeps and exchanges in one launch, where lattices are small enough for it."""
+
+    def most(self, sweeps: int) -> int:
+        """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
+
+    def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
+        """Queue a launch, after so many half-sweeps."""
+
+    def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
+        """Queue a launch of ``rounds`` rounds before each of the measurements."""
+
+
+class CudaSweeper(Protocol):
+    """Attempts flips at the temperatures that it was given.
+
+    Attributes:
+        colours: Half-sweeps in a sweep.
+        tasks: Parts that run side by side.
     """
 
     colours: int
-    at_once = 1
+    tasks: int
 
-    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, device: int) -> None:
-        import cupy
+    @property
+    def rounds(self) -> ManyRounds | None:
+        """Many rounds in one launch on the present ladder, if the device can."""
 
-        self.model, self.replicas, self.dynamics, self.device = model, replicas, dynamics, device
-        self.device_name = names()[device]
-        self.half_sweep = 0
-        self._round_keys = round_keys(dynamics.seed)
-        self._tempering: Tempering | None = None
-        with cupy.cuda.Device(device):
-            self.stream = cupy.cuda.Stream(non_blocking=True)
-            self._totals = TotalsInTurn(self.stream)
-        weakref.finalize(self, self.stream.synchronize).atexit = False  # before its memory is free for others
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature or one for each replica (replicas,)."""
 
-    @contextmanager
-    def _here(self) -> Iterator[None]:
-        """CuPy's calls go to this engine's device and stream."""
-        import cupy
+    def set_ladder(self, tempering: Tempering) -> None:
+        """Make room for temperatures of each sample's replicas, and what launches need."""
 
-        with cupy.cuda.Device(self.device), self.stream:
-            yield
+    def lay_tables(self) -> None:
+        """Queue what gives replicas the temperatures of their places."""
 
-    def _random_start(self, state: Any, lanes: Any, order: Any = None, sample: int = 0) -> None:
-        """Fill ``state`` (samples, blocks, sites, 2), its first sample number ``sample``, with random spins.
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
 
-        ``order`` holds the site at each place, None where a site is its own; ``lanes`` (blocks, 2) are those in use.
-        """
-        samples, blocks, sites, _ = state.shape
-        Launch(self.device, "metropolis/start.cu", f"random_start<{self.dynamics.rng_rounds}>", {
-            "state": state, "lanes": lanes, "order": np.uint64(0) if order is None else order,
-            "sites": np.uint32(sites), "first_sample": np.uint32(sample), "first_block": np.uint32(0),
-            "key": self._round_keys,
-        })(self.stream, (-(-sites // START_THREADS), blocks, samples), START_THREADS)  # fmt: skip
 
-    @abstractmethod
+class CudaParts(NamedTuple):
+    """What an update gives to an engine of a GPU.
+
+    Attributes:
+        packing: Name of the update.
+        queue: Where all parts queue their work.
+        state: The spins.
+        sweeper: Moves them.
+        counting: Sums of the present state.
+        compare: Makes what compares copies of a ladder, with link overlaps and modes or without.
+    """
+
+    packing: Packing
+    queue: Queue
+    state: CudaState
+    sweeper: CudaSweeper
+    counting: CudaCounting
+    compare: Callable[[Tempering, bool], Comparison]
+
+
+class OnLadder(NamedTuple):
+    """What an engine has while it is on a ladder.
+
+    Attributes:
+        tempering: The exchanges.
+        measuring: The measurements.
+    """
+
+    tempering: Tempering
+    measuring: LadderMeasuring
+
+
+class CudaEngine:
+    """An ``Engine`` on one GPU.
+
+    Args:
+        model: What is simulated.
+        replicas: Configurations of each sample.
+        parts: What its update gives.
+
+    Attributes:
+        half_sweep: Half-sweeps queued.
+    """
+
+    def __init__(self, model: Ising, replicas: int, parts: CudaParts) -> None:
+        self.model, self.replicas, self.half_sweep = model, replicas, 0
+        self.packing, self.colours = parts.packing, parts.sweeper.colours
+        self.device_name = names()[parts.queue.device]
+        self._queue, self._state, self._sweeper = parts.queue, parts.state, parts.sweeper
+        self._counting, self._compare = parts.counting, parts.compare
+        self._ladder: OnLadder | None = None
+        weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is free for others
+
+    @property
+    def tasks(self) -> int:
+        """Parts that run side by side."""
+        return self._sweeper.tasks
+
+    @property
+    def at_once(self) -> int:
+        """Measurements that are best made in succession, of the present ladder."""
+        return 1 if self._ladder is None else self._ladder.measuring.at_once
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+        with self._queue.here():
+            self._sweeper.set_beta(beta)
+        self._ladder = None
+
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
+        with self._queue.here():
+            self._sweeper.sweep(count, self.half_sweep)
+        self.half_sweep += count * self.colours
 
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds between two events on the device."""
         import cupy
 
-        with self._here():
+        with self._queue.here():
             began, ended = cupy.cuda.Event(), cupy.cuda.Event()
             began.record()
             self.sweep(count)
@@ -95,165 +171,14 @@ class CudaEngine(ABC):
             ended.synchronize()
             return float(cupy.cuda.get_elapsed_time(began, ended)) / 1e3
 
-    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/ladder/ladder.py says."""
-        ladder = check_ladder(beta, copies, self.replicas)
-        with self._here():
-            self._tempering = Tempering(
-                self.device, self.stream, ladder, ladder.steps(self.model), self._sums_shape,
-                self._observables.energy,
-                self.dynamics.rng_rounds, self._round_keys,
-            )  # fmt: skip
-            self._measuring: dict[bool, Measuring] = {}
-            self._held = HeldStates(self.device, self.stream)
-            self.at_once = self._most_at_once(self._tempering)
-            self._prepare_ladder(self._tempering)
-            self._lay_tables()
-
-    @abstractmethod
-    def _prepare_ladder(self, tempering: Tempering) -> None:
-        """Make room for tables of each sample and what launches need."""
-
-    @abstractmethod
-    def _lay_tables(self) -> None:
-        """Queue what gives replicas the temperatures of their places."""
-
-    def _on_ladder(self) -> Tempering:
-        if self._tempering is None:
-            raise InputError(NO_LADDER)
-        return self._tempering
-
-    def temper(self, rounds: int, sweeps: int) -> None:
-        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
-        tempering = self._on_ladder()
-        with self._here():
-            for _ in range(rounds):
-                self.sweep(sweeps)
-                self._add_sums(tempering.sums)
-                tempering.exchange()
-                self._lay_tables()
-
-    def begin_exchange(self) -> Callable[[], Exchange]:
-        """Ask for the present state of the exchange; the function returned waits for it."""
-        with self._here():
-            return self._on_ladder().begin_exchange()
-
-    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
-        """All that a later ``restore`` needs; the same arrays as the CPU engine's."""
-        tempering = self._tempering
-        with self._here():
-            exchange, rounds = (None, 0) if tempering is None else (tempering.begin_exchange()(), tempering.round)
-            return snapshot_of(self._words_of_state(), self.half_sweep, rounds, exchange)
-
-    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go back to a ``snapshot``."""
-        with self._here():
-            self._set_words(np.asarray(saved["spins"], np.uint64))
-            self.half_sweep = int(saved["half_sweep"])
-            if self._tempering is not None:
-                self._tempering.restore(exchange_of(saved), int(saved["round"]))
-                self._lay_tables()
-            self.stream.synchronize()
-
-    @abstractmethod
-    def _words_of_state(self) -> npt.NDArray[np.uint64]:
-        """The state in packed words, as the CPU engine has it."""
-
-    @abstractmethod
-    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Set the state."""
-
-    def _most_at_once(self, tempering: Tempering) -> int:
-        """Measurements that are best made in succession: copies of the state and frames take memory."""
-        model, pairs = self.model, len(tempering.copies) * tempering.ladder.temperatures
-        frame = model.samples * (self.replicas + pairs) * (40 + 8 * (model.lattice.dimension if model.lattice else 0))
-        return max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(self._present().nbytes))))
-
-    def _measuring_of(self, full: bool) -> Measuring:
-        tempering = self._on_ladder()
-        if full not in self._measuring:
-            comparison, stride = self._compare(tempering, full), int(np.prod(self._sums_shape[2:]))
-            self._measuring[full] = Measuring(
-                self.stream, tempering, comparison, self._observables, stride, self._held, self.at_once
-            )
-        return self._measuring[full]
-
-    def prepare_measurements(self, kept: int, full: bool = True) -> None:
-        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
-        with self._here():
-            measuring = self._measuring_of(full)
-            require_memory(self.device, kept * self.at_once * int(self._present().nbytes), KEEPING)
-            measuring.prepare(self._present())
-
-    def begin_measurement(self, full: bool = True) -> Callable[[], LadderMeasurement]:
-        """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
-        with self._here():
-            measuring = self._measuring_of(full)
-            measurements = measuring.open(self._present(), 1)
-            self._write_measurement(measuring, measurements, 0)
-            (begun,) = measuring.close(measurements, self._spins_in)
-            return begun
-
-    def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True
-    ) -> list[Callable[[], LadderMeasurement]]:
-        """``count`` times: ``temper``, then ``begin_measurement``."""
-        begun: list[Callable[[], LadderMeasurement]] = []
-        with self._here():
-            measuring = self._measuring_of(full)
-            while len(begun) < count:
-                measurements = measuring.open(self._present(), min(self.at_once, count - len(begun)))
-                self._temper_into(measuring, measurements, rounds, sweeps)
-                begun += measuring.close(measurements, self._spins_in)
-        return begun
-
-    def _temper_into(self, measuring: Measuring, measurements: Measurements, rounds: int, sweeps: int) -> None:
-        for k in range(measurements.count):
-            self.temper(rounds, sweeps)
-            self._write_measurement(measuring, measurements, k)
-
-    def _write_measurement(self, measuring: Measuring, measurements: Measurements, number: int) -> None:
-        counted = self._take_sums()
-        measuring.write(measurements, number, self._present(), counted)
-        self._totals.give_back(counted)
-
-    @abstractmethod
-    def _compare(self, tempering: Tempering, full: bool) -> Comparison:
-        """What compares copies of the present ladder."""
-
-    _sums_shape: tuple[int, ...]
-    """Of the two sums that counting kernels make, (2, samples, ...), the replicas in order."""
-
-    _observables: Observables
-    """From these sums."""
-
-    @abstractmethod
-    def _add_sums(self, to: tuple[int, ...]) -> None:
-        """Queue adding the present sums to those at addresses, in the order of ``_observables.sums``."""
-
-    def _take_counted(self) -> Totals | None:
-        """The sums of the present state where a kernel has left them besides, else None."""
-        return None
-
-    def _take_sums(self) -> Totals:
-        """The sums of the present state."""
-        totals = self._take_counted()
-        if totals is None:
-            totals = self._totals.take(self._sums_shape)
-            self._add_sums(totals.parts)
-        return totals
+    def wait(self) -> None:
+        """Return when the device is done."""
+        self._queue.stream.synchronize()
 
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
-        with self._here():
-            fetched = self._totals.fetch(self._take_sums())
-        names = self._observables.sums
-
-        def counts() -> Counts:
-            sums = fetched().reshape(len(names), self.model.samples, -1)[..., : self.replicas]
-            return self._observables.counts(dict(zip(names, sums, strict=True)))
-
-        return counts
+        with self._queue.here():
+            return self._counting.begin(self.half_sweep)
 
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
@@ -261,23 +186,109 @@ class CudaEngine(ABC):
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
-        with self._here():
-            return self._spins_in(self._present(), sample, replica)
+        with self._queue.here():
+            return self._state.read(self._state.present, sample, replica)
 
-    @abstractmethod
-    def _present(self) -> Any:
-        """The state on the device."""
+    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/ladder/ladder.py says."""
+        ladder, queue, counting = check_ladder(beta, copies, self.replicas), self._queue, self._counting
+        with queue.here():
+            tempering = Tempering(
+                queue.device, queue.stream, ladder, ladder.steps(self.model), counting.shape,
+                counting.observables.energy, queue.rng_rounds, queue.keys,
+            )  # fmt: skip
+            measuring = LadderMeasuring(
+                self.model, queue.device, queue.stream, tempering, counting, self._compare, self._state.present
+            )
+            self._ladder = OnLadder(tempering, measuring)
+            self._sweeper.set_ladder(tempering)
+            self._sweeper.lay_tables()
 
-    @abstractmethod
-    def _spins_in(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of a state, fetched by the present stream."""
+    def _on_ladder(self) -> OnLadder:
+        if self._ladder is None:
+            raise InputError(NO_LADDER)
+        return self._ladder
 
-    def wait(self) -> None:
-        """Return when the device is done."""
-        self.stream.synchronize()
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+        tempering, many = self._on_ladder().tempering, self._sweeper.rounds
+        most = many.most(sweeps) if many is not None else 0
+        with self._queue.here():
+            while many is not None and most and rounds:
+                several = min(most, rounds)
+                many.temper(several, sweeps, self.half_sweep)
+                self.half_sweep += several * sweeps * self.colours
+                rounds -= several
+            for _ in range(rounds):
+                self.sweep(sweeps)
+                self._counting.add(tempering.sums)
+                tempering.exchange()
+                self._sweeper.lay_tables()
 
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state of the exchange; the function returned waits for it."""
+        with self._queue.here():
+            return self._on_ladder().tempering.begin_exchange()
 
-def check_grid(samples: int, blocks: int) -> None:
-    """Refuse more samples or blocks of replicas than a launch can have."""
-    if max(samples, blocks) > GRID_LIMIT:
-        raise InputError(f"{max(samples, blocks)} samples or blocks of replicas exceed a GPU grid: split the run")
+    def prepare_measurements(self, kept: int, full: bool = True) -> None:
+        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
+        with self._queue.here():
+            self._on_ladder().measuring.prepare(kept, full)
+
+    def begin_measurement(self, full: bool = True) -> Callable[[], LadderMeasurement]:
+        """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
+        with self._queue.here():
+            measuring = self._on_ladder().measuring.of(full)
+            measurements = measuring.open(self._state.present, 1)
+            self._write_measurement(measuring, measurements, 0)
+            (begun,) = measuring.close(measurements, self._state.read)
+            return begun
+
+    def temper_measured(
+        self, count: int, rounds: int, sweeps: int, full: bool = True
+    ) -> list[Callable[[], LadderMeasurement]]:
+        """``count`` times: ``temper``, then ``begin_measurement``."""
+        begun: list[Callable[[], LadderMeasurement]] = []
+        with self._queue.here():
+            measuring = self._on_ladder().measuring.of(full)
+            while len(begun) < count:
+                measurements = measuring.open(self._state.present, min(self.at_once, count - len(begun)))
+                self._temper_into(measuring, measurements, rounds, sweeps)
+                begun += measuring.close(measurements, self._state.read)
+        return begun
+
+    def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:
+        """Temper and measure, in one launch where it takes all rounds."""
+        many, all_rounds = self._sweeper.rounds, into.count * rounds
+        if many is not None and 0 < all_rounds <= many.most(sweeps):
+            many.measured(rounds, sweeps, self.half_sweep, measuring, into)
+            self.half_sweep += all_rounds * sweeps * self.colours
+            return
+        for k in range(into.count):
+            self.temper(rounds, sweeps)
+            self._write_measurement(measuring, into, k)
+
+    def _write_measurement(self, measuring: Measuring, measurements: Measurements, number: int) -> None:
+        counted = self._counting.take(self.half_sweep)
+        measuring.write(measurements, number, self._state.present, counted)
+        self._counting.give_back(counted)
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that a later ``restore`` needs; the same arrays as the CPU engine's."""
+        with self._queue.here():
+            exchange, rounds = None, 0
+            if self._ladder is not None:
+                tempering = self._ladder.tempering
+                exchange, rounds = tempering.begin_exchange()(), tempering.round
+            return snapshot_of(self._state.words(), self.half_sweep, rounds, exchange)
+
+    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go back to a ``snapshot``."""
+        with self._queue.here():
+            self._state.set_words(np.asarray(saved["spins"], np.uint64))
+            self._counting.forget()
+            self.half_sweep = int(saved["half_sweep"])
+            if self._ladder is not None:
+                self._ladder.tempering.restore(exchange_of(saved), int(saved["round"]))
+                self._sweeper.lay_tables()
+            self._queue.stream.synchronize()

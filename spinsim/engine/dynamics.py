@@ -10,6 +10,7 @@ from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
 
 Start = Literal["random", "up"]
+NO_TEMPERATURE: Final = "no temperature is set: call set_beta before sweep"
 STARTS: Final[tuple[Start, ...]] = ("random", "up")
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim import packing, rng
 from spinsim.engine.blocks import Blocks
 from spinsim.engine.cpu import CpuEngine, CpuParts
-from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cpu import CpuTempering
 from spinsim.engine.ladder.ladder import Ladder
 from spinsim.engine.measuring.cpu import ReplicaComparison
@@ -98,7 +98,7 @@ class ReplicaSweeper:
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
         """The tables of one sample, or those of all."""
         if self._tables is None:
-            raise InputError("no temperature is set: call set_beta before sweep")
+            raise InputError(NO_TEMPERATURE)
         tables = self._tables.always, self._tables.planes, self._tables.thresholds
         return tuple(array[sample % len(array)] for array in tables)
 

@@ -40,9 +40,9 @@ def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:
-    from spinsim.engine.replica_packed.cuda import CudaPackedEngine
+    from spinsim.engine.replica_packed.cuda import engine
 
-    return CudaPackedEngine(model, replicas, dynamics)
+    return engine(model, replicas, dynamics)
 
 
 UPDATE: Final = Update(Packing.REPLICA, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from spinsim import packing, rng
 from spinsim.engine.blocks import Blocks
 from spinsim.engine.cpu import CpuEngine, CpuParts
-from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cpu import CpuTempering
 from spinsim.engine.ladder.ladder import Ladder
 from spinsim.engine.measuring.cpu import Integers, Words
@@ -114,7 +114,7 @@ class SiteSweeper:
     def sweep(self, count: int, half_sweep: int) -> None:
         """Attempt every spin ``count`` times, after so many half-sweeps."""
         if self._tables is None:
-            raise InputError("no temperature is set: call set_beta before sweep")
+            raise InputError(NO_TEMPERATURE)
         self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours)
 
     def _sweep_part(

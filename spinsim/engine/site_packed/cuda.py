@@ -1,9 +1,9 @@
-"""Site-packed spins on a GPU: the state has the CPU engine's layout, read as 128-bit words."""
+"""Site-packed spins on a GPU: warps share a lattice tile by tile, and stay for many half-sweeps."""
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,18 +12,21 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import check_beta
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, require_memory
+from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
-from spinsim.engine.cuda import CudaEngine, check_grid
-from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.cuda import CudaEngine, CudaParts
+from spinsim.engine.cuda_queue import Queue, check_grid
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cuda import LADDER, Tempering
 from spinsim.engine.measuring.cuda_comparison import Comparison
+from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.packed.classes import PLANES
 from spinsim.engine.packed.cuda_sharing import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS
 from spinsim.engine.packed.kinds import Kind, kind_of
 from spinsim.engine.site_packed.cuda_comparison import SiteComparison
-from spinsim.engine.site_packed.cuda_records import HALO, SHARE, SIGNS, SLAB, UNIFORM_TABLES, divisor
+from spinsim.engine.site_packed.cuda_lattices import SiteLattices
+from spinsim.engine.site_packed.cuda_records import SHARE, UNIFORM_TABLES, divisor
 from spinsim.engine.site_packed.plan import SitePlan
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -34,8 +37,30 @@ WARP: Final = 32
 MOST_ACROSS: Final = 64  # tiles side by side, so that a block can wait for all blocks beside it
 UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 HALF_SWEEPS_A_LAUNCH: Final = 2000
-COUNT_THREADS: Final = 256  # of a block that counts
-COUNT_BLOCKS: Final = 4  # on one multiprocessor
+
+
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> CudaEngine:
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
+    plan, queue = SitePlan(model, replicas, dynamics), Queue(device, dynamics)
+    check_grid(model.samples, replicas)
+    with queue.here():
+        lattices = SiteLattices(plan, queue)
+        shape = len(plan.observables.sums), model.samples, replicas
+        counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
+    parts = CudaParts(
+        packing=packing.Packing.SITE,
+        queue=queue,
+        state=lattices,
+        sweeper=SiteSweeper(queue, lattices),
+        counting=counting,
+        compare=partial(compare, lattices.slab, device, model),
+    )
+    return CudaEngine(model, replicas, parts)
+
+
+def compare(slab: npt.NDArray[np.void], device: int, model: Ising, tempering: Tempering, full: bool) -> Comparison:
+    """What compares copies of a ladder, with link overlaps and modes or without."""
+    return SiteComparison(slab, device, model, tempering, full)
 
 
 class Share(NamedTuple):
@@ -56,188 +81,142 @@ class Share(NamedTuple):
     reach: int
 
 
-class CudaSiteEngine(CudaEngine):
-    """An ``Engine`` for couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
+def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
+    """Tiles for all warps, where ``blocks`` blocks can be resident on each of the multiprocessors."""
+    width, height, depth = lattices.width, lattices.height, lattices.depth
+    layer, layers = (width * height, depth) if lattices.dimension == 3 else (width, height)
+    columns = math.gcd(layer, WARP)
+    across, warps = layer // columns, THREADS // WARP
+    most = max(1, blocks * processors // lattices.count)
 
-    packing = packing.Packing.SITE
-    colours = SitePlan.colours
+    def tiles(layers_a_thread: int) -> int:
+        return across * -(-layers * columns // (layers_a_thread * WARP))
 
-    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> None:
+    each = 1 if tiles(1) <= most * warps and across <= MOST_ACROSS else 2
+    shared = record(SHARE, columns=columns, tiles=tiles(each), across=divisor(across), width=divisor(width))
+    used = min(most, -(-tiles(each) // warps))
+    reach = -(-(2 * across - 1) // warps) + (tiles(each) % warps > 0)  # a tile's layers and one more
+    return Share(shared, tiles(each), each, used, min(reach, used // 2))
+
+
+class SharedSweeps:
+    """Sweeps at the temperatures of tables, by as many blocks as the device holds at once.
+
+    Args:
+        queue: Where they are queued.
+        lattices: The spins.
+        tables: always, planes, thresholds, as ``SiteTables`` has them.
+        kind: The special case of their temperatures.
+    """
+
+    def __init__(self, queue: Queue, lattices: SiteLattices, tables: list[Any], kind: Kind) -> None:
         import cupy
 
-        super().__init__(model, replicas, dynamics, device)
-        self._plan = plan = SitePlan(model, replicas, dynamics)
-        check_grid(model.samples, replicas)
-        if 16 * plan.groups >= 2**32:
-            raise InputError(f"{model.sites} sites are too many for one GPU lattice: at most 2^36 less one group")
-        lattice = plan.lattice
-        self._dimension = lattice.dimension
-        self._width, self._height = lattice.shape[0] // (2 * packing.LANES), lattice.shape[1]
-        self._depth = lattice.shape[2] if lattice.dimension == 3 else 1
-        signs = np.empty(0, np.uint64) if plan.signs is None else plan.signs
-        require_memory(device, signs.nbytes + 8 * int(np.prod(plan.shape)), f"the state of {model.name}")
-        with self._here():
-            self._signs = cupy.asarray(signs)
-            self.state = cupy.empty(plan.shape, cupy.uint64)
-            if dynamics.start == "up":
-                self.state[:] = np.uint64(2**64 - 1)
-            else:
-                lanes = cupy.full((replicas, 2), np.uint64(2**64 - 1))
-                self._random_start(self.state.reshape(model.samples, replicas, 2 * plan.groups, 2), lanes)
-        self._launch: Launch | None = None
-        self._sums_shape, self._observables = (2, model.samples, replicas), plan.observables
-
-    @property
-    def tasks(self) -> int:
-        """Replicas over all samples."""
-        return self.model.samples * self.replicas
-
-    def _slab(self) -> npt.NDArray[np.void]:
-        """The whole lattice."""
-        return record(SLAB, width=self._width, height=self._height, depth=self._depth, first_row=0, parity=0)
-
-    def _halo(self) -> npt.NDArray[np.void]:
-        """The lattice's own last and first row or plane of each colour, as it is periodic."""
-        groups, first = self._plan.groups, self.state.data.ptr
-        edge = self._width * (self._height if self._dimension == 3 else 1)
-        before = tuple(first + 16 * (groups * (colour + 1) - edge) for colour in range(2))
-        after = tuple(first + 16 * groups * colour for colour in range(2))
-        return record(HALO, before=before, after=after, stride=2 * groups)
-
-    def _negative(self) -> npt.NDArray[np.void]:
-        """Where couplings are negative."""
-        stride = 4 * self._dimension * self._plan.groups if len(self._signs) > 1 else 0
-        return record(SIGNS, negative=self._signs, stride=stride)
-
-    def _share(self, blocks: int) -> Share:
-        """Tiles for all warps, where ``blocks`` blocks can be resident on a multiprocessor."""
-        in_three = self._dimension == 3
-        layer, layers = (self._width * self._height, self._depth) if in_three else (self._width, self._height)
-        columns = math.gcd(layer, WARP)
-        across, warps = layer // columns, THREADS // WARP
-        most = max(1, blocks * multiprocessors(self.device) // self.tasks)
-
-        def tiles(layers_a_thread: int) -> int:
-            return across * -(-layers * columns // (layers_a_thread * WARP))
-
-        each = 1 if tiles(1) <= most * warps and across <= MOST_ACROSS else 2
-        shared = record(SHARE, columns=columns, tiles=tiles(each), across=divisor(across), width=divisor(self._width))
-        used = min(most, -(-tiles(each) // warps))
-        reach = -(-(2 * across - 1) // warps) + (tiles(each) % warps > 0)  # a tile's layers and one more
-        return Share(shared, tiles(each), each, used, min(reach, used // 2))
-
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Set the inverse temperature: a number or one for each replica (replicas,)."""
-        import cupy
-
-        tables = self._plan.tables(beta)
-        with self._here():
-            self._tables = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
-            self._make_launch(check_beta(beta, self.replicas))
-        self._tempering = None
-
-    def _make_launch(self, beta: npt.NDArray[np.float64]) -> None:
-        """Make ready for sweeps at inverse temperatures ``beta``, whatever the tables will hold of them."""
-        import cupy
-
-        plan, d = self._plan, self.dynamics
-        signed, kind, slots = plan.signs is not None, min(kind_of(plan, beta), Kind.PLAIN), 2 * self._dimension
-        always, planes, thresholds = self._tables
-        stride = self.replicas if len(always) > 1 else 0
-        tables = record(UNIFORM_TABLES, always=always, planes=planes, thresholds=thresholds, stride=stride)
+        self._stream, self._plan, self._count = queue.stream, lattices.plan, lattices.count
+        self._tables = tables  # the record holds addresses alone
         blocks = BLOCKS
         while True:
-            share = self._share(blocks)
-            barrier = NEIGHBOUR_BARRIER if share.layers == 1 else LATTICE_BARRIER
-            expression = instance(
-                "sweep_site", self._dimension, signed, plan.has_field, int(kind), share.layers, d.rng_rounds
-            )
-            self._launch = Launch(self.device, "metropolis/site_packed.cu", expression, {
-                "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
-                "tables": tables, "share": share.record, "first_sample": np.uint32(0),
-                "first_replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
-                "all_tickets": np.zeros((), TICKETS), "barriers": np.zeros((), barrier), "key": self._round_keys,
-            }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
+            self._share = share = share_out(lattices, blocks, multiprocessors(queue.device))
+            self._launch = self._ready(queue, lattices, share, kind)
             room = self._launch.blocks_at_once(THREADS)
             if room >= blocks:
                 break
             blocks = room
-        self._share_now = share
-        self._next = cupy.zeros(self.tasks, cupy.uint32)
-        self._arrived = cupy.zeros(self.tasks * (share.blocks * APART if share.layers == 1 else 1), cupy.uint32)
+        self._next = cupy.zeros(self._count, cupy.uint32)
+        self._arrived = cupy.zeros(self._count * (share.blocks * APART if share.layers == 1 else 1), cupy.uint32)
         self._arrivals = self._drawn = 0
 
-    def _prepare_ladder(self, tempering: Tempering) -> None:
+    def _ready(self, queue: Queue, lattices: SiteLattices, share: Share, kind: Kind) -> Launch:
+        """The kernel with all arguments but those of a launch."""
+        plan, dimension, signed, slots = self._plan, lattices.dimension, lattices.is_signed, 2 * lattices.dimension
+        always, planes, thresholds = self._tables
+        stride = plan.replicas if len(always) > 1 else 0
+        tables = record(UNIFORM_TABLES, always=always, planes=planes, thresholds=thresholds, stride=stride)
+        barrier = NEIGHBOUR_BARRIER if share.layers == 1 else LATTICE_BARRIER
+        rule = plan.has_field, int(kind), share.layers, queue.rng_rounds
+        expression = instance("sweep_site", dimension, signed, *rule)
+        return Launch(queue.device, "metropolis/site_packed.cu", expression, {
+            **lattices.arguments, "tables": tables, "share": share.record, "first_sample": np.uint32(0),
+            "first_replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
+            "all_tickets": np.zeros((), TICKETS), "barriers": np.zeros((), barrier), "key": queue.keys,
+        }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
+
+    def sweep(self, half_sweeps: int, half_sweep: int) -> None:
+        """Queue so many half-sweeps after others."""
+        share, left = self._share, half_sweeps
+        samples, replicas = self._plan.shape[:2]
+        reach = (share.reach,) if share.layers == 1 else ()
+        most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.groups * self._count)
+        while left:
+            several = min(left, max(1, min(most, HALF_SWEEPS_A_LAUNCH)))
+            self._launch(
+                self._stream, (share.blocks, replicas, samples), THREADS, share.blocks > 1,
+                half_sweep=half_sweep, half_sweeps=several, all_tickets=(self._next.data.ptr, self._drawn),
+                barriers=(self._arrived.data.ptr, self._arrivals, *reach),
+            )  # fmt: skip
+            half_sweep += several
+            if share.layers > 1:
+                self._drawn = (self._drawn + several * share.tiles) % 2**32
+            together = 1 if share.layers == 1 else share.blocks  # that arrive at one count
+            self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
+            left -= several
+
+
+class SiteSweeper:
+    """A ``CudaSweeper`` of site-packed words.
+
+    Args:
+        queue: Where sweeps are queued.
+        lattices: The spins.
+    """
+
+    rounds = None  # lattices of this size are never tempered in one launch
+
+    def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
+        self.colours, self.tasks = lattices.plan.colours, lattices.count
+        self._queue, self._lattices, self._plan = queue, lattices, lattices.plan
+        self._sweeps: SharedSweeps | None = None
+        self._lay: Launch | None = None
+
+    def _kind(self, beta: npt.NDArray[np.float64]) -> Kind:
+        """The special case of inverse temperatures ``beta``."""
+        return min(kind_of(self._plan, beta), Kind.PLAIN)
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature or one for each replica (replicas,)."""
+        import cupy
+
+        tables = self._plan.tables(beta)
+        arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
+        kind = self._kind(check_beta(beta, self._plan.replicas))
+        self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
+
+    def set_ladder(self, tempering: Tempering) -> None:
+        """Make room for tables of each sample."""
         import cupy
 
         plan, beta = self._plan, tempering.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
-        self._tables = always, planes, thresholds = [
+        always, planes, thresholds = arrays = [
             cupy.empty((*parts, classes), cupy.uint32),
             cupy.empty((*parts, PLANES, classes), cupy.uint32),
             cupy.empty((*parts, classes), cupy.uint64),
         ]
-        self._make_launch(beta)
+        self._sweeps = SharedSweeps(self._queue, self._lattices, arrays, self._kind(beta))
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
-        self._lay = Launch(self.device, "tempering/lay_tables.cu", "lay_uniform_tables", {
+        self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_uniform_tables", {
             "always": always, "planes": planes, "thresholds": thresholds,
             "ladder": record(LADDER, limits=limits, certain=certain, temperatures=beta.size), "place": tempering.place,
             "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
         })  # fmt: skip
 
-    def _lay_tables(self) -> None:
-        self._lay(self.stream, (-(-self.tasks // THREADS), 1, 1), THREADS)
+    def lay_tables(self) -> None:
+        """Queue what gives replicas the temperatures of their places."""
+        if self._lay is not None:
+            self._lay(self._queue.stream, (-(-self.tasks // THREADS), 1, 1), THREADS)
 
-    def _compare(self, tempering: Tempering, full: bool) -> Comparison:
-        return SiteComparison(self._slab(), self.device, self.model, tempering, full)
-
-    def sweep(self, count: int) -> None:
-        """Attempt every spin of every replica ``count`` times."""
-        if self._launch is None:
-            raise InputError("no temperature is set: call set_beta before sweep")
-        share, left = self._share_now, count * self.colours
-        reach = (share.reach,) if share.layers == 1 else ()
-        most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.groups * self.tasks)
-        with self._here():
-            while left:
-                several = min(left, max(1, min(most, HALF_SWEEPS_A_LAUNCH)))
-                self._launch(
-                    self.stream, (share.blocks, self.replicas, self.model.samples), THREADS, share.blocks > 1,
-                    half_sweep=self.half_sweep, half_sweeps=several, all_tickets=(self._next.data.ptr, self._drawn),
-                    barriers=(self._arrived.data.ptr, self._arrivals, *reach),
-                )  # fmt: skip
-                self.half_sweep += several
-                if share.layers > 1:
-                    self._drawn = (self._drawn + several * share.tiles) % 2**32
-                together = 1 if share.layers == 1 else share.blocks  # that arrive at one count
-                self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
-                left -= several
-
-    @cached_property
-    def _count(self) -> tuple[Launch, int]:
-        """The counting kernel and how many of its blocks share a lattice."""
-        expression = instance("count_site", self._dimension, self._plan.signs is not None)
-        launch = Launch(self.device, "measure/count_site_packed.cu", expression, {
-            "state": self.state, "slab": self._slab(), "halo": self._halo(), "signs": self._negative(),
-            "up": np.uint64(0), "unsatisfied": np.uint64(0),
-        })  # fmt: skip
-        most = max(1, COUNT_BLOCKS * multiprocessors(self.device) // self.tasks)
-        return launch, min(most, -(-self._plan.groups // COUNT_THREADS))
-
-    def _add_sums(self, to: tuple[int, ...]) -> None:
-        up, unsatisfied = to
-        samples, replicas = self._plan.shape[:2]
-        launch, blocks = self._count
-        launch(self.stream, (blocks, replicas, samples), COUNT_THREADS, up=up, unsatisfied=unsatisfied)
-
-    def _words_of_state(self) -> npt.NDArray[np.uint64]:
-        return np.asarray(self.state.get())
-
-    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        self.state.set(words)
-
-    def _present(self) -> Any:
-        return self.state
-
-    def _spins_in(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        return packing.unpack_sites(state[sample, replica].get(), self._plan.lattice.shape)
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
+        if self._sweeps is None:
+            raise InputError(NO_TEMPERATURE)
+        self._sweeps.sweep(count * self.colours, half_sweep)

@@ -48,9 +48,9 @@ def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:
-    from spinsim.engine.site_packed.cuda import CudaSiteEngine
+    from spinsim.engine.site_packed.cuda import engine
 
-    return CudaSiteEngine(model, replicas, dynamics)
+    return engine(model, replicas, dynamics)
 
 
 UPDATE: Final = Update(Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim import packing, rng
 from spinsim.acceptance import check_beta
 from spinsim.engine.cpu import CpuEngine, CpuParts
-from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cpu import CpuTempering
 from spinsim.engine.ladder.ladder import Ladder
 from spinsim.engine.measuring.cpu import ReplicaComparison
@@ -188,7 +188,7 @@ class UnpackedSweeper:
     def sweep(self, count: int, half_sweep: int) -> None:
         """Attempt every spin ``count`` times, after so many half-sweeps."""
         if self._double_beta is None:
-            raise InputError("no temperature is set: call set_beta before sweep")
+            raise InputError(NO_TEMPERATURE)
         self._chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep))
 
     def _sweep_chunk(

@@ -30,9 +30,9 @@ def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:
-    from spinsim.engine.unpacked.cuda import CudaGeneralEngine
+    from spinsim.engine.unpacked.cuda import engine
 
-    return CudaGeneralEngine(model, replicas, dynamics)
+    return engine(model, replicas, dynamics)
 
 
 UPDATE: Final = Update(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)

@@ -1,0 +1,65 @@
+"""Where the work of one engine is queued on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import round_keys
+from spinsim.engine.dynamics import Dynamics
+from spinsim.errors import InputError
+
+GRID_LIMIT: Final = 65535  # of a grid's y and z extents
+START_THREADS: Final = 128
+
+
+class Queue:
+    """One device and a stream of its own there.
+
+    Args:
+        device: Number of the device.
+        dynamics: How replicas move.
+
+    Attributes:
+        device: As given.
+        stream: Where all work is queued.
+        rng_rounds: Philox rounds.
+        keys: Round keys, as kernels take them.
+    """
+
+    def __init__(self, device: int, dynamics: Dynamics) -> None:
+        import cupy
+
+        self.device, self.rng_rounds, self.keys = device, dynamics.rng_rounds, round_keys(dynamics.seed)
+        with cupy.cuda.Device(device):
+            self.stream = cupy.cuda.Stream(non_blocking=True)
+
+    @contextmanager
+    def here(self) -> Iterator[None]:
+        """CuPy's calls go to this device and stream."""
+        import cupy
+
+        with cupy.cuda.Device(self.device), self.stream:
+            yield
+
+    def start_at_random(self, state: Any, lanes: Any, order: Any = None, sample: int = 0) -> None:
+        """Fill ``state`` (samples, blocks, sites, 2), its first sample number ``sample``, with random spins.
+
+        ``order`` holds the site at each place, None where a site is its own; ``lanes`` (blocks, 2) are those in use.
+        """
+        samples, blocks, sites, _ = state.shape
+        Launch(self.device, "metropolis/start.cu", f"random_start<{self.rng_rounds}>", {
+            "state": state, "lanes": lanes, "order": np.uint64(0) if order is None else order,
+            "sites": np.uint32(sites), "first_sample": np.uint32(sample), "first_block": np.uint32(0),
+            "key": self.keys,
+        })(self.stream, (-(-sites // START_THREADS), blocks, samples), START_THREADS)  # fmt: skip
+
+
+def check_grid(samples: int, blocks: int) -> None:
+    """Refuse more samples or blocks of replicas than a launch can have."""
+    if max(samples, blocks) > GRID_LIMIT:
+        raise InputError(f"{max(samples, blocks)} samples or blocks of replicas exceed a GPU grid: split the run")
