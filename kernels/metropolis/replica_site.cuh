@@ -3,7 +3,7 @@
 #pragma once
 #include "metropolis/group.cuh"
 
-// The sites of one colour and parity of degree (spinsim/engine/replica_packed/batches.py).
+// The sites of one colour and parity of degree (spinsim/engine/packed/batches.py).
 struct Batch { u32 first, size, slots, base, parity, offset; };
 CHECK_LAYOUT(Batch, engine.replica_packed.cuda_records.BATCH);
 

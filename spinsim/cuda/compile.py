@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim.cuda.contract import fill_in
+from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
+Instances = tuple[tuple[str, str], ...]
+"""Pairs of a kernel file and an expression that names a function or a template instance of it."""
+
+PHILOX_ROUNDS: Final = (FEWER_ROUNDS, ROUNDS)
+FLAGS: Final = ("false", "true")
 OPTIONS: Final = ("-std=c++17", "--fmad=false")
 _INCLUDE: Final = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)
 _COMMENT: Final = re.compile(r"//[^\n]*")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.records import ADDRESS, SIZE, struct_type
-from spinsim.engine.replica_packed.batches import Batches
+from spinsim.engine.packed.batches import Batches
 
 PLACE: Final = 16  # bytes of one place
 TAIL_ROOM: Final = 64  # groups that a warp's queue of undecided lanes holds

@@ -9,9 +9,9 @@ from spinsim import packing
 from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
+from spinsim.engine.packed.batches import build_batches
 from spinsim.engine.packed.classes import Classes
 from spinsim.engine.packed.kinds import Limits
-from spinsim.engine.replica_packed.batches import build_batches
 from spinsim.engine.replica_packed.tables import Tables, build_tables
 from spinsim.errors import InputError
 from spinsim.model.colouring import colouring
