@@ -85,6 +85,30 @@ def test_cached_kernels_are_stamped_with_all_they_may_inline() -> None:
     assert set(SOURCES) == {path.relative_to(ROOT).as_posix() for path in stamped}
 
 
+def lines_of(node: ast.stmt) -> int:
+    """Lines of a statement; of a function without its signature."""
+    first = node.body[0].lineno if isinstance(node, ast.FunctionDef) else node.lineno
+    return (node.end_lineno or first) - first + 1
+
+
+def test_files_classes_and_functions_stay_small() -> None:
+    most = {ast.FunctionDef: 60, ast.ClassDef: 250}
+    large = []
+    for path in ROOT.rglob("*.py"):
+        text, name = path.read_text(), path.relative_to(ROOT)
+        large += [f"{name} has {text.count(chr(10))} lines"] if text.count("\n") > 400 else []
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and lines_of(node) > most[type(node)]:
+                large.append(f"{node.name} of {name} has {lines_of(node)} lines")
+    assert not large
+
+
+def test_rooms_of_the_engine_stay_small() -> None:
+    folders = {path.parent for path in (ROOT / "engine").rglob("*.py")}
+    lines = {folder: sum(path.read_text().count("\n") for path in folder.glob("*.py")) for folder in folders}
+    assert {str(folder) for folder, count in lines.items() if count > 1500} == set()
+
+
 def test_every_folder_is_packaged() -> None:
     """The wheel's package list is written by hand; tests that import the checkout would not miss one."""
     checkout = Path(__file__).parent.parent
