@@ -113,8 +113,22 @@ def _entry_point(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         compiled = njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
         return njit(**options)(function)
-    compiled._cache._cache_file._source_stamp = SOURCE_DIGEST
+    cache = compiled._cache._cache_file
+    cache._source_stamp = SOURCE_DIGEST
+    cache._load_index = _or_nothing(cache._load_index)
     return compiled
+
+
+def _or_nothing(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """Take compiled kernels that name types of modules that are there no longer for what they are: out of date."""
+
+    def load() -> dict[Any, Any]:
+        try:
+            return load_index()
+        except (ImportError, AttributeError):
+            return {}
+
+    return load
 
 
 def part(function: Callable[..., Any]) -> Any:
