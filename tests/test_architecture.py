@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 import spinsim
-from spinsim.compiled import SOURCES
+from spinsim.compiled import SOURCES, _or_nothing
 
 ROOT = Path(spinsim.__file__).parent
 LAYERS = [
@@ -107,6 +107,13 @@ def test_rooms_of_the_engine_stay_small() -> None:
     folders = {path.parent for path in (ROOT / "engine").rglob("*.py")}
     lines = {folder: sum(path.read_text().count("\n") for path in folder.glob("*.py")) for folder in folders}
     assert {str(folder) for folder, count in lines.items() if count > 1500} == set()
+
+
+def test_compiled_kernels_that_name_moved_modules_are_out_of_date() -> None:
+    def load() -> dict[str, str]:
+        raise ModuleNotFoundError("No module named 'spinsim.engine.plans'")
+
+    assert _or_nothing(load)() == {}
 
 
 def test_every_folder_is_packaged() -> None:
