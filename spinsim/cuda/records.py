@@ -42,7 +42,7 @@ def record(kind: Layout, **members: Any) -> npt.NDArray[np.void]:
 
 def round_keys(seed: int) -> npt.NDArray[np.void]:
     """The two key words of every round, as ``KEY``."""
-    low, high = (np.uint32(word) for word in rng.split_seed(seed))
+    first, second = (np.uint32(word) for word in rng.split_seed(seed))
     rounds = np.arange(rng.ROUNDS, dtype=np.uint32)
-    low, high = low + rounds * np.uint32(rng.WEYL_0), high + rounds * np.uint32(rng.WEYL_1)  # modulo 2^32
+    low, high = first + rounds * np.uint32(rng.WEYL_0), second + rounds * np.uint32(rng.WEYL_1)  # modulo 2^32
     return record(KEY, low=low, high=high)

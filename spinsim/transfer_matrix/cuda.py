@@ -41,7 +41,7 @@ class Pass(NamedTuple):
 
     Attributes:
         tile: Bits of a tile.
-        kind: Of the tile, as in transfer/butterfly.cu.
+        kind: Of the tile, one of ``KINDS``.
         position: First of the bits beside the run.
         active: Bits of the vector whose factors belong to this pass.
     """
@@ -173,7 +173,7 @@ class _PassLaunch:
             "factors": record(FACTORS, q=factors),
             "diagonal": record(DIAGONAL, own=tables[0], outer=tables[1], cross=tables[2]),
         }
-        ahead = p.tile > TILES[0] and last and p.kind == COLUMNS  # as in transfer/butterfly.cu
+        ahead = p.tile > TILES[0] and last and p.kind == COLUMNS  # the next tile comes while one is in use: AHEAD
         shared = 8 * ((1 << p.tile) + (1 << p.tile - 4) + ahead * (1 << p.tile))
         self._launch = Launch(device, FILE, instance("butterfly", p.tile, p.kind, last), arguments, shared)
         self._threads = 1 << (p.tile - REGISTER_BITS)

@@ -47,21 +47,6 @@ class Part(NamedTuple):
     is_linked: bool = False
 
 
-class Counted(NamedTuple):
-    """A part as the counting kernel reads it: addresses and sizes, ``Items`` of measure/overlaps.cu."""
-
-    places: int
-    sums: int
-    links: int
-    ends: int
-    count: int
-    size: int
-    segments: int
-    compared: int
-    shares: int
-    periodic: int
-
-
 class Outcome(NamedTuple):
     """Where the sums of a part lie and where what follows from them goes, 0 where it is not asked for."""
 
@@ -76,7 +61,11 @@ class Outcome(NamedTuple):
     modes: int = 0
 
 
-ITEMS: Final = struct_type(**dict.fromkeys(Counted._fields, SIZE))
+ITEMS: Final = struct_type(  # a part as the counting kernel reads it
+    **dict.fromkeys(
+        ("places", "sums", "links", "ends", "count", "size", "segments", "compared", "shares", "periodic"), SIZE
+    )
+)
 COUNTED_PARTS: Final = struct_type(part=(ITEMS, PARTS))
 OUTCOME: Final = struct_type(**dict.fromkeys(Outcome._fields, SIZE))
 OUTCOMES: Final = struct_type(part=(OUTCOME, PARTS))
@@ -207,16 +196,16 @@ class ReplicaComparison(Comparison):
         self._shares = self._share_out()
         periodic = bool(self.model.lattice and self.model.lattice.periodic)
         counted = [
-            Counted(
-                places=address(array), sums=address(sums), links=address(links) if part.is_linked else 0,
+            record(
+                ITEMS, places=address(array), sums=address(sums), links=address(links) if part.is_linked else 0,
                 ends=items.ends.shape[1], count=len(items.ends), size=items.size, segments=items.segments,
                 compared=part.compared, shares=shares, periodic=periodic,
-            )
+            ).item()
             for array, sums, links, items, part, shares in zip(
                 self._lists, self.sums, self.links, self._items, self.parts, self._shares, strict=True
             )
         ]  # fmt: skip
-        counted += [Counted(*[0] * len(Counted._fields))] * (PARTS - len(counted))
+        counted += [np.zeros((), ITEMS).item()] * (PARTS - len(counted))
         self._count = Launch(self.device, "measure/overlaps.cu", kernel, {
             "state": np.uint64(0), **width, "tiles": np.uint32(self._tiles), "first": np.uint32(0),
             "parts": record(COUNTED_PARTS, part=counted), "pairs": self.tempering.pairs(0),
