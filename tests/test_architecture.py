@@ -41,7 +41,11 @@ def imported_parts(path: Path) -> set[str]:
     parts = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "spinsim":
-            if node.module == "spinsim.jobs":
+            if node.module == "spinsim.jobs" and {alias.name for alias in node.names} <= {
+                "FOLDERS",
+                "job_of",
+                "all_jobs",
+            }:
                 continue
             below = node.module.split(".")[1:]
             parts |= {below[0]} if below else {alias.name for alias in node.names}
