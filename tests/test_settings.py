@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from harness import one_sentence, run
 import spinsim as ss
 from spinsim import packing, rng
 from spinsim.acceptance import COLDEST, ZERO_ACCEPTANCE
+from spinsim.cli import flags
 from spinsim.engine import DEVICES, Dynamics
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.starting import GIVEN
@@ -23,9 +26,9 @@ from spinsim.model.disorder import KINDS
 from spinsim.model.geometry import CELLS
 from spinsim.sampling import Times, annealing
 from spinsim.sampling.annealing import SCHEDULES
-from spinsim.settings.config import build_config, tables_of
+from spinsim.settings.config import build_config, table, tables_of
 from spinsim.settings.document import page
-from spinsim.settings.setting import settings_of
+from spinsim.settings.setting import setting, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
 from spinsim.transfer_matrix.operator import METHODS
@@ -71,6 +74,33 @@ def test_the_page_of_settings_is_not_stale() -> None:
     assert found == page(JOBS)
 
 
+@dataclass(frozen=True)
+class LaterSettings(AnnealSettings):
+    """The table of a version to come, which has one setting more."""
+
+    warmth: float = setting(0.0, "What nobody has thought of yet", low=0, high=9, before=0.0)
+
+
+@dataclass(frozen=True)
+class Later(Anneal):
+    """The configuration of that version."""
+
+    anneal: LaterSettings = table(LaterSettings)
+
+
+def test_a_setting_more_is_one_field_and_leaves_old_runs_their_identity() -> None:
+    old = Anneal()
+    tables = json.loads(old.json())
+    assert Later.from_tables(tables) == Later()
+    assert Later().sha256(None) == Later.identity(tables, None) == old.sha256(None)
+    assert build_config(Later, {"anneal": {"warmth": 2}}).sha256(None) != old.sha256(None)
+    with pytest.raises(ss.InputError, match=r"warmth 10\.0 is out of range: give a number from 0 to 9"):
+        build_config(Later, {"anneal": {"warmth": 10}})
+    command = flags.command(Later)(lambda config, quiet, as_json: None)
+    assert "warmth" in signature(command).parameters
+    assert "| `warmth` | `--warmth` | What nobody has thought of yet | a number from 0 to 9 |  | `0` |" in page([Later])
+
+
 CALLS = {"anneal": ss.anneal, "temper": ss.temper, "transfer": ss.transfer}
 
 
@@ -111,8 +141,8 @@ def test_a_setting_is_its_own_line_of_help(job, capsys, monkeypatch) -> None:
     """Its flag, what it is and its default, whatever the width of the terminal does to the lines."""
     monkeypatch.setenv("COLUMNS", "200")
     shown = " ".join(run(capsys, monkeypatch, job.job, "--help").out.split())
-    for table in tables_of(job).values():
-        for one in table.values():
+    for settings in tables_of(job).values():
+        for one in settings.values():
             if one.unused or one.option is None:
                 assert f"{one.option or '--instance'} " not in shown
             else:
