@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +16,11 @@ import pytest
 from harness import forking_server
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = ["README.md", "runs/README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
 INSTALLING = "python -m pip"
 SHORTER = {
     "docs/spin_glass.md": {"--samples 800": "--samples 4", "6000": "60", "12000": "240", "120 ": "10 "},
+    "runs/README.md": {"L$L.toml": "L$L.toml --samples 2 --thermalize 50 --sweeps 200 --measure-every 10"},
 }
 """What makes runs of an evening short enough for a test: the lines stay the same but for these numbers."""
 
@@ -59,6 +61,7 @@ def in_shell(lines: str, folder: Path) -> None:
 def test_every_block_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    shutil.copytree(ROOT / "runs", tmp_path / "runs", ignore=shutil.ignore_patterns("*.h5"))
     names: dict[str, Any] = {}
     for language, text in blocks(page):
         if language == "python":
