@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import names
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.cuda import CudaTempering
 from spinsim.engine.ladder.ladder import NO_LADDER, Exchange, check_ladder
 from spinsim.engine.measuring.cuda import Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
@@ -74,7 +74,7 @@ class CudaSweeper(Protocol):
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,)."""
 
-    def set_ladder(self, tempering: Tempering) -> None:
+    def set_ladder(self, tempering: CudaTempering) -> None:
         """Make room for temperatures of each sample's replicas, and what launches need."""
 
     def lay_tables(self) -> None:
@@ -101,7 +101,7 @@ class CudaParts(NamedTuple):
     state: CudaState
     sweeper: CudaSweeper
     counting: CudaCounting
-    compare: Callable[[Tempering, bool], Comparison]
+    compare: Callable[[CudaTempering, bool], Comparison]
 
 
 class OnLadder(NamedTuple):
@@ -112,7 +112,7 @@ class OnLadder(NamedTuple):
         measuring: The measurements.
     """
 
-    tempering: Tempering
+    tempering: CudaTempering
     measuring: LadderMeasuring
 
 
@@ -193,7 +193,7 @@ class CudaEngine:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/ladder/ladder.py says."""
         ladder, queue, counting = check_ladder(beta, copies, self.replicas), self._queue, self._counting
         with queue.here():
-            tempering = Tempering(
+            tempering = CudaTempering(
                 queue.device, queue.stream, ladder, ladder.steps(self.model), counting.shape,
                 counting.observables.energy, queue.rng_rounds, queue.keys,
             )  # fmt: skip

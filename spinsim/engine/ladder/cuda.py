@@ -71,7 +71,7 @@ class DeviceExchange:
         self.holder.set(holders(exchange.place, copies).reshape(self.holder.shape).astype(np.int32))
 
 
-class Tempering:
+class CudaTempering:
     """Exchanges of one engine's replicas, whatever its packing.
 
     Args:

@@ -51,7 +51,7 @@ class CpuComparison(Protocol):
         """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""
 
 
-class ReplicaComparison:
+class CpuReplicaComparison:
     """A ``CpuComparison`` by replica-packed words, (blocks, sites, 2).
 
     Args:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import SIZE, record, struct_type
-from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.cuda import CudaTempering
 from spinsim.engine.ladder.ladder import Exchange
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cuda_comparison import Comparison
@@ -69,7 +69,7 @@ class Measuring:
     def __init__(
         self,
         sweeps: Any,
-        tempering: Tempering,
+        tempering: CudaTempering,
         comparison: Comparison,
         observables: Observables,
         stride: int,

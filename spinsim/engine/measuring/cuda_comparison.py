@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import SIZE, address, record, struct_type
-from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.cuda import CudaTempering
 from spinsim.engine.measuring.correlations import Floats, Items, all_bonds, all_sites, by_kind, layers, waves
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -86,7 +86,7 @@ class Comparison(ABC):
         axes: Of modes.
     """
 
-    def __init__(self, device: int, model: Ising, tempering: Tempering, full: bool) -> None:
+    def __init__(self, device: int, model: Ising, tempering: CudaTempering, full: bool) -> None:
         import cupy
 
         self.device, self.model, self.tempering, self.full = device, model, tempering, full

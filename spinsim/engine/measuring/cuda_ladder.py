@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from spinsim.cuda.device import require_memory
-from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.cuda import CudaTempering
 from spinsim.engine.measuring.cuda import Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
@@ -38,9 +38,9 @@ class LadderMeasuring:
         model: Ising,
         device: int,
         stream: Any,
-        tempering: Tempering,
+        tempering: CudaTempering,
         counting: CudaCounting,
-        compare: Callable[[Tempering, bool], Comparison],
+        compare: Callable[[CudaTempering, bool], Comparison],
         state: Any,
     ) -> None:
         self._device, self._stream, self._tempering, self._state = device, stream, tempering, state

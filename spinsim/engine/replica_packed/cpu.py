@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing, rng
-from spinsim.engine.blocks import Blocks
 from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.cpu_blocks import Blocks
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cpu import CpuTempering
 from spinsim.engine.ladder.ladder import Ladder
-from spinsim.engine.measuring.cpu import ReplicaComparison
+from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.packed.kinds import Limits
 from spinsim.engine.packed.steps import BATCH
 from spinsim.engine.protocols import Counts
@@ -41,7 +41,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         state=blocks,
         sweeper=ReplicaSweeper(plan, blocks, pool),
         counts=partial(counts, plan, blocks),
-        comparison=ReplicaComparison(model, replicas),
+        comparison=CpuReplicaComparison(model, replicas),
         threads=pool,
     )
     return CpuEngine(model, replicas, dynamics, parts)

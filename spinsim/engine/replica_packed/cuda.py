@@ -16,7 +16,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.cuda import CudaTempering
 from spinsim.engine.measuring.cuda_comparison import Comparison, ReplicaComparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
@@ -54,7 +54,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
     return CudaEngine(model, replicas, parts)
 
 
-def compare(plan: ReplicaPlan, device: int, tempering: Tempering, full: bool) -> Comparison:
+def compare(plan: ReplicaPlan, device: int, tempering: CudaTempering, full: bool) -> Comparison:
     """What compares copies of a ladder, with link overlaps and modes or without."""
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
@@ -179,7 +179,7 @@ class ReplicaSweeper:
         launches = InShared if self._lattices.shared_threads else FromGlobal
         self._launches = launches(self._queue, self._lattices, tables, kinds)
 
-    def set_ladder(self, tempering: Tempering) -> None:
+    def set_ladder(self, tempering: CudaTempering) -> None:
         """Make room for tables of each sample."""
         kinds = self._kinds(tempering.ladder.beta)
         self._on_ladder = tables = LadderTables(self._queue, self._lattices, tempering)

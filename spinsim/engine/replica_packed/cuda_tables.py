@@ -10,7 +10,7 @@ import numpy.typing as npt
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.ladder.cuda import LADDER, Tempering
+from spinsim.engine.ladder.cuda import LADDER, CudaTempering
 from spinsim.engine.replica_packed.cuda_lattices import ReplicaLattices
 from spinsim.engine.replica_packed.cuda_records import TABLES
 from spinsim.engine.replica_packed.tables import Tables, empty_tables
@@ -60,7 +60,7 @@ class LadderTables(DeviceTables):
         are_laid: Whether they are those of the present places.
     """
 
-    def __init__(self, queue: Queue, lattices: ReplicaLattices, tempering: Tempering) -> None:
+    def __init__(self, queue: Queue, lattices: ReplicaLattices, tempering: CudaTempering) -> None:
         import cupy
 
         plan, beta = lattices.plan, tempering.ladder.beta

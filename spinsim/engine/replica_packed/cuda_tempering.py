@@ -11,7 +11,7 @@ from spinsim.cuda.device import shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.cuda import CudaTempering
 from spinsim.engine.measuring.cuda import NOTHING, Measurements, Measuring
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.packed.kinds import Kind
@@ -53,7 +53,7 @@ class SharedRounds:
         self,
         queue: Queue,
         lattices: ReplicaLattices,
-        tempering: Tempering,
+        tempering: CudaTempering,
         tables: LadderTables,
         counting: CudaCounting,
         kinds: dict[int, Kind],

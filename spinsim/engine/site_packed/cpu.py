@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing, rng
-from spinsim.engine.blocks import Blocks
 from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.cpu_blocks import Blocks
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cpu import CpuTempering
 from spinsim.engine.ladder.ladder import Ladder
@@ -44,7 +44,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         state=blocks,
         sweeper=SiteSweeper(plan, blocks, lattices),
         counts=partial(counts, plan, blocks, lattices),
-        comparison=SiteComparison(plan, lattices),
+        comparison=CpuSiteComparison(plan, lattices),
         threads=pool,
     )
     return CpuEngine(model, replicas, dynamics, parts)
@@ -147,7 +147,7 @@ class SiteSweeper:
         return False
 
 
-class SiteComparison:
+class CpuSiteComparison:
     """A ``CpuComparison`` of site-packed lattices."""
 
     reference = -1

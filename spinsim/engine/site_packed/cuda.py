@@ -18,7 +18,7 @@ from spinsim.cuda.records import record
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.ladder.cuda import LADDER, Tempering
+from spinsim.engine.ladder.cuda import LADDER, CudaTempering
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.packed.classes import PLANES
@@ -58,7 +58,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
     return CudaEngine(model, replicas, parts)
 
 
-def compare(slab: npt.NDArray[np.void], device: int, model: Ising, tempering: Tempering, full: bool) -> Comparison:
+def compare(slab: npt.NDArray[np.void], device: int, model: Ising, tempering: CudaTempering, full: bool) -> Comparison:
     """What compares copies of a ladder, with link overlaps and modes or without."""
     return SiteComparison(slab, device, model, tempering, full)
 
@@ -191,7 +191,7 @@ class SiteSweeper:
         kind = self._kind(check_beta(beta, self._plan.replicas))
         self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
 
-    def set_ladder(self, tempering: Tempering) -> None:
+    def set_ladder(self, tempering: CudaTempering) -> None:
         """Make room for tables of each sample."""
         import cupy
 

@@ -14,7 +14,7 @@ from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cpu import CpuTempering
 from spinsim.engine.ladder.ladder import Ladder
-from spinsim.engine.measuring.cpu import ReplicaComparison
+from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.protocols import Counts, Spins
 from spinsim.engine.random_start import fill_start
 from spinsim.engine.unpacked.cpu_counting import total_energies
@@ -39,7 +39,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         state=chunks,
         sweeper=UnpackedSweeper(model, plan, dynamics, chunks),
         counts=partial(counts, model, chunks),
-        comparison=ReplicaComparison(model, replicas),
+        comparison=CpuReplicaComparison(model, replicas),
         threads=pool,
     )
     return CpuEngine(model, replicas, dynamics, parts)

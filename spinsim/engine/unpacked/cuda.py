@@ -17,7 +17,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.ladder.cuda import Tempering
+from spinsim.engine.ladder.cuda import CudaTempering
 from spinsim.engine.measuring.cuda_comparison import Comparison, ReplicaComparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.unpacked.layout import WORDS
@@ -51,7 +51,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
     return CudaEngine(model, replicas, parts)
 
 
-def compare(model: Ising, width: int, device: int, tempering: Tempering, full: bool) -> Comparison:
+def compare(model: Ising, width: int, device: int, tempering: CudaTempering, full: bool) -> Comparison:
     """What compares copies of a ladder, with link overlaps and modes or without."""
     shape = {"sites": np.uint32(model.sites), "width": np.uint32(width)}
     columns = -(-width // WORD_REPLICAS)
@@ -194,7 +194,7 @@ class UnpackedSweeper:
         self._make_launch(double_beta, double_beta.astype(cupy.float32))
         self._lay = None
 
-    def set_ladder(self, tempering: Tempering) -> None:
+    def set_ladder(self, tempering: CudaTempering) -> None:
         """Make room for temperatures of each sample's replicas."""
         import cupy
 
