@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drawn import legend
-from harness import run
+from harness import one_sentence, run
 from made_up import CROSSING, LADDER, ferromagnet, glass, tempered
 
 import spinsim as ss
@@ -145,6 +145,21 @@ def test_averages_of_several_sizes(style):
         assert sum(ax.get_xlabel() == "temperature $T$" for ax in pair) == (
             1 if style == "single" else 3 if len(pair) > 4 else 2
         )
+
+
+def test_chosen_columns_have_a_panel_each(folder, capsys, monkeypatch):
+    """Any column of the table of observables can be drawn, of one run and of several."""
+    runs = [ferromagnet(4), ferromagnet(8)]
+    summaries = [summarize(result) for result in runs]
+    figure = figures.averages_figure(runs, summaries, columns="energy_binder_cumulant, abs_overlap")
+    assert [ax.get_ylabel() for ax in figure.axes] == [r"Binder cumulant $U_E$", r"overlap $\langle|q|\rangle$"]
+    assert "Binder cumulant of the energy and |overlap|, of" in figure.caption
+    every = figures.averages_figure(runs[:1], summaries[:1], columns=",".join(summaries[0].estimates))
+    assert [ax.get_ylabel() for ax in every.axes] == [SYMBOLS[name] for name in summaries[0].estimates]
+    chosen = ("plot", "4.h5", "--what", "thermodynamics", "--columns")
+    assert run(capsys, monkeypatch, *chosen, "energy_binder_cumulant").status == 0
+    assert "Against temperature: Binder cumulant of the energy, of" in Path("4-thermodynamics.txt").read_text()
+    one_sentence(run(capsys, monkeypatch, *chosen, "abs_overlab"), "did you mean 'abs_overlap'?")
 
 
 @pytest.fixture

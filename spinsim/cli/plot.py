@@ -37,6 +37,10 @@ def plot(
         str | None,
         typer.Option(help="Of several sizes: overlap or magnetization.  [magnetization of ferromagnets, else overlap]"),
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Of temper runs, what the thermodynamics are to show, such as binder_cumulant,link_overlap."),
+    ] = None,
     near: Annotated[float | None, Real(help="Temperature near which to look for crossings.")] = None,
     average: Annotated[
         str | None, typer.Option(help="Of xi of transfer runs over samples, mean or typical, exp[ln xi].  [mean]")
@@ -71,7 +75,7 @@ def plot(
     job = _job_of_all(files)
     chosen = job.figures if len(files) == 1 else job.figures_of_several
     _check_figure(job, chosen, what, files)
-    given = {"sample": sample, "observable": observable, "near": near, "average": average}
+    given = {"sample": sample, "observable": observable, "columns": columns, "near": near, "average": average}
     options = {name: value for name, value in given.items() if value is not None}
     _check_options(job, chosen, options)
     figures = job.draw(files, Drawing(what, style, options, say, partial(say, err=True)))

@@ -33,6 +33,7 @@ from spinsim.analysis.figures.paper import (
     draw_legend,
     lay_panels,
 )
+from spinsim.analysis.printed import chosen_columns
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import is_ferromagnet, size_label
 from spinsim.analysis.summary import Summary
@@ -51,6 +52,7 @@ def averages_figure(
     summaries: Sequence[Summary],
     style: str = "single",
     observable: str | None = None,
+    columns: str | None = None,
 ) -> PaperFigure:
     """Energy, specific heat and order parameters against temperature, with errors that can be trusted.
 
@@ -65,8 +67,12 @@ def averages_figure(
         summaries: Of each.
         style: Width, ``single`` or ``double``.
         observable: Of several sizes, ``magnetization`` or ``overlap``.
+        columns: Names of estimates, with commas between them, that are drawn instead.
+
+    Raises:
+        InputError: for columns that a run does not have.
     """
-    names = _names(results, summaries, observable)
+    names = _names(results, summaries, observable, columns)
     labels = [
         run_text(results[0]) if len(results) == 1 else curve_label(size_label(result.model)) for result in results
     ]
@@ -87,8 +93,13 @@ def averages_figure(
     return figure
 
 
-def _names(results: Sequence[Tempered], summaries: Sequence[Summary], observable: str | None) -> list[str]:
+def _names(
+    results: Sequence[Tempered], summaries: Sequence[Summary], observable: str | None, columns: str | None
+) -> list[str]:
     """Estimates to be drawn."""
+    if columns is not None:
+        chosen = [chosen_columns(columns, summary.estimates) for summary in summaries]
+        return chosen[0]
     common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
     magnetic = all(is_ferromagnet(result.model) for result in results) or "overlap_squared" not in common
     if len(results) > 1:
@@ -145,7 +156,7 @@ def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_s
     run = results[0]
     what = {o.name: o.formula for o in observables(run.model, run.energy.shape[2], run.has_correlations)}
     runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
-    quantities = ", ".join(what[name] for name in names[:-1]) + f" and {what[names[-1]]}"
+    quantities = " and ".join(filter(None, (", ".join(what[name] for name in names[:-1]), what[names[-1]])))
     sentences = [f"Against temperature: {quantities}, of {runs}.", BARS]
     sentences += [OPEN] if is_open else []
     sentences += [OFF_SCALE] if off_scale else []

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from spinsim.run import Watch
     from spinsim.store.forms import Form
 
+_COLUMNS = {"columns": "the thermodynamics of temper runs"}
+
 
 class TemperJob(Job):
     """What the rest of the program knows of parallel tempering."""
@@ -30,10 +32,10 @@ class TemperJob(Job):
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
     may_be_longer = True
-    figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"))
+    figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"), _COLUMNS)
     figures_of_several = FigureSet(
         ("crossings", "thermodynamics"),
-        dict.fromkeys(("observable", "near"), "the crossings of several temper runs"),
+        dict.fromkeys(("observable", "near"), "the crossings of several temper runs") | _COLUMNS,
     )
 
     @property

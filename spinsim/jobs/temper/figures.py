@@ -28,9 +28,13 @@ def draw(files: list[Path], wanted: Drawing) -> Draw:
 
 
 def _of_one(result: TemperResult, wanted: Drawing) -> Draw:
-    what, style = wanted.what, wanted.style
+    what, style, columns = wanted.what, wanted.style, wanted.options.get("columns")
     summary = cache(partial(summarize, result))
-    figures: Draw = {"thermodynamics": lambda: draw_series.averages_figure([result], [summary()], style)}
+
+    def averages() -> PaperFigure:
+        return draw_series.averages_figure([result], [summary()], style, columns=columns)
+
+    figures: Draw = {"thermodynamics": averages}
     if what == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, style)
     if what == "overlap" or result.overlap.shape[2]:
@@ -45,7 +49,7 @@ def _of_several(results: list[TemperResult], wanted: Drawing) -> Draw:
     """Crossings, which are said too, and averages."""
     ordered = sorted(results, key=lambda result: result.model.sites)
     check_sizes(ordered)
-    observable, near = wanted.options.get("observable"), wanted.options.get("near")
+    observable, near, columns = (wanted.options.get(name) for name in ("observable", "near", "columns"))
 
     @cache
     def summaries() -> list[Summary]:
@@ -60,7 +64,7 @@ def _of_several(results: list[TemperResult], wanted: Drawing) -> Draw:
         return draw_series.crossings_figure(found, wanted.style)
 
     def averages() -> PaperFigure:
-        return draw_series.averages_figure(ordered, summaries(), wanted.style, observable)
+        return draw_series.averages_figure(ordered, summaries(), wanted.style, observable, columns)
 
     return {"crossings": crossings, "thermodynamics": averages}
 
