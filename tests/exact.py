@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -24,16 +25,26 @@ class Exact(NamedTuple):
     link_overlap: float
 
 
+@lru_cache(maxsize=1)
+def _states(sites: int) -> npt.NDArray[np.float64]:
+    """Every configuration, (sites, 2^sites)."""
+    return 2.0 * (np.arange(2**sites) >> np.arange(sites)[:, None] & 1) - 1
+
+
+@lru_cache(maxsize=1)
+def _energies(model: Ising, sample: int) -> npt.NDArray[np.float64]:
+    """Those of all configurations of a sample, which serve all temperatures."""
+    one = Ising(model.graph, model.couplings[sample % len(model.couplings)], model.fields[sample % len(model.fields)])
+    return np.asarray(one.energy(_states(model.sites).astype(np.int8)[None])[0])
+
+
 def enumerate_states(model: Ising, temperature: float, sample: int = 0) -> Exact:
     """Averages over all 2^N states of a sample, N at most 20."""
-    states = np.arange(2**model.sites)
-    spins = (2 * (states >> np.arange(model.sites)[:, None] & 1) - 1).astype(np.int8)
-    one = Ising(model.graph, model.couplings[sample % len(model.couplings)], model.fields[sample % len(model.fields)])
-    energy = one.energy(spins[None])[0]
+    spins, energy = _states(model.sites), _energies(model, sample)
     weight = np.exp(-(energy - energy.min()) / temperature)
     weight /= weight.sum()
-    m = spins.sum(axis=0, dtype=np.int64) / model.sites
-    correlation = (spins * weight) @ spins.T.astype(np.float64)  # <s_i s_j>
+    m = spins.sum(axis=0) / model.sites
+    correlation = (spins * weight) @ spins.T  # <s_i s_j>
     ends = model.graph.edges
     of_m, of_q = (_waves(model, axis) for axis in (0, 1))
     return Exact(
