@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import emulation.cupy
 import numpy as np
 import pytest
+from emulation.compiler import SHIM, translate, why_not
 from resources import instantiations, programs
 
 import spinsim as ss
@@ -28,6 +30,10 @@ ROOT = Path(__file__).parent.parent
 KERNELS = ROOT / "kernels"
 SOURCES = sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.cu*"))
 NUMBERS = {"u32", "u64", "int", "long long", "size_t", "float", "double", "T"}  # by value
+WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
+    "tempering/temper_shared.cu", "tempering/exchange.cu", "metropolis/site_packed.cu", "measure/overlaps.cu",
+    "products/naive.cu", "transfer/butterfly.cu",
+]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS>::type"  # either of two structs
 
 MODELS = [
@@ -149,6 +155,32 @@ def test_structs_by_value_are_checked(file: str) -> None:
                 assert {"LatticeBarrier", "NeighbourBarrier"} <= checked
             elif not kind.endswith("*") and kind not in NUMBERS:
                 assert kind.partition("<")[0] in checked, parameter
+
+
+def compiled(code: str) -> str:
+    """What g++ says of a source behind the header of the emulation, nothing where it is right."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    command = ["g++", "-std=c++17", "-w", "-fsyntax-only", "-x", "c++", "-"]
+    text = f'#include "{SHIM}"\n{translate(code)}'
+    return subprocess.run(command, input=text, text=True, capture_output=True, check=False).stderr
+
+
+@pytest.mark.parametrize("file", WITH_LAYOUTS)
+def test_offsets(file: str) -> None:
+    """What NVRTC may not know, g++ compares."""
+    assert not compiled(compiling.source(file))
+
+
+def test_another_offset_is_seen() -> None:
+    code = compiling.source("products/naive.cu")
+    assert "Size is not laid out as" in compiled(code.replace("offsetof(Size, n) == 8", "offsetof(Size, n) == 16"))
+
+
+def test_every_layout_is_compared() -> None:
+    found = {file: set(re.findall(r"CHECK_LAYOUT\(.+\);", inlined(file))) for file in programs()}
+    assert set().union(*(found[file] for file in WITH_LAYOUTS)) == set().union(*found.values())
 
 
 def inlined(file: str) -> str:
