@@ -140,7 +140,7 @@ class Setting:
             return
         if self.kind is not str:
             raise InputError(f"{self.name} {value} is not supported: choose {self.allowed}")
-        close = get_close_matches(value, self.choices, 1, 0.5)
+        close = get_close_matches(value, self.choices, 1, 0.6)
         hint = f"did you mean {close[0]!r}?" if close else f"choose {self.allowed}"
         raise InputError(f"{self.name} {value!r} is unknown: {hint}")
 
