@@ -77,11 +77,11 @@ class Measuring:
         most: int,
     ) -> None:
         self._sweeps, self._comparison, self._held, self._most = sweeps, comparison, held, most
-        model, ladder = comparison.model, tempering.ladder
-        samples, pairs = model.samples, comparison.shape
+        what, ladder = comparison.what, tempering.ladder
+        model, samples, pairs = what.model, what.model.samples, what.shape
         by_temperature, by_replica = (samples, ladder.copies, ladder.temperatures), (samples, ladder.replicas)
         between = samples, ladder.temperatures - 1
-        links = pairs if comparison.full else (samples, 0, ladder.temperatures)
+        links = pairs if what.full else (samples, 0, ladder.temperatures)
         self._fields = fields = Fields(
             energy=(by_temperature, np.float64),
             magnetization=(by_temperature, np.int64),
@@ -93,7 +93,7 @@ class Measuring:
             place=(by_replica, np.int32),
             holder=(by_temperature, np.int32),
             last_end=(by_replica, np.int8),
-            modes=((samples, comparison.compared, comparison.axes), np.float64),
+            modes=((samples, what.count, comparison.axes), np.float64),
         )
         words = {name: first for name, first in fields.words.items() if name != "modes"}
         compared, linked = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
@@ -103,7 +103,7 @@ class Measuring:
             compared=compared, linked=linked, sites=model.sites, bonds=model.bonds,
         )  # fmt: skip
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
-        self._sort = Launch(comparison.device, "measure/by_temperature.cu", "sort_by_temperature", {
+        self._sort = Launch(what.device, "measure/by_temperature.cu", "sort_by_temperature", {
             "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "one": np.uint64(0),
             "other": np.uint64(0), "stride": np.uint64(stride),
         })  # fmt: skip
@@ -120,7 +120,7 @@ class Measuring:
         """Queue a measurement of the present state, whose counts are there; they are cleared."""
         into.held.copy(state, number, self._sweeps)
         one, other = counted.parts
-        grid = self._comparison.model.samples, 1, 1
+        grid = self._comparison.what.model.samples, 1, 1
         self._sort(self._sweeps, grid, THREADS, to=into.address(number), one=one, other=other)
 
     def close(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -71,58 +70,95 @@ OUTCOME: Final = struct_type(**dict.fromkeys(Outcome._fields, SIZE))
 OUTCOMES: Final = struct_type(part=(OUTCOME, PARTS))
 
 
-class Comparison(ABC):
-    """What copies at equal temperatures of one ladder have in common.
+class Compared:
+    """Which copies of a ladder are compared, and how fully.
 
     Args:
         device: Number of the device.
         model: What is simulated.
-        tempering: Its ladder.
+        tempering: The ladder.
         full: Whether link overlaps and modes are asked for, not overlaps alone.
 
     Attributes:
+        device: As given.
+        model: As given.
+        tempering: As given.
+        full: As given.
         shape: (samples, pairs of copies, temperatures).
-        compared: Pairs of replicas of a sample, and where there are modes each replica alone.
-        axes: Of modes.
+        pairs: Pairs of replicas of a sample.
+        sides: Sides of the lattice where there are modes, else none.
+        count: Pairs of replicas of a sample, and where there are modes each replica alone.
     """
 
     def __init__(self, device: int, model: Ising, tempering: CudaTempering, full: bool) -> None:
-        import cupy
-
         self.device, self.model, self.tempering, self.full = device, model, tempering, full
         ladder = tempering.ladder
         self.shape = model.samples, len(tempering.copies), ladder.temperatures
-        self._pairs = self.shape[1] * self.shape[2]
-        self._sides = model.lattice.shape if full and model.lattice else ()
-        self.axes = len(self._sides)
-        self.compared = self._pairs + (ladder.replicas if self._sides else 0)
-        self._waves = [cupy.asarray(of_axis) for of_axis in (waves(model.lattice) if full else [])]
-        self.parts = self._make_parts()
-        shapes = [(part.segments, part.compared) for part in self.parts]
-        linked = [(part.segments, self._pairs if part.is_linked else 0) for part in self.parts]
+        self.pairs = self.shape[1] * self.shape[2]
+        self.sides = model.lattice.shape if full and model.lattice else ()
+        self.count = self.pairs + (ladder.replicas if self.sides else 0)
+
+
+class PartSums:
+    """The sums of parts on the device, of as many samples as are compared in one launch.
+
+    Args:
+        what: What is compared.
+        parts: What is counted.
+
+    Attributes:
+        parts: As given.
+        together: Samples.
+        sums: Of each part, uint32 (samples, segments, compared).
+        links: Of bonds from each segment to the next, likewise, or empty.
+    """
+
+    def __init__(self, what: Compared, parts: list[Part]) -> None:
+        import cupy
+
+        self.parts = parts
+        shapes = [(part.segments, part.compared) for part in parts]
+        linked = [(part.segments, what.pairs if part.is_linked else 0) for part in parts]
         bytes_a_sample = 4 * sum(rows * columns for rows, columns in shapes + linked)
-        self._together = min(model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)))
-        require_memory(device, self._together * bytes_a_sample, f"comparing copies of {model.name}")
+        self.together = min(what.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)))
+        require_memory(what.device, self.together * bytes_a_sample, f"comparing copies of {what.model.name}")
         self.sums, self.links = (
-            [cupy.empty((self._together, *shape), cupy.uint32) for shape in each] for each in (shapes, linked)
+            [cupy.empty((self.together, *shape), cupy.uint32) for shape in each] for each in (shapes, linked)
         )
-        self._finish = Launch(device, "measure/overlaps.cu", "finish_sums", {
-            "outcomes": np.zeros((), OUTCOMES), "axes": np.uint32(self.axes),
-            "pairs": np.uint32(self._pairs), "first": np.uint32(0),
-        })  # fmt: skip
 
-    @abstractmethod
-    def _make_parts(self) -> list[Part]:
-        """What is counted."""
 
-    @abstractmethod
-    def _queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
+class CopyCounting(Protocol):
+    """Counts where copies differ; each layout of spins has its own way."""
+
+    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int) -> None:
+        """Queue what brings all samples' differing sites and bonds to totals at two addresses, beside the parts."""
+
+    def queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
         """Queue the sums of some samples' parts."""
 
-    def _queue_totals(  # noqa: B027  (parts may hold them all)
-        self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int
-    ) -> None:
-        """Queue what brings all samples' differing sites and bonds to totals at two addresses, beside the parts."""
+
+class Comparison:
+    """What copies at equal temperatures of one ladder have in common.
+
+    Args:
+        what: What is compared.
+        held: The sums of its parts.
+        counting: What counts them.
+
+    Attributes:
+        what: As given.
+        axes: Of modes.
+    """
+
+    def __init__(self, what: Compared, held: PartSums, counting: CopyCounting) -> None:
+        import cupy
+
+        self.what, self._held, self._counting, self.axes = what, held, counting, len(what.sides)
+        self._waves = [cupy.asarray(of_axis) for of_axis in (waves(what.model.lattice) if what.full else [])]
+        self._finish = Launch(what.device, "measure/overlaps.cu", "finish_sums", {
+            "outcomes": np.zeros((), OUTCOMES), "axes": np.uint32(self.axes),
+            "pairs": np.uint32(what.pairs), "first": np.uint32(0),
+        })  # fmt: skip
 
     def queue(self, stream: Any, state: Any, to: dict[str, int]) -> None:
         """Queue the comparison of a state on the device.
@@ -134,22 +170,23 @@ class Comparison(ABC):
                 where no site or bond differs, and of ``modes``, (samples, compared, axes).
         """
         overlaps, links, modes = to["overlap"], to["link_overlap"], to["modes"]
-        pairs, at = self.tempering.pairs(to["holder"]), address(state)
-        self._queue_totals(stream, at, pairs, overlaps, links)
-        outcomes = [self._outcome(k, overlaps, links, modes) for k in range(len(self.parts))]
+        what, parts, together = self.what, self._held.parts, self._held.together
+        pairs, at = what.tempering.pairs(to["holder"]), address(state)
+        self._counting.queue_totals(stream, at, pairs, overlaps, links)
+        outcomes = [self._outcome(k, overlaps, links, modes) for k in range(len(parts))]
         outcomes += [Outcome()] * (PARTS - len(outcomes))
-        for first in range(0, self.model.samples if self.parts and self.compared else 0, self._together):
-            samples = min(self._together, self.model.samples - first)
-            self._queue_sums(stream, at, pairs, first, samples)
-            grid = -(-self.compared // THREADS), len(self.parts), samples
+        for first in range(0, what.model.samples if parts and what.count else 0, together):
+            samples = min(together, what.model.samples - first)
+            self._counting.queue_sums(stream, at, pairs, first, samples)
+            grid = -(-what.count // THREADS), len(parts), samples
             self._finish(stream, grid, THREADS, outcomes=(outcomes,), first=first)
 
     def _outcome(self, number: int, overlaps: int, links: int, modes: int) -> Outcome:
         """What follows from the sums of a part; the first part holds all sites."""
-        part = self.parts[number]
+        part, held = self._held.parts[number], self._held
         wave, to = (0, 0) if part.axis is None else (address(self._waves[part.axis]), modes)
         return Outcome(
-            sums=address(self.sums[number]), links=address(self.links[number]) if part.is_linked else 0,
+            sums=address(held.sums[number]), links=address(held.links[number]) if part.is_linked else 0,
             segments=part.segments, compared=part.compared, size=part.size,
             totals=links if part.is_bonds else overlaps if number == 0 else 0,
             link_totals=links if part.is_linked else 0, wave=wave, modes=to,
@@ -157,86 +194,113 @@ class Comparison(ABC):
 
     def by_kind(self, modes: Floats) -> tuple[Floats, Floats]:
         """Modes (samples, compared, axes) of pairs of copies and of copies."""
+        what = self.what
         if not self.axes:
-            modes = np.empty((self.shape[0], self._pairs + self.tempering.ladder.replicas, 0))
-        return by_kind(modes, self.shape)
+            modes = np.empty((what.shape[0], what.pairs + what.tempering.ladder.replicas, 0))
+        return by_kind(modes, what.shape)
 
 
-class ReplicaComparison(Comparison):
-    """Of replica-packed and unpacked spins.
+def compare_replicas(
+    what: Compared, kernel: str, width: dict[str, np.uint32], columns: int, place: npt.NDArray[np.uint32] | None
+) -> Comparison:
+    """The comparison of replica-packed and unpacked spins.
 
     Args:
+        what: What is compared.
         kernel: Name of the counting kernel.
         width: Its arguments that say how wide a state is.
         columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
-        others: As for ``Comparison``.
+    """
+    items, parts = _listed(what)
+    held = PartSums(what, parts)
+    return Comparison(what, held, ListCounting(what, held, items, kernel, width, columns, place))
+
+
+def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
+    """Lists of sites and bonds, and what is counted of each."""
+    model, lattice = what.model, what.model.lattice
+    if not what.sides or not lattice:
+        items = [all_sites(model), *([all_bonds(model)] if what.full else [])]
+        return items, [Part(each.segments, each.size, what.pairs, is_bonds=each.ends.shape[1] == 2) for each in items]
+    items = [layers(lattice, axis) for axis in range(lattice.dimension)]
+    linked = [bool(what.pairs) and side > 1 and lattice.joins_layers for side in what.sides]
+    parts = [
+        Part(each.segments, each.size, what.count, axis, is_linked=linked[axis]) for axis, each in enumerate(items)
+    ]
+    if not lattice.joins_layers:
+        bonds = all_bonds(model)
+        items.append(bonds)
+        parts.append(Part(bonds.segments, bonds.size, what.pairs, is_bonds=True))
+    return items, parts
+
+
+class ListCounting:
+    """``CopyCounting`` by lists of sites and bonds, of which 32 at a time become a word for each replica.
+
+    Args:
+        what: What is compared.
+        held: The sums of its parts.
+        items: The lists, one for each part.
+        kernel: As for ``compare_replicas``, and so on.
+        width: Arguments of the kernel.
+        columns: Of 32 replicas.
+        place: Where each site stands.
+
+    Raises:
+        InputError: for more replicas than a thread block can compare.
     """
 
     def __init__(
         self,
+        what: Compared,
+        held: PartSums,
+        items: list[Items],
         kernel: str,
         width: dict[str, np.uint32],
         columns: int,
         place: npt.NDArray[np.uint32] | None,
-        *others: Any,
     ) -> None:
         import cupy
 
-        super().__init__(*others)
-        self._lists = [cupy.asarray(_placed(items.ends, place)) for items in self._items]
-        self._chunks = -(-self.compared // COMPARED)
-        room = shared_memory(self.device) - 4 * COMPARED
-        self._tiles = max(2, min(room // BLOCKS - SPARE_BYTES, room) // (columns * 4 * COLUMN))
-        shared = self._tiles * columns * 4 * COLUMN + 4 * min(COMPARED, self.compared)
+        self._lists = [cupy.asarray(_placed(each.ends, place)) for each in items]
+        self._chunks = -(-what.count // COMPARED)
+        room = shared_memory(what.device) - 4 * COMPARED
+        tiles = max(2, min(room // BLOCKS - SPARE_BYTES, room) // (columns * 4 * COLUMN))
+        shared = tiles * columns * 4 * COLUMN + 4 * min(COMPARED, what.count)
         if shared > room or self._chunks > GRID_LIMIT:
             raise InputError(
-                f"{self.tempering.ladder.replicas} replicas are too many for overlaps on this GPU: take fewer copies"
+                f"{what.tempering.ladder.replicas} replicas are too many for overlaps on this GPU: take fewer copies"
             )
-        self._shares = self._share_out()
-        periodic = bool(self.model.lattice and self.model.lattice.periodic)
+        self._shares = self._share_out(what, held, items)
+        periodic = bool(what.model.lattice and what.model.lattice.periodic)
         counted = [
             record(
                 ITEMS, places=address(array), sums=address(sums), links=address(links) if part.is_linked else 0,
-                ends=items.ends.shape[1], count=len(items.ends), size=items.size, segments=items.segments,
+                ends=each.ends.shape[1], count=len(each.ends), size=each.size, segments=each.segments,
                 compared=part.compared, shares=shares, periodic=periodic,
             ).item()
-            for array, sums, links, items, part, shares in zip(
-                self._lists, self.sums, self.links, self._items, self.parts, self._shares, strict=True
+            for array, sums, links, each, part, shares in zip(
+                self._lists, held.sums, held.links, items, held.parts, self._shares, strict=True
             )
         ]  # fmt: skip
         counted += [np.zeros((), ITEMS).item()] * (PARTS - len(counted))
-        self._count = Launch(self.device, "measure/overlaps.cu", kernel, {
-            "state": np.uint64(0), **width, "tiles": np.uint32(self._tiles), "first": np.uint32(0),
-            "parts": record(COUNTED_PARTS, part=counted), "pairs": self.tempering.pairs(0),
+        self._count = Launch(what.device, "measure/overlaps.cu", kernel, {
+            "state": np.uint64(0), **width, "tiles": np.uint32(tiles), "first": np.uint32(0),
+            "parts": record(COUNTED_PARTS, part=counted), "pairs": what.tempering.pairs(0),
         }, shared)  # fmt: skip
 
-    def _make_parts(self) -> list[Part]:
-        model, lattice = self.model, self.model.lattice
-        if self._sides and lattice:
-            self._items: list[Items] = [layers(lattice, axis) for axis in range(lattice.dimension)]
-            linked = [bool(self._pairs) and side > 1 and lattice.joins_layers for side in self._sides]
-            parts = [
-                Part(items.segments, items.size, self.compared, axis, is_linked=linked[axis])
-                for axis, items in enumerate(self._items)
-            ]
-            if not lattice.joins_layers:
-                bonds = all_bonds(model)
-                self._items.append(bonds)
-                parts.append(Part(bonds.segments, bonds.size, self._pairs, is_bonds=True))
-            return parts
-        self._items = [all_sites(model), *([all_bonds(model)] if self.full else [])]
-        return [
-            Part(items.segments, items.size, self._pairs, is_bonds=items.ends.shape[1] == 2) for items in self._items
-        ]
-
-    def _share_out(self) -> list[int]:
+    def _share_out(self, what: Compared, held: PartSums, items: list[Items]) -> list[int]:
         """Thread blocks of each part: as many as are there at once, if samples are not more."""
-        groups = [-(-items.segments // max(1, TILE // items.size)) for items in self._items]
-        wanted = BLOCKS * multiprocessors(self.device) // (self._together * max(1, self._chunks) * len(groups))
+        groups = [-(-each.segments // max(1, TILE // each.size)) for each in items]
+        wanted = BLOCKS * multiprocessors(what.device) // (held.together * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
 
-    def _queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
+    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int) -> None:
+        """Nothing to queue: the parts hold all sites and bonds."""
+
+    def queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
+        """Queue the sums of some samples' parts."""
         grid = sum(self._shares), self._chunks, samples
         self._count(stream, grid, THREADS, state=state, pairs=pairs, first=first)
 

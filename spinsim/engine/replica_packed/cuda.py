@@ -17,7 +17,7 @@ from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cuda import CudaTempering
-from spinsim.engine.measuring.cuda_comparison import Comparison, ReplicaComparison
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
 from spinsim.engine.packed.kinds import Kind, kind_of
@@ -58,9 +58,10 @@ def compare(plan: ReplicaPlan, device: int, tempering: CudaTempering, full: bool
     """What compares copies of a ladder, with link overlaps and modes or without."""
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
-    columns, others = blocks * packing.LANES // WARP, (device, plan.model, tempering, full)
+    columns = blocks * packing.LANES // WARP
     expression = instance("differing_replicas", columns if blocks == 1 else 0)
-    return ReplicaComparison(expression, width, columns, places(plan.batches), *others)
+    what = Compared(device, plan.model, tempering, full)
+    return compare_replicas(what, expression, width, columns, places(plan.batches))
 
 
 class Launches(Protocol):

@@ -19,12 +19,12 @@ from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cuda import LADDER, CudaTempering
-from spinsim.engine.measuring.cuda_comparison import Comparison
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.packed.classes import PLANES
 from spinsim.engine.packed.cuda_sharing import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS
 from spinsim.engine.packed.kinds import Kind, kind_of
-from spinsim.engine.site_packed.cuda_comparison import SiteComparison
+from spinsim.engine.site_packed.cuda_comparison import compare_lattices
 from spinsim.engine.site_packed.cuda_lattices import SiteLattices
 from spinsim.engine.site_packed.cuda_records import SHARE, UNIFORM_TABLES, divisor
 from spinsim.engine.site_packed.plan import SitePlan
@@ -60,7 +60,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
 
 def compare(slab: npt.NDArray[np.void], device: int, model: Ising, tempering: CudaTempering, full: bool) -> Comparison:
     """What compares copies of a ladder, with link overlaps and modes or without."""
-    return SiteComparison(slab, device, model, tempering, full)
+    return compare_lattices(Compared(device, model, tempering, full), slab)
 
 
 class Share(NamedTuple):

@@ -18,7 +18,7 @@ from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.ladder.cuda import CudaTempering
-from spinsim.engine.measuring.cuda_comparison import Comparison, ReplicaComparison
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.unpacked.layout import WORDS
 from spinsim.engine.unpacked.plan import UnpackedPlan
@@ -55,7 +55,7 @@ def compare(model: Ising, width: int, device: int, tempering: CudaTempering, ful
     """What compares copies of a ladder, with link overlaps and modes or without."""
     shape = {"sites": np.uint32(model.sites), "width": np.uint32(width)}
     columns = -(-width // WORD_REPLICAS)
-    return ReplicaComparison("differing_spins", shape, columns, None, device, model, tempering, full)
+    return compare_replicas(Compared(device, model, tempering, full), "differing_spins", shape, columns, None)
 
 
 class UnpackedSpins:
