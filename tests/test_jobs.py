@@ -6,30 +6,30 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import finish, one_sentence, run, spinsim
+import typer
+from harness import one_sentence, run
+from typer.testing import CliRunner
 
 import spinsim as ss
+from spinsim.cli.running import command_of
 from spinsim.jobs import FOLDERS, all_jobs, job_of
 from spinsim.jobs.base import Job
-
-REGISTER = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from spinsim.jobs import FOLDERS
-FOLDERS["tally"] = "tally"
-"""
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory) -> Path:
     """A file of a job that the program does not have, made by that job's command."""
-    folder = tmp_path_factory.mktemp("jobs")
-    line = "tally --size 4 --couplings pm-j --samples 3 --times 5 --out a.h5"
-    done = finish(spinsim(folder, *line.split(), code=REGISTER))  # commands are made when the program starts
-    assert done.status == 0, done.err
-    assert done.out.startswith("Counting bonds of ")
-    assert "Bonds were counted" in done.out
-    return folder / "a.h5"
+    path = tmp_path_factory.mktemp("jobs") / "a.h5"
+    command = typer.Typer()
+    line = ["--size", "4", "--couplings", "pm-j", "--samples", "3", "--times", "5", "--out", str(path)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(FOLDERS, "tally", "tally")
+        command.command()(command_of(job_of("tally")))
+        done = CliRunner().invoke(command, line)
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("Counting bonds of ")
+    assert "Bonds were counted" in done.output
+    return path
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def test_one_line_in_the_list_makes_a_job_known(file, known, capsys, monkeypatch
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("resume {} --sweeps 9", "a tally run, whose steps are fixed: leave --sweeps out"),
-        ("resume {} --most-steps 9", "a tally run, which has no limit of steps"),
+        ("resume {} --sweeps 9", "a tally run, which has no sweeps that may change: leave --sweeps out"),
+        ("resume {} --most-steps 9", "a tally run, which has no most-steps that may change"),
         ("analyze {}", "a tally run, whose series are not in equilibrium"),
         ("plot {}", "a tally run, of which there are no figures"),
     ],

@@ -187,7 +187,7 @@ def test_the_first_command_completes_what_was_made_longer(spin, tmp_path) -> Non
 def test_of_two_extensions_at_once_the_second_is_told(spin, tmp_path) -> None:
     """Both are planned from the same file; the one that comes second finds another run there."""
     assert spin(f"{TEMPER} --out a.h5").status == 0
-    long, short = (plan_resume(Path("a.h5"), sweeps, {"checkpoint_every": 0.0}) for sweeps in (800, 400))
+    long, short = (plan_resume(Path("a.h5"), {"sweeps": sweeps}, {"checkpoint_every": 0.0}) for sweeps in (800, 400))
     with pytest.MonkeyPatch.context() as patch:
         at_row(patch, 30, interrupt)
         with pytest.raises(KeyboardInterrupt):

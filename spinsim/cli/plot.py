@@ -108,7 +108,8 @@ def _job_of_all(files: list[Path]) -> Job:
         if len(files) > 1 and not job.figures_of_several.names:
             together = " or ".join(other.name for other in all_jobs() if other.figures_of_several.names)
             raise InputError(
-                f"{file} holds {job.a_run}: of several files only {together} runs are drawn together, give it alone"
+                f"{file} holds {job.a_run}: of several files only {together} runs are drawn together, "
+                f"give {job.a_run.removesuffix('run')}file alone"
             )
         if job is not jobs[0]:
             raise InputError(

@@ -10,21 +10,25 @@ import typer
 
 from spinsim.cli import flags
 from spinsim.cli.running import carry_out
-from spinsim.jobs.temper.settings import TemperSettings
-from spinsim.jobs.transfer.settings import TransferSettings
-from spinsim.settings.setting import settings_of
+from spinsim.jobs import all_jobs
+from spinsim.settings.config import tables_of
+from spinsim.settings.setting import Setting, settings_of
 from spinsim.settings.shared import RunSettings
 
-_CHANGED: Final = {
-    "sweeps": replace(
-        settings_of(TemperSettings)["sweeps"], help="Measured sweeps that a tempering run shall have in all"
-    ),
-    "most_steps": settings_of(TransferSettings)["most_steps"],
-    **{name: settings_of(RunSettings)[name] for name in ("device", "threads", "checkpoint_every")},
-}
+_OF_RUN: Final = ("device", "threads", "checkpoint_every")
 
 
-@flags.taking({name: replace(one, default=None, shown="as it was") for name, one in _CHANGED.items()})
+def _settings() -> dict[str, Setting]:
+    """Returns the settings of jobs and of runs that may change."""
+    found: dict[str, Setting] = {}
+    for job in all_jobs():
+        for name, words in job.resumable.items():
+            one = tables_of(job.config)[job.name][name]
+            found.setdefault(name, replace(one, help=words or one.help))
+    return found | {name: settings_of(RunSettings)[name] for name in _OF_RUN}
+
+
+@flags.taking({name: replace(one, default=None, shown="as it was") for name, one in _settings().items()})
 def resume(
     file: Annotated[Path, typer.Argument(help="The file of a run.")],
     given: flags.Given,
@@ -37,6 +41,6 @@ def resume(
     """
     from spinsim.run import plan_resume
 
-    how = dict(given)
-    sweeps, most_steps = how.pop("sweeps"), how.pop("most_steps")
-    carry_out(plan_resume(file, sweeps, how, most_steps), quiet, as_json)
+    run = {name: given[name] for name in _OF_RUN}
+    changes = {name: value for name, value in given.items() if name not in run}
+    carry_out(plan_resume(file, changes, run), quiet, as_json)

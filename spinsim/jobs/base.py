@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from spinsim.errors import InputError
@@ -77,6 +78,8 @@ class Job(ABC):
         name: The command, the table of its settings, and the root attribute ``job`` of its files.
         a_run: One of its runs in the words of a sentence, such as "an anneal run".
         about: What its command does, a sentence and what else ``--help`` says of it.
+        resumable: Its own settings that ``resume`` may change, with what they are in words, empty where the usual words
+            serve.
         may_be_longer: Whether a finished run can be made longer, with more ``sweeps``.
         figures: What ``spinsim plot`` draws of one file.
         figures_of_several: What it draws of several files together.
@@ -85,6 +88,7 @@ class Job(ABC):
     name: ClassVar[str]
     a_run: ClassVar[str]
     about: ClassVar[str]
+    resumable: ClassVar[Mapping[str, str]] = {}
     may_be_longer: ClassVar[bool] = False
     figures: ClassVar[FigureSet] = FigureSet()
     figures_of_several: ClassVar[FigureSet] = FigureSet()
@@ -153,21 +157,17 @@ class Job(ABC):
             InputError: where it cannot be read.
         """
 
-    def with_sweeps(self, config: Any, sweeps: int, path: Path) -> Any:
-        """Returns the configuration of a file's run with more measured sweeps.
+    def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
+        """Returns the configuration of a file's run with other values of settings of the job's own.
 
         Raises:
-            InputError: where the job has no such thing, and for fewer sweeps than the run has.
+            InputError: for a setting that ``resume`` may not change, and for a value that the run cannot have.
         """
-        raise InputError(f"{path} holds {self.a_run}, whose steps are fixed: leave --sweeps out")
-
-    def with_most_steps(self, config: Any, most_steps: int, path: Path) -> Any:
-        """Returns the configuration of a file's run with another limit of steps.
-
-        Raises:
-            InputError: where the job has no such thing.
-        """
-        raise InputError(f"{path} holds {self.a_run}, which has no limit of steps: leave --most-steps out")
+        for name in settings:
+            if name not in self.resumable:
+                flag = name.replace("_", "-")
+                raise InputError(f"{path} holds {self.a_run}, which has no {flag} that may change: leave --{flag} out")
+        return replace(config, **{self.name: replace(getattr(config, self.name), **settings)})
 
     def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
         """Returns what an early version may have meant by such tables, None where that is the same as today."""

@@ -61,7 +61,7 @@ def resume(
         KeyboardInterrupt: on Ctrl-C; the run has saved itself.
     """
     how = {"device": device, "threads": threads, "checkpoint_every": checkpoint_every}
-    plan = plan_resume(Path(path), sweeps, how, most_steps)
+    plan = plan_resume(Path(path), {"sweeps": sweeps, "most_steps": most_steps}, how)
     return carried_out(plan, path, progress, lambda done: None, None)
 
 

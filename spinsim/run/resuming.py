@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,16 @@ from spinsim.run.identity import check_stored, config_of, dynamics_number, exten
 from spinsim.settings.config import Config
 
 
-def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps: int | None = None) -> Plan[Any]:
+def plan_resume(path: Path, changes: Mapping[str, Any], run: Mapping[str, Any]) -> Plan[Any]:
     """The plan of the run that a file holds.
 
     Args:
         path: Of the file.
-        sweeps: Measured sweeps that a tempering run shall have in all, if other than planned.
+        changes: Other values of settings of its job, such as more ``sweeps``; those of None stay as they were.
         run: How it goes on: values of ``RunSettings`` such as the device; those of None stay as they were.
-        most_steps: Limit of a transfer-matrix run, if other than it was.
 
     Raises:
-        InputError: for a file without a configuration or of other dynamics, and for sweeps that it cannot have.
+        InputError: for a file without a configuration or of other dynamics, and for changes that it cannot have.
     """
     with store.open_to_read(path) as file:
         attributes, model, start = store.text_attributes(file), store.read_model(file), store.read_start(file)
@@ -38,18 +38,15 @@ def plan_resume(path: Path, sweeps: int | None, run: dict[str, Any], most_steps:
     check_stored(path, attributes, model_sha256)
     config = config_of(path, attributes, model_sha256)
     _check_start(path, config, start, "finished" in attributes)
-    config = replace(config, run=replace(config.run, out=str(path), **{k: v for k, v in run.items() if v is not None}))
+    changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
     job = job_of(config.job)
-    if sweeps is not None:
-        config = job.with_sweeps(config, sweeps, path)
-    if most_steps is not None:
-        config = job.with_most_steps(config, most_steps, path)
+    config = job.changed(replace(config, run=replace(config.run, out=str(path), **run)), changes, path)
     device = resolve_device(config.run.device)
     plan: Plan[Any] = job.plan_type(config, model, device, *identify(config, model), start=start)
     identity = plan.attributes["config_sha256"]
-    if sweeps is None or identity == attributes["config_sha256"]:
+    if "sweeps" not in changes or identity == attributes["config_sha256"]:
         return plan
-    history = extended_history(attributes, sweeps, plan.attributes["command"], identity)
+    history = extended_history(attributes, changes["sweeps"], plan.attributes["command"], identity)
     return replace(plan, attributes=plan.attributes | {"history": history}, extends=attributes["config_sha256"])
 
 

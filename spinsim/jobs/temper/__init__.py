@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing, FigureSet, Job, Told
@@ -31,6 +31,7 @@ class TemperJob(Job):
     name = "temper"
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
+    resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a tempering run shall have in all"}
     may_be_longer = True
     figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"), _COLUMNS)
     figures_of_several = FigureSet(
@@ -101,11 +102,13 @@ class TemperJob(Job):
 
         return show(path)
 
-    def with_sweeps(self, config: Temper, sweeps: int, path: Path) -> Temper:
+    def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
         """Returns the configuration of a file's run with more measured sweeps."""
+        sweeps = settings.get("sweeps", config.temper.sweeps)
         if sweeps < config.temper.sweeps:
             raise InputError(f"sweeps {sweeps} are fewer than the {config.temper.sweeps} of {path}: give more")
-        return replace(config, temper=replace(config.temper, sweeps=sweeps))
+        longer: Temper = super().changed(config, settings, path)
+        return longer
 
     def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
         """Returns the tables with a g after a grid, which early development versions took as geometric."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing, FigureSet, Job, Told
@@ -33,6 +33,7 @@ class TransferJob(Job):
     All layers of a sample are equal, with ferromagnetic bonds --k-time between them: random couplings make a
     McCoy-Wu model, random within a layer alone.
     """
+    resumable: ClassVar[Mapping[str, str]] = {"most_steps": ""}
     figures = FigureSet(("lengths",), {"average": "the lengths of transfer runs"})
     figures_of_several = FigureSet(
         ("lengths",), {"average": "the lengths of transfer runs", "near": "the crossings of several widths"}
@@ -100,10 +101,6 @@ class TransferJob(Job):
         from spinsim.jobs.transfer.report import show
 
         return show(path)
-
-    def with_most_steps(self, config: Transfer, most_steps: int, path: Path) -> Transfer:
-        """Returns the configuration of a file's run with another limit of steps."""
-        return replace(config, transfer=replace(config.transfer, most_steps=most_steps))
 
     def check_averages(self, path: Path) -> None:
         """Refuse every file: levels are no averages."""
