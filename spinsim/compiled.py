@@ -44,7 +44,7 @@ SOURCES: Final = (
     "engine/unpacked/cpu_tempering.py",
     "engine/unpacked/layout.py",
     "model/colouring.py",
-    "model/disorder.py",
+    "model/drawing.py",
     "packing.py",
     "rng.py",
     "transfer_matrix/cpu.py",

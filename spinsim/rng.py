@@ -67,6 +67,8 @@ class Stream(IntEnum):
     SWAP = 4  # exchanges of temperatures
     PRE_RUN = 5  # seeds of short runs that come before a run itself
     LANCZOS = 6  # start vectors of transfer matrices
+    DILUTION = 7  # which bonds are missing, keyed by the disorder seed
+    RANDOM_FIELD = 8  # fields at sites, likewise
 
 
 @_inlined

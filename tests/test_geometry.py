@@ -151,7 +151,16 @@ def test_transition_of_the_ferromagnet(make, sides: tuple[int, ...], t_c: float)
     """The crossings of the two largest sizes, of Binder cumulants and of xi / L, agree with the exact temperature."""
     ladder = np.linspace(0.97 * t_c, 1.03 * t_c, 9)
     runs = [
-        ss.temper(ss.Ising(make(side)), ladder, sweeps=20_000, thermalize=4000, replicas=32, seed=side)
+        ss.temper(
+            ss.Ising(make(side)),
+            ladder,
+            sweeps=20_000,
+            thermalize=4000,
+            measure_every=20,
+            swap_every=5,
+            replicas=32,
+            seed=side,
+        )
         for side in sides
     ]
     for comparison in compare_sizes(runs, "magnetization", near=t_c):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import spinsim as ss
 from spinsim.errors import InputError
 from spinsim.model.colouring import adjacency, colouring
-from spinsim.model.disorder import GAUSSIAN_GRID
+from spinsim.model.drawing import GAUSSIAN_GRID
 
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 

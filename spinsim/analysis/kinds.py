@@ -15,6 +15,8 @@ Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 MOST_DEVIATIONS: Final = 4.0
 """By which averages of random couplings of one kind may differ, in standard errors: one pair in 16,000 does."""
 SETTINGS: Final = ("couplings", "bond_fraction", "field")
+LATER_SETTINGS: Final = ("dilution", "random_field")
+"""Settings that runs from before there were any have not, as if they were 0."""
 
 
 class Moment(NamedTuple):
@@ -62,8 +64,8 @@ def _settings_differ(a: Run, b: Run) -> str:
     """How couplings and fields differ; empty where they do not."""
     settings = [_settings(result) for result in (a, b)]
     if settings[0] and settings[1]:
-        different = [name for name in SETTINGS if settings[0][name] != settings[1][name]]
-        return " and ".join(f"{name} is {settings[0][name]} and {settings[1][name]}" for name in different)
+        pairs = [(name, *(one.get(name, 0.0) for one in settings if one)) for name in (*SETTINGS, *LATER_SETTINGS)]
+        return " and ".join(f"{name} is {a} and {b}" for name, a, b in pairs if a != b)
     for name in ("couplings", "fields"):
         one, other = (_moments(getattr(result.model, name)) for result in (a, b))
         for power, p, q in zip(("x", "|x|", "x^2"), one, other, strict=True):

@@ -137,8 +137,8 @@ def compare_sizes(
 
 
 def is_ferromagnet(model: Ising) -> bool:
-    """Whether all couplings are positive, so that the magnetisation is the order parameter."""
-    return model.bonds > 0 and bool(model.couplings.min() > 0)
+    """Whether no coupling is negative, so that the magnetisation is the order parameter; some may be 0."""
+    return model.bonds > 0 and bool(model.couplings.min() >= 0 and model.couplings.max() > 0)
 
 
 def size_label(model: Ising) -> str:

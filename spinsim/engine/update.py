@@ -154,7 +154,8 @@ def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> 
     measured = 96 * replicas  # seen: up to 84
     spins = outline.sites * bytes_a_site * block_count(replicas)
     shared = outline.bonds * (edges + adjacency) + outline.sites * 64
-    return shared + outline.samples * (outline.bonds * couplings + spins + measured)
+    fields = 0 if outline.one_field else 40 * outline.sites
+    return shared + outline.samples * (outline.bonds * couplings + fields + spins + measured)
 
 
 def by_sites(outline: Outline, replicas: int) -> Counters:

@@ -97,8 +97,14 @@ def build_model(config: ModelSettings, replicas: int) -> Ising:
     if config.instance is not None:
         return read_instance(config.instance)
     lattice = CELLS[config.lattice].lattice(config.shape, config.boundary == "periodic")
-    one_coupling = config.couplings not in RANDOM_KINDS
-    check_memory(Planned(lattice, config.samples, config.couplings != "gaussian", one_coupling), replicas)
+    planned = Planned(
+        lattice,
+        config.samples,
+        one_magnitude=config.couplings != "gaussian" and not config.dilution,
+        one_coupling=config.couplings not in RANDOM_KINDS and not config.dilution,
+        one_field=not config.random_field,
+    )
+    check_memory(planned, replicas)
     return lattice_model(
         lattice,
         config.couplings,
@@ -106,6 +112,8 @@ def build_model(config: ModelSettings, replicas: int) -> Ising:
         seed=config.disorder_seed,
         bond_fraction=config.bond_fraction,
         field=config.field,
+        dilution=config.dilution,
+        random_field=config.random_field,
     )
 
 

@@ -34,8 +34,12 @@ class ModelSettings(Table):
     couplings: str = setting("ferromagnet", "Couplings", choices=("ferromagnet", "antiferromagnet", *_RANDOM))
     bond_fraction: float = setting(0.5, "Share of positive bonds of pm-j", low=0, high=1)
     field: float = setting(0.0, "Uniform field h", unit="coupling unit")
+    dilution: float = setting(0.0, "Probability that a bond is missing", low=0, high=1, before=0.0)
+    random_field: float = setting(
+        0.0, "Standard deviation of a Gaussian random field", unit="coupling unit", low=0, before=0.0
+    )
     samples: int = setting(1, "Disorder samples", low=1, high=2**18)
-    disorder_seed: int = setting(0, "Seed of the couplings", low=0, high=2**64 - 1)
+    disorder_seed: int = setting(0, "Seed of the couplings, missing bonds and random fields", low=0, high=2**64 - 1)
 
     def check_together(self) -> None:
         """Refuse a size that is none, and what has no effect on these couplings."""
@@ -43,10 +47,12 @@ class ModelSettings(Table):
             raise InputError(
                 f"bond_fraction {self.bond_fraction} has no effect on {self.couplings} couplings: leave it out"
             )
-        if self.samples > 1 and self.couplings not in _RANDOM:
+        if self.dilution == 1:
+            raise InputError("dilution 1.0 leaves no model: give a probability below 1")
+        if self.samples > 1 and self.couplings not in _RANDOM and not self.dilution and not self.random_field:
             raise InputError(
                 f"{self.samples} samples of a {self.couplings} are all equal: "
-                "leave samples out, or choose pm-j or gaussian couplings"
+                "leave samples out, give a dilution or a random_field, or choose pm-j or gaussian couplings"
             )
         _ = self.shape
 

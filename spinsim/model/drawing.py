@@ -1,0 +1,49 @@
+"""Random numbers of disorder: number i of sample k depends on the disorder seed, the stream, i and k alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from spinsim import rng
+from spinsim.compiled import kernel
+
+GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings and fields are multiples of it, so that local fields fit 32 bits
+AT_ONCE: Final = 2**22  # numbers that are drawn at once
+
+
+@kernel
+def _draw(stream, sample, first, k0, k1, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with 64-bit uniform integers, those of numbers ``first`` on."""
+    word = np.uint64(stream) << np.uint64(8)
+    block = rng.counter_block(np.uint64(sample), np.uint64(0))
+    for i in range(out.size):
+        x0, x1, _, _ = rng.philox(np.uint64(first + i), block, np.uint64(0), word, k0, k1, rng.ROUNDS)
+        out[i] = (x0 << rng.SHIFT32) | rng.low32(x1)
+
+
+def uniforms(seed: int, stream: rng.Stream, sample: int, count: int) -> Iterator[tuple[slice, npt.NDArray[np.uint64]]]:
+    """64-bit uniform integers of one sample, piece by piece: where each piece stands among ``count``, and its numbers.
+
+    A piece is overwritten by the next one.
+    """
+    room = np.empty(min(count, AT_ONCE), np.uint64)
+    for first in range(0, count, AT_ONCE):
+        piece = room[: count - first]
+        _draw(int(stream), sample, first, *rng.split_seed(seed), piece)
+        yield slice(first, first + len(piece)), piece
+
+
+def below(uniform: npt.NDArray[np.uint64], probability: float) -> npt.NDArray[np.bool_]:
+    """True with this probability, from 0 to below 1."""
+    return uniform < np.uint64(int(probability * 2.0**64))
+
+
+def gaussian(uniform: npt.NDArray[np.uint64], deviation: float = 1.0) -> npt.NDArray[np.float64]:
+    """Normal numbers of mean 0 and this standard deviation, on a grid of 2^-24."""
+    between = ((uniform >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return np.asarray(np.rint(deviation * ndtri(between) / GAUSSIAN_GRID) * GAUSSIAN_GRID)
