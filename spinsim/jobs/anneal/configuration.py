@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from math import prod
+import math
 from typing import Final
 
 import matplotlib.style
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.collections import EllipseCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
@@ -22,7 +24,7 @@ _TALLEST: Final = 7.0  # inches
 
 
 def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
-    """The state of lowest energy met by one sample: a picture, a strip for a chain, layer z = 0 of a cubic lattice.
+    """The state of lowest energy met by one sample: a picture, a strip for a chain, the layer of the first two axes of lattices of more.
 
     Args:
         result: A run on a lattice.
@@ -41,10 +43,10 @@ def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "si
         figure = _draw_spins(lattice, result.best_spins[sample], style)
         figure.draw_without_rendering()  # one pass of the layout misjudges axes of fixed aspect; saving is the second
     of = f"sample {sample} of {model.name}" if model.samples > 1 else model.name
-    layer = rf", layer $z = 0$ of ${sides(lattice)}$" if lattice.dimension == 3 else ""
+    layer = rf", layer ${_layer(lattice)}$ of ${sides(lattice)}$" if lattice.dimension > 2 else ""
     figure.caption = (
-        f"State of the lowest energy met, $E = {result.best_energy[sample].min():.10g}$, by {of}{layer}. Squares are "
-        "spins, +1 orange and -1 blue."
+        f"State of the lowest energy met, $E = {result.best_energy[sample].min():.10g}$, by {of}{layer}. "
+        f"{'Squares' if lattice.joins_layers else 'Discs'} are spins, +1 orange and -1 blue."
     )
     return figure
 
@@ -62,30 +64,42 @@ def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
         return f"sample {sample} is not in the result: give a number from 0 to {model.samples - 1}"
     if not np.isfinite(result.best_energy).all():
         return f"the run of {model.name} has no lowest state yet: complete it first"
-    spins = result.best_spins[sample][: prod(lattice.shape[:2])]
+    spins = result.best_spins[sample][: math.prod(lattice.shape[:2]) * lattice.cell.sites]
     if (spins == spins[0]).all():
-        where = "in the layer z = 0 of the lowest state" if lattice.dimension == 3 else "in the lowest state"
+        where = (
+            f"in the layer {_layer(lattice)} of the lowest state" if lattice.dimension > 2 else "in the lowest state"
+        )
         return f"all spins are {spins[0]:+d} {where} met by {model.name}: there is no picture to draw"
     return ""
 
 
+def _layer(lattice: Lattice) -> str:
+    """What the coordinates of the sites that are drawn have in common, such as z = 0."""
+    return " = ".join([*"zw"[: lattice.dimension - 2], "0"])
+
+
 def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> PaperFigure:
-    """The sites with z = 0 as squares, x to the right and y upwards."""
-    width, height, *_ = (*lattice.shape, 1)
+    """The sites of the first layer, x to the right and y upwards: squares, or discs where axes have other angles."""
+    width, height = lattice.shape[0], (*lattice.shape, 1)[1]
     chain = lattice.dimension == 1
+    if not lattice.joins_layers:
+        width, height = (math.ceil(extent) for extent in np.ptp(lattice.site_positions(), axis=0) + 1)
     inches = 1.0 if chain else min(max(1.4, 0.85 + 0.82 * STYLES[style] * height / width), _TALLEST)
     figure = PaperFigure(style, inches, layout="compressed")
     ax = figure.subplots()
     ax.tick_params(direction="out", top=False, right=False)  # inward ticks would cover sites
-    ax.imshow(
-        spins[: width * height].reshape(height, width),
-        cmap=ListedColormap([BLUE, ORANGE]),
-        vmin=-1,
-        vmax=1,
-        interpolation="none",
-        origin="lower",
-        aspect="auto" if chain else "equal",
-    )
+    if lattice.joins_layers:
+        ax.imshow(
+            spins[: width * height].reshape(height, width),
+            cmap=ListedColormap([BLUE, ORANGE]),
+            vmin=-1,
+            vmax=1,
+            interpolation="none",
+            origin="lower",
+            aspect="auto" if chain else "equal",
+        )
+    else:
+        _draw_discs(ax, lattice.site_positions(), spins)
     tick_integers(ax.xaxis)
     tick_integers(ax.yaxis)
     if chain or _THIN * height < width:
@@ -97,3 +111,23 @@ def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> Pa
     patches = [Patch(fc=ORANGE, label="$s = +1$"), Patch(fc=BLUE, label="$s = -1$")]
     figure.legend(handles=patches, loc="outside lower center", ncols=2, handlelength=1, handleheight=1)
     return figure
+
+
+def _draw_discs(ax: Axes, positions: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
+    """A disc at each position, as wide as neighbours are apart."""
+    one = np.ones(len(positions))
+    discs = EllipseCollection(
+        one,
+        one,
+        0 * one,
+        units="xy",
+        offsets=positions,
+        offset_transform=ax.transData,
+        facecolors=np.where(spins > 0, ORANGE, BLUE).tolist(),
+        linewidths=0,
+    )
+    ax.add_collection(discs)
+    low, high = positions.min(axis=0) - 0.6, positions.max(axis=0) + 0.6
+    ax.set_xlim(low[0], high[0])
+    ax.set_ylim(low[1], high[1])
+    ax.set_aspect("equal")
