@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from exact import assert_agree, enumerate_states, replica_mean
+from matplotlib.colors import to_rgba
 
 import spinsim as ss
+from spinsim.analysis.figures.paper import ORANGE
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.engine.ladder.ladder import copy_pairs
+from spinsim.jobs.anneal.configuration import configuration_figure
 from spinsim.model.colouring import colouring
 from spinsim.model.geometry import CELLS
 
@@ -167,3 +170,19 @@ def test_transition_of_the_ferromagnet(make, sides: tuple[int, ...], t_c: float)
         last = comparison.crossings[-1].crossing
         assert abs(last.value - t_c) < 4 * last.error + 5e-4 * t_c, comparison.name
         assert last.error < 2e-3 * t_c
+
+
+@pytest.mark.parametrize("lattice", [ss.triangular(6, 4), ss.honeycomb(4, 3), ss.hypercubic(4, 3, 2, 2)])
+def test_configurations_show_every_spin_at_its_place(lattice: ss.Lattice) -> None:
+    model = ss.EdwardsAnderson(lattice, seed=2)
+    result = ss.anneal(model, np.geomspace(3, 0.2, 5), sweeps=2, replicas=2)
+    figure = configuration_figure(result)
+    (axes,) = figure.axes
+    if lattice.joins_layers:
+        np.testing.assert_array_equal(axes.images[0].get_array(), result.best_spins[0][:12].reshape(3, 4))
+        assert "z = w = 0" in figure.caption
+    else:
+        (discs,) = axes.collections
+        np.testing.assert_allclose(discs.get_offsets(), lattice.site_positions())
+        up = [tuple(colour) == to_rgba(ORANGE) for colour in discs.get_facecolor()]
+        np.testing.assert_array_equal(up, result.best_spins[0] > 0)

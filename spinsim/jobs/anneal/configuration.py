@@ -24,7 +24,7 @@ _TALLEST: Final = 7.0  # inches
 
 
 def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
-    """The state of lowest energy met by one sample: a picture, a strip for a chain, the layer of the first two axes of lattices of more.
+    """The state of lowest energy met by one sample: a picture, a strip for a chain, one layer of three axes or more.
 
     Args:
         result: A run on a lattice.
@@ -66,10 +66,10 @@ def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
         return f"the run of {model.name} has no lowest state yet: complete it first"
     spins = result.best_spins[sample][: math.prod(lattice.shape[:2]) * lattice.cell.sites]
     if (spins == spins[0]).all():
-        where = (
-            f"in the layer {_layer(lattice)} of the lowest state" if lattice.dimension > 2 else "in the lowest state"
+        layer = f"the layer {_layer(lattice)} of " if lattice.dimension > 2 else ""
+        return (
+            f"all spins are {spins[0]:+d} in {layer}the lowest state met by {model.name}: there is no picture to draw"
         )
-        return f"all spins are {spins[0]:+d} {where} met by {model.name}: there is no picture to draw"
     return ""
 
 
