@@ -167,7 +167,7 @@ def test_a_maxcut_run_draws_its_cut_and_no_magnetisation():
     (ax,) = figure.axes
     cuts = (12 - result.energy[:, 0]) / 2
     mean, best = ax.lines
-    np.testing.assert_array_equal(mean.get_xydata(), np.stack([10 * np.arange(1, 13), cuts.mean(axis=1)], axis=1))
+    np.testing.assert_array_equal(mean.get_xydata(), np.stack([100 * np.arange(1, 13), cuts.mean(axis=1)], axis=1))
     np.testing.assert_array_equal(best.get_ydata(), np.maximum.accumulate(cuts.max(axis=1)))
     assert [ax.get_xlabel(), ax.get_ylabel()] == ["sweeps", "cut"]
     assert legend(figure) == ["range of replicas", "mean of replicas", "best so far"]
