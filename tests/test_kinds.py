@@ -35,6 +35,7 @@ ALIKE = {
     "bond fraction": (glass(ss.square(4), bond_fraction=0.9), glass(ss.square(8), bond_fraction=0.9)),
     "Gaussian": (gaussian(ss.square(4)), gaussian(ss.square(8), samples=1)),
     "sides of one ratio": (glass(ss.cubic(2, 2, 4)), glass(ss.cubic(3, 3, 6))),
+    "diluted": (glass(ss.square(8), dilution=0.3), glass(ss.square(6), seed=2, dilution=0.3)),
     "field": (ss.Ising(ss.square(4), 1.0, 0.5), ss.Ising(ss.square(6), 1.0, 0.5)),
 }
 DIFFERENT = {
@@ -43,6 +44,9 @@ DIFFERENT = {
         glass(ss.square(4), 1, bond_fraction=0.5), glass(ss.square(6), 1, bond_fraction=0.9), "mean J"),
     "ratios of sides": (glass(ss.cubic(4)), glass(ss.cubic(4, 4, 8)), "4 x 4 x 4 and 4 x 4 x 8 have different ratios"),
     "dimensions": (glass(ss.square(4)), glass(ss.cubic(4)), "2 and 3 dimensions"),
+    "lattices": (glass(ss.square(4)), glass(ss.triangular(6)), "their lattices are square and triangular"),
+    "dilution": (glass(ss.square(4)), glass(ss.square(6), dilution=0.5), r"mean \|J\| 1 and 0.5"),
+    "random fields": (glass(ss.square(4)), glass(ss.square(6), random_field=1.0), "mean h"),
     "boundaries": (glass(ss.square(4)), glass(ss.square(6, periodic=False)), "one boundary is periodic"),
     "graphs": (ss.Ising(ss.square(4)), ss.Ising(ss.Graph(3, np.array([[0, 1], [1, 2]], np.int32))), "has a lattice"),
     "strengths": (ss.Ising(ss.square(4)), ss.Ising(ss.square(6), 2.0), "mean J 1 and 2"),
