@@ -178,4 +178,4 @@ def test_plot_refuses(folder, capsys, monkeypatch, arguments, words):
 def test_plot_refuses_anneal_and_temper_files_together(folder, capsys, monkeypatch):
     ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], replicas=2).save(folder / "a.h5")
     for files in (("a.h5", "4.h5"), ("a.h5", "a.h5")):
-        one_sentence(run(capsys, monkeypatch, "plot", *files), "a.h5 holds an anneal run", "give it alone")
+        one_sentence(run(capsys, monkeypatch, "plot", *files), "a.h5 holds an anneal run", "give an anneal file alone")
