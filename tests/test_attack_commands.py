@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 import traceback
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from harness import run
 
 import spinsim as ss
 from spinsim import cli
+from spinsim.cli import running
 
 LINES = [
     "anneal --size 4 --steps 2 --sweeps 1 --replicas 2 --quiet",
@@ -104,24 +104,21 @@ def short_runs(monkeypatch):
     """Let plans of long runs end where these would begin; the parser, most of the time of a refusal, is built once."""
     monkeypatch.setattr("typer.main.get_command", cache(typer.main.get_command))
 
-    def shortened(begin, size):
-        def begin_if_short(plan, *rest):
-            if size(plan) > MOST_UPDATES:
-                raise SystemExit(0)
-            return begin(plan, *rest)
+    def updates(plan):
+        if plan.config.job == "transfer":
+            return plan.work().rows * 2 ** (plan.model.sites + 4)
+        tempers = plan.config.job == "temper"
+        temperatures = len(plan.config.temper.ladder) if tempers and not plan.config.temper.to_place else 1
+        return plan.updates(plan.config.run.replicas * temperatures)
 
-        return begin_if_short
+    whole = running.carry_out
 
-    def of_tempering(plan):
-        return plan.updates(1 if plan.config.temper.to_place else len(plan.config.temper.ladder))
+    def begin_if_short(plan, *rest):
+        if updates(plan) > MOST_UPDATES:
+            raise SystemExit(0)
+        whole(plan, *rest)
 
-    for job, size in (("anneal", lambda plan: plan.updates), ("temper", of_tempering)):
-        module = sys.modules[f"spinsim.cli.{job}"]  # the name in its package is the command's
-        monkeypatch.setattr(module, "run_shown", shortened(module.run_shown, size))
-    monkeypatch.setattr(
-        "spinsim.run.transfer_to_file",
-        shortened(ss.run.transfer_to_file, lambda plan: plan.work().rows * 2 ** (plan.model.sites + 4)),
-    )
+    monkeypatch.setattr(running, "carry_out", begin_if_short)
 
 
 def fault(words: list[str], originals: Path, fresh: dict[str, Any], capsys, monkeypatch) -> tuple[int, str]:

@@ -15,6 +15,8 @@ from spinsim.analysis import figures, onsager
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.strips import length_crossings
 from spinsim.analysis.summary import summarize
+from spinsim.jobs.anneal.configuration import configuration_figure
+from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 from spinsim.jobs.transfer.lengths import lengths_figure
 
 EXACT = "exact, $L = \\infty$"
@@ -166,7 +168,7 @@ def lines(figure, panel: int) -> tuple[np.ndarray, np.ndarray]:
 
 def anneal_figure(coupling: float):
     result = ss.anneal(ss.Ising(ss.square(8), coupling), coupling * np.linspace(3, 1.5, 12), replicas=16)
-    return figures.thermodynamics_figure(result)
+    return thermodynamics_figure(result)
 
 
 def temper_figure(coupling: float):
@@ -187,7 +189,7 @@ def test_figures_with_exact_curves(draw) -> None:
 
 def test_the_lowest_state_has_its_energy() -> None:
     result = ss.anneal(ss.Ising(ss.square(4), -2.0), [8.0, 0.5], replicas=8)
-    assert "$E = -64$" in figures.configuration_figure(result).caption
+    assert "$E = -64$" in configuration_figure(result).caption
 
 
 def test_onsager_scales() -> None:

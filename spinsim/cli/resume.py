@@ -8,8 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from spinsim.cli import flags
-from spinsim.cli.running import carry_out
+from spinsim.cli import flags, running
 from spinsim.jobs import all_jobs
 from spinsim.settings.config import tables_of
 from spinsim.settings.setting import Setting, settings_of
@@ -43,4 +42,4 @@ def resume(
 
     run = {name: given[name] for name in _OF_RUN}
     changes = {name: value for name, value in given.items() if name not in run}
-    carry_out(plan_resume(file, changes, run), quiet, as_json)
+    running.carry_out(plan_resume(file, changes, run), quiet, as_json)
