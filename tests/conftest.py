@@ -12,9 +12,10 @@ from emulation.compiler import why_not
 from emulation.cupy import in_place_of_cupy
 from harness import run
 from hypothesis import settings
+from places import ROOT
 
 # Processes that tests start run this very checkout too, and share its compiled kernels.
-os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
+os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 
 settings.register_profile("reproducible", deadline=None, derandomize=True)
 settings.load_profile("reproducible")

@@ -1,6 +1,6 @@
 """What every kernel instance takes of a multiprocessor, told by NVRTC on a machine that needs no GPU.
 
-``python tests/resources.py`` prints it; with ``--record`` registers and spills also become the ceilings of
+``python tests/support/resources.py`` prints it; with ``--record`` registers and spills also become the ceilings of
 test_kernels.py. Compiling everything takes many minutes, so the ceilings stand beside a digest of the source that they
 were measured of: the same source and the same compiler need no second look.
 """
@@ -124,9 +124,7 @@ def main(record: bool) -> None:
     """Print what every instance takes and write registers, in whole units, and spills as the new ceilings."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         measured = {case: future.result() for case, future in measure_all(pool, programs()).items()}
-    head = (
-        "# Written by tests/resources.py --record: registers in the units of 8 that a thread is given, bytes of spills."
-    )
+    head = "# Written by tests/support/resources.py --record: registers in units of 8, as threads are given them; bytes of spills."
     lines = [head, "", f'nvrtc = "{nvrtc_version()}"', "", "[digests]"]
     lines += [f'"{file}" = "{digest(file)}"' for file in programs()]
     for file, expressions in programs().items():

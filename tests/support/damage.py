@@ -20,8 +20,9 @@ from typing import Any, Final
 import h5py
 import numpy as np
 import typer.main
+from places import DATA
 
-FILES: Final = Path(__file__).parent / "data" / "files"
+FILES: Final = DATA / "files"
 Random = np.random.Generator
 
 

@@ -2,53 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import shutil
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
-import h5py
-import numpy as np
 import pytest
-from harness import contents, finish, one_sentence, run, spinsim, tree
-
-import spinsim as ss
-from spinsim import store
-
-Refuse = Callable[..., str]
-
-FILES = {
-    "empty.mc": "",
-    "short.mc": "3 2\n1 2 1\n",
-    "letters.mc": "3 2\n1 2 1\n2 x 1\n",
-    "beyond.mc": "3 2\n1 2 1\n2 4 1\n",
-    "nan.mc": "3 2\n1 2 1\n2 3 nan\n",
-    "words.mc": "hello world\n",
-    "good.mc": "3 2\n1 2 1\n2 3 1\n",
-    "malformed.toml": "[model\nsize = 8\n",
-    "binary.toml": b"\xff\xfe\x00",
-    "digits.toml": f"[run]\nseed = {'9' * 5000}\n",
-    "table.toml": "[anneel]\nsteps = 3\n",
-    "key.toml": "[anneal]\nsweps = 3\n",
-    "flag.toml": "[model]\nbond-fraction = 0.5\n",
-    "strange.toml": "[run]\nzzz = 1\n",
-    "array.toml": "[[anneal]]\nsteps = 3\n",
-    "plain.toml": "model = 3\n",
-    "text.toml": '[anneal]\nsteps = "5"\n',
-    "boolean.toml": "[run]\nreplicas = true\n",
-    "fraction.toml": "[run]\nreplicas = 2.5\n",
-    "date.toml": "[anneal]\nt_start = 2020-01-01\n",
-    "large.toml": f"[model]\nfield = {10**400}\n",
-    "side.toml": "[model]\nsize = -3\n",
-    "both.toml": '[model]\ninstance = "good.mc"\nlattice = "cubic"\n',
-    "nul.toml": '[run]\nout = "a\\u0000b"\n',
-    "text.h5": "not HDF5\n",
-}
+from harness import finish, one_sentence, spinsim, tree
 
 # the command line, then words that its sentence holds: the value and the rule or the mend
 COMMANDS = [
@@ -201,43 +161,8 @@ COMMANDS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("run") / "run.h5"
-    return ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], sweeps=1, replicas=2).save(path)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, a_run: Path) -> Path:
-    """A working folder with bad files of every kind."""
-    monkeypatch.chdir(tmp_path)
-    for name, text in FILES.items():
-        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    shutil.copy(a_run, tmp_path / "run.h5")
-    (tmp_path / "cut.h5").write_bytes(a_run.read_bytes()[:5000])
-    for name, attributes in (("foreign.h5", {}), ("hollow.h5", {"schema": "spinsim/1"})):
-        with h5py.File(tmp_path / name, "w") as file:
-            file.attrs.update(attributes)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "dangling.h5").symlink_to("nowhere.h5")
-    return tmp_path
-
-
-@pytest.fixture
-def refuse(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Refuse:
-    """Run a command line that must be refused, with these words, and write nothing."""
-
-    def refused(arguments: list[str], *words: str) -> str:
-        before = tree(folder)
-        sentence = one_sentence(run(capsys, monkeypatch, *arguments), *words)
-        assert tree(folder) == before
-        return sentence
-
-    return refused
-
-
 @pytest.mark.parametrize("case", COMMANDS, ids=[case[0][:60] for case in COMMANDS])
-def test_bad_commands(refuse: Refuse, case: tuple[str, ...]) -> None:
+def test_bad_commands(refuse: Callable[..., str], case: tuple[str, ...]) -> None:
     line, *words = case
     refuse(line.split(" "), *words)
 
@@ -255,7 +180,7 @@ def test_bad_commands(refuse: Refuse, case: tuple[str, ...]) -> None:
     ],
     ids=repr,
 )
-def test_empty_and_odd_words(refuse: Refuse, arguments: list[str], words: tuple[str, ...]) -> None:
+def test_empty_and_odd_words(refuse: Callable[..., str], arguments: list[str], words: tuple[str, ...]) -> None:
     refuse(arguments, *words)
 
 
@@ -286,7 +211,7 @@ def test_bad_commands_as_processes(folder: Path, line: str, words: tuple[str, ..
     ],
 )
 def test_what_cannot_fit_is_refused_before_it_is_allocated(
-    refuse: Refuse, monkeypatch: pytest.MonkeyPatch, line: str
+    refuse: Callable[..., str], monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 2**30)
     tracemalloc.start()
@@ -297,119 +222,3 @@ def test_what_cannot_fit_is_refused_before_it_is_allocated(
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()
-
-
-def test_a_file_that_another_process_has_open(folder: Path) -> None:
-    pytest.importorskip("fcntl")
-    again = pytest.raises(ss.InputError, match="is open in another process")
-    with store.open_to_append(folder / "run.h5"), again, store.open_to_append(folder / "run.h5"):
-        pass
-
-
-def test_no_room_on_the_disk(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
-    refuse(["anneal", "--size", "4", "--out", "new/a.h5"], "new/a.h5 needs", "1000 B are free", "another --out")
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (OSError(errno.ENOSPC, "No space left on device", "kernels.nbi"), ("kernels.nbi", "No space left on device")),
-        (MemoryError("Unable to allocate 9 GiB"), ("memory ran out (Unable to allocate 9 GiB)", "smaller size")),
-    ],
-)
-def test_a_machine_that_fails_elsewhere(
-    refuse: Refuse, monkeypatch: pytest.MonkeyPatch, error: Exception, words: tuple[str, ...]
-) -> None:
-    def fail(*arguments: object, **options: object) -> None:
-        raise error
-
-    monkeypatch.setattr("spinsim.jobs.anneal.running.create_engine", fail)
-    refuse(["anneal", "--size", "4", "--out", "new/a.h5"], *words)
-
-
-LIMIT = """
-import resource
-from spinsim import store
-from spinsim.store import appending
-appending._FLUSH_SECONDS = 0
-def limited(function, size, when):
-    def call(*arguments, **options):
-        if when(*arguments):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        return function(*arguments, **options)
-    return call
-"""
-LONG = [
-    "anneal",
-    "--size",
-    "6",
-    "--couplings",
-    "pm-j",
-    "--steps",
-    "60",
-    "--sweeps",
-    "1",
-    "--replicas",
-    "256",
-    "--seed",
-    "3",
-    "--quiet",
-]
-
-
-@pytest.mark.parametrize("size", [0, 1000, 20_000, 100_000])
-def test_a_disk_that_fills_while_the_file_is_made(folder: Path, size: int) -> None:
-    pytest.importorskip("resource")
-    before = tree(folder)
-    code = f"{LIMIT}\nstore.create = limited(store.create, {size}, lambda *rest: True)"
-    outcome = finish(spinsim(folder, *LONG, "--out", "new/a.h5", code=code))
-    one_sentence(outcome, "new/a.h5 cannot be written (File too large)", "make room")
-    assert tree(folder) == before
-
-
-@pytest.mark.parametrize("size", [0, 20_000, 120_000])
-def test_a_disk_that_fills_during_the_run(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
-    pytest.importorskip("resource")
-    assert run(capsys, monkeypatch, *LONG, "--out", "whole.h5").status == 0
-    whole = ss.load("whole.h5")
-    write = "store.RunFile.write"
-    code = f"{LIMIT}\n{write} = limited({write}, {size}, lambda self, row: row['step'] == 20 and not self.flush())"
-    outcome = finish(spinsim(folder, *LONG, "--out", "part.h5", code=code))
-    one_sentence(outcome, "part.h5 cannot be written (File too large)", "make room")
-    part = ss.load("part.h5")
-    assert not part.finished
-    assert 20 <= len(part.energy) < 60
-    assert np.array_equal(part.energy, whole.energy[: len(part.energy)])
-    assert np.array_equal(part.magnetization, whole.magnetization[: len(part.energy)])
-    assert run(capsys, monkeypatch, *LONG, "--out", "part.h5").status == 0
-    own = ("command", "config")  # name the file
-    assert contents(folder / "part.h5", *own) == contents(folder / "whole.h5", *own)
-
-
-@pytest.mark.parametrize(
-    ("function", "error", "text"),
-    [
-        ("tempfile.mkstemp", PermissionError(errno.EACCES, "Permission denied"), "Permission denied"),
-        ("pathlib.Path.mkdir", OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
-        ("os.link", OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
-    ],
-)
-def test_a_folder_that_takes_no_file(
-    refuse: Refuse, monkeypatch: pytest.MonkeyPatch, function: str, error: OSError, text: str
-) -> None:
-    def fail(*arguments: object, **options: object) -> None:
-        raise error
-
-    monkeypatch.setattr(function, fail)
-    refuse(["anneal", "--size", "4", "--out", "new/a.h5"], f"new/a.h5 cannot be written ({text})", "another --out")
-
-
-@pytest.mark.skipif(sys.platform == "win32" or getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write")
-def test_a_folder_without_permission(refuse: Refuse, folder: Path) -> None:
-    (folder / "folder").chmod(0o500)
-    refuse(["anneal", "--size", "4", "--out", "folder/a.h5"], "folder/a.h5 cannot be written", "Permission denied")
-    (folder / "folder").chmod(0)
-    refuse(["anneal", "--size", "4", "--out", "folder/a.h5"], "folder/a.h5 cannot be written", "Permission denied")

@@ -14,8 +14,8 @@ from typing import Any
 import forking
 import pytest
 from harness import forking_server
+from places import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "runs/README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
 INSTALLING = "python -m pip"
 SHORTER = {

@@ -13,6 +13,7 @@ import emulation.cupy
 import numpy as np
 import pytest
 from emulation.compiler import SHIM, translate, why_not
+from places import ROOT
 from resources import instantiations, programs
 
 import spinsim as ss
@@ -26,7 +27,6 @@ from spinsim.transfer_matrix.layer import Layer
 
 Kernels = set[tuple[str, str]]
 
-ROOT = Path(__file__).parent.parent
 KERNELS = ROOT / "kernels"
 SOURCES = sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.cu*"))
 NUMBERS = {"u32", "u64", "int", "long long", "size_t", "float", "double", "T"}  # by value

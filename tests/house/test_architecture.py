@@ -9,6 +9,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from places import ROOT as CHECKOUT
+
 import spinsim
 from spinsim.compiled import SOURCES, _or_nothing
 
@@ -122,7 +124,7 @@ def test_compiled_kernels_that_name_moved_modules_are_out_of_date() -> None:
 
 def test_every_folder_is_packaged() -> None:
     """The wheel's package list is written by hand; tests that import the checkout would not miss one."""
-    checkout = Path(__file__).parent.parent
+    checkout = CHECKOUT
     listed = tomllib.loads((checkout / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     folders = {".".join(p.parent.relative_to(checkout).parts) for p in (checkout / "spinsim").rglob("__init__.py")}
     assert set(listed) == folders | {"spinsim.kernels"}

@@ -2,7 +2,7 @@
 
 A file that is as it was when its ceilings were recorded, by the same compiler, is not compiled again.
 
-Where a ceiling is to change on purpose: ``python tests/resources.py --record``, and look at the difference.
+Where a ceiling is to change on purpose: ``python tests/support/resources.py --record``, and look at the difference.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
+from places import ROOT
 from resources import (
     ARCHITECTURES,
     CEILINGS,
@@ -30,7 +30,7 @@ from resources import (
     why_not,
 )
 
-KERNELS = Path(__file__).parent.parent / "kernels"
+KERNELS = ROOT / "kernels"
 Measured = dict[tuple[str, str], Future[dict[str, Resources]]]
 
 SMALLEST = "metropolis/start.cu"
@@ -80,7 +80,7 @@ def test_every_kernel_is_listed() -> None:
 
 def test_every_instance_has_a_ceiling(recorded: dict[str, Any]) -> None:
     names = {(file, name) for file in recorded.keys() - {"nvrtc", "digests"} for name in recorded[file]}
-    assert names == set(instantiations()), "record the ceilings again: python tests/resources.py --record"
+    assert names == set(instantiations()), "record the ceilings again: python tests/support/resources.py --record"
 
 
 @pytest.mark.parametrize(("file", "architecture"), list(product(programs(), ARCHITECTURES)))

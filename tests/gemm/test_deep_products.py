@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_gemm import CASES, TYPES, Array, back, check_exact, cp, placed, whole
+from products import CASES, TYPES, Array, back, check_exact, placed, whole
 
 import spinsim as ss
 from spinsim.gemm import splitting
 
-__all__ = ["cp"]  # a fixture
 gpu = pytest.mark.gpu
 # m, k, n: where all is one part, where it is many, and where these are long
 SHAPES = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from pathlib import Path
 
 import numpy as np
 import pytest
 from harness import one_sentence, run
+from places import ROOT
 
 import spinsim as ss
 from spinsim import packing, rng
@@ -70,7 +70,7 @@ def test_settings_allow_what_the_program_can_do() -> None:
 
 def test_the_page_of_settings_is_not_stale() -> None:
     """``python -m spinsim.settings > docs/settings.md`` makes it anew."""
-    found = (Path(__file__).parent.parent / "docs" / "settings.md").read_text()
+    found = (ROOT / "docs" / "settings.md").read_text()
     assert found == page(JOBS)
 
 

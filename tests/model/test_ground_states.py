@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from places import DATA
 
 import spinsim as ss
 
@@ -19,7 +18,7 @@ BEST_KNOWN = {
 
 
 def best_cut(name: str) -> float:
-    model = ss.read_instance(Path(__file__).parent / "data" / name)
+    model = ss.read_instance(DATA / name)
     scale = model.energy_scale
     return ss.anneal(model, np.geomspace(1.5 * scale, 0.05 * scale, 100), sweeps=100).cut
 

@@ -17,6 +17,7 @@ import numpy as np
 import oracle
 import pytest
 from harness import run
+from places import SUPPORT
 
 import spinsim as ss
 from spinsim import store
@@ -154,7 +155,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path:
     options = {"start": spins_of(model, 5), "field": LOOP}
     code = f"""
 import os, sys
-sys.path[:0] = {[str(Path(__file__).parent)]!r}
+sys.path[:0] = {[str(SUPPORT), str(Path(__file__).parent)]!r}
 from test_calls import MODELS, LOOP, spins_of, anneal
 model = MODELS["pm-j"]()
 count = iter(range(9))

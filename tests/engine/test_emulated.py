@@ -1,6 +1,6 @@
 """The GPU engines and the very source of their kernels, on a CPU: see ``emulation``.
 
-A few cases; ``pytest -m emulated tests/test_engine.py`` runs all that do not need more than one block at once.
+A few cases; ``pytest -m emulated tests/engine`` runs all that do not need more than one block at once.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_engine import GENERAL, PACKED, SITE, TEMPERED, check_counts, run_both, temper_both
-from test_gemm import check_exact
-from test_tempering import check_frames, check_room
+from engines import GENERAL, PACKED, SITE, TEMPERED, check_counts, run_both, temper_both
+from frames import check_frames, check_room
+from products import check_exact
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine

@@ -7,7 +7,7 @@ digits, for they agree to rounding alone.
 A change of a digest is a decision, never a repair of the test: it says that the same seed gives another trajectory.
 Whoever takes it raises ``DYNAMICS`` in spinsim/rng.py, explains it in CHANGELOG.md, and writes the digests anew:
 
-    python tests/test_golden.py --write
+    PYTHONPATH=tests/support python tests/engine/test_golden.py --write
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from places import DATA
 
 import spinsim as ss
 
-DATA = Path(__file__).parent / "data"
 GOLDEN = DATA / "golden.json"
 Found = dict[str, npt.NDArray[Any]]
 Case = Callable[[str], Found]

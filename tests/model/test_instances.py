@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from places import DATA
 
 from spinsim.errors import InputError
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 
-DATA = Path(__file__).parent / "data"
 Terms = list[tuple[int, int, float]]
 WriteInstance = Callable[..., Path]
 

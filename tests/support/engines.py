@@ -1,0 +1,219 @@
+"""Models for every kind of update, and engines run beside the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import oracle
+
+from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.engine.protocols import LadderMeasurement
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.chain import chain
+from spinsim.model.geometry.cubic import cubic
+from spinsim.model.geometry.honeycomb import honeycomb
+from spinsim.model.geometry.hypercubic import hypercubic
+from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.geometry.square import square
+from spinsim.model.geometry.triangular import triangular
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
+from spinsim.packing import Packing
+
+
+def random_graph(sites: int, bonds: int, seed: int) -> Graph:
+    generator = np.random.default_rng(seed)
+    ends = generator.integers(0, sites, (bonds, 2)).astype(np.int32)
+    return Graph(sites, ends[ends[:, 0] != ends[:, 1]])
+
+
+def ring_of_degree_five(half: int) -> Graph:
+    """Of two colours: sites i and half + (i + 0 ... 4)."""
+    one, step = (x.ravel() for x in np.divmod(np.arange(5 * half), 5))
+    return Graph(2 * half, np.column_stack([one, half + (one + step) % half]).astype(np.int32))
+
+
+def random_signs(graph: Graph, seed: int) -> Ising:
+    return Ising(graph, np.random.default_rng(seed).choice([-1.0, 1.0], graph.bonds))
+
+
+PACKED = {
+    "chain-8": lambda: Ising(chain(8)),
+    "chain-7-odd": lambda: Ising(chain(7)),
+    "chain-2-double-bond": lambda: Ising(chain(2)),
+    "square-6": lambda: Ising(square(6)),
+    "square-5x4-odd": lambda: EdwardsAnderson(square(5, 4), seed=3),
+    "square-open": lambda: EdwardsAnderson(square(5, 7, periodic=False), seed=3),
+    "square-antiferromagnet": lambda: Ising(square(4), -2.5),
+    "cubic-samples": lambda: EdwardsAnderson(cubic(4), samples=3, seed=5),
+    "cubic-open-odd": lambda: EdwardsAnderson(cubic(3, 5, 4, periodic=False), seed=5),
+    "cubic-periodic-odd": lambda: EdwardsAnderson(cubic(3), seed=5),
+    "cubic-many-batches": lambda: EdwardsAnderson(cubic(6, 6, 12), seed=8),
+    "square-field": lambda: Ising(square(4), 1.0, 0.3),
+    "cubic-field-samples": lambda: EdwardsAnderson(cubic(3, 4, 2), samples=2, seed=2, field=-0.7),
+    "field-ties": lambda: Ising(square(4, 3), 1.0, 2.0),
+    "random-graph": lambda: random_signs(random_graph(40, 200, 1), 1),
+    "random-graph-field": lambda: Ising(random_graph(30, 130, 2), -1.0, 0.5),
+    "isolated-sites": lambda: Ising(Graph(5, np.array([[0, 1]], np.int32))),
+    "triangular": lambda: EdwardsAnderson(triangular(6, 3), samples=2, seed=3),
+    "triangular-odd": lambda: Ising(triangular(5, 4), -1.0),
+    "honeycomb": lambda: EdwardsAnderson(honeycomb(3, 5), samples=2, seed=3),
+    "hypercubic": lambda: EdwardsAnderson(hypercubic(2, 3, 4, 2), seed=3),
+    "one-by-many": lambda: Ising(Lattice((1, 6, 3))),
+}
+
+
+SITE = {
+    "square-256x2": (lambda: Ising(square(256, 2)), 1),
+    "square-256x6": (lambda: Ising(square(256, 6)), 3),
+    "square-512x4": (lambda: Ising(square(512, 4)), 1),
+    "square-768x44-many-batches": (lambda: EdwardsAnderson(square(768, 44), seed=2), 1),
+    "square-antiferromagnet": (lambda: Ising(square(512, 2), -2.5), 2),
+    "square-signs-double-bonds": (lambda: EdwardsAnderson(square(256, 2), seed=3), 3),
+    "square-signs-samples": (lambda: EdwardsAnderson(square(512, 6), samples=2, seed=3), 3),
+    "square-field": (lambda: Ising(square(256, 4), 1.0, 0.3), 2),
+    "square-signs-field": (lambda: EdwardsAnderson(square(512, 4), samples=2, seed=3, field=-0.7), 1),
+    "square-field-ties": (lambda: Ising(square(256, 2), 1.0, 2.0), 1),
+    "cubic-256x2x2": (lambda: Ising(cubic(256, 2, 2)), 1),
+    "cubic-signs-double-bonds": (lambda: EdwardsAnderson(cubic(256, 2, 2), samples=2, seed=4), 3),
+    "cubic-signs": (lambda: EdwardsAnderson(cubic(256, 4, 6), seed=5), 1),
+    "cubic-signs-two-groups": (lambda: EdwardsAnderson(cubic(512, 2, 4), seed=5), 2),
+    "cubic-signs-field": (lambda: EdwardsAnderson(cubic(256, 4, 2), seed=2, field=0.5), 2),
+}
+
+
+GENERAL = {
+    "gaussian": lambda: EdwardsAnderson(cubic(4, 3, 2), couplings="gaussian", seed=4),
+    "gaussian-samples-field": lambda: EdwardsAnderson(square(4), samples=3, couplings="gaussian", seed=4, field=0.4),
+    "site-fields": lambda: Ising(square(5, 3), 1.0, np.linspace(-1, 1, 15)),
+    "wide-integers": lambda: Ising(square(4), np.linspace(1, 1e9, 32)),
+    "many-zero-costs": lambda: Ising(chain(9), np.where(np.arange(9) % 2, 1.0, 2.0)),
+    "field-only": lambda: Ising(Graph(6, np.empty((0, 2), np.int32)), 1.0, np.arange(6) / 4),
+    "dense": lambda: random_signs(random_graph(20, 600, 1), 1),
+}
+
+
+def configurations(engine: Engine) -> np.ndarray:
+    """All spins, (samples, sites, replicas)."""
+    samples, replicas = range(engine.model.samples), range(engine.replicas)
+    return np.stack([np.stack([engine.spins(k, r) for r in replicas], axis=-1) for k in samples])
+
+
+def check_counts(engine: Engine) -> None:
+    spins, counts = configurations(engine), engine.counts()
+    np.testing.assert_array_equal(counts.energy * engine.model.quantum, engine.model.energy(spins))
+    np.testing.assert_array_equal(counts.magnetization, spins.sum(axis=1, dtype=np.int64))
+
+
+def plainly(engine: Engine, dynamics: Dynamics) -> tuple[np.ndarray, Callable[..., np.ndarray]]:
+    """The oracle's initial spins and its uniforms."""
+    start = oracle.start_site if engine.packing is Packing.SITE else oracle.start
+    uniform = {
+        Packing.SITE: oracle.uniform_site(engine.model),
+        Packing.REPLICA: oracle.uniform_packed,
+        Packing.UNPACKED: oracle.uniform_general,
+    }[engine.packing]
+    return start(engine.model, engine.replicas, dynamics.seed, dynamics.rng_rounds), uniform
+
+
+def run_both(
+    device: str, model: Ising, replicas: int, beta: float | np.ndarray, sweeps: tuple[int, ...], **options: object
+) -> None:
+    dynamics = Dynamics(seed=2**40 + 17, **options)  # type: ignore[arg-type]
+    engine = create_engine(model, replicas, dynamics, device)
+    expected, uniform = plainly(engine, dynamics)
+    engine.set_beta(beta)
+    done = 0
+    for count in sweeps:
+        engine.sweep(count)
+        oracle.sweep(
+            model, expected, beta, dynamics.seed, count, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
+        )
+        done += count
+        np.testing.assert_array_equal(configurations(engine), expected)
+        check_counts(engine)
+
+
+def overlaps(engine: Engine) -> np.ndarray:
+    return engine.begin_measurement(False)().correlations.overlap
+
+
+def check_measurement(m: LadderMeasurement, engine: Engine, state: oracle.State, spins: np.ndarray) -> None:
+    """That all stands at its temperature, for an engine in ``state`` with ``spins`` (samples, sites, replicas)."""
+    samples, copies, temperatures = m.energy.shape
+    at = state.place.reshape(samples, copies, temperatures).argsort(axis=-1)
+    holder = at + temperatures * np.arange(copies)[:, None]
+    np.testing.assert_array_equal(m.holder, holder)
+    counts = (np.take_along_axis(x, holder.reshape(samples, -1), axis=1).reshape(holder.shape) for x in engine.counts())
+    np.testing.assert_array_equal(m.energy, next(counts) * np.float64(engine.model.quantum))
+    np.testing.assert_array_equal(m.magnetization, next(counts))
+    for name, expected in state._asdict().items():
+        np.testing.assert_array_equal(getattr(m.exchange, name), expected, name)
+    np.testing.assert_array_equal(m.correlations.overlap, oracle.overlaps(spins, state.place, copies))
+    np.testing.assert_array_equal(m.spins(samples - 1, 0), spins[-1, :, 0])
+
+
+def temper_both(
+    device: str, model: Ising, beta: np.ndarray, copies: int, parts: list[tuple[int, int]], **options: object
+) -> oracle.State:
+    """Temper for all ``parts``, (rounds, sweeps), and compare with the oracle after each; the last state."""
+    dynamics = Dynamics(seed=2**40 + 17, **options)  # type: ignore[arg-type]
+    engine = create_engine(model, copies * beta.size, dynamics, device)
+    spins, uniform = plainly(engine, dynamics)
+    engine.set_ladder(beta, copies)
+    state = oracle.begin(model.samples, copies, beta.size)
+    done = round_ = 0
+    for rounds, sweeps in parts:
+        engine.temper(rounds, sweeps)
+        exchange, measured = engine.begin_exchange(), engine.begin_measurement(False)
+        for _ in range(rounds):
+            betas = beta[state.place][:, None]
+            oracle.sweep(
+                model, spins, betas, dynamics.seed, sweeps, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
+            )
+            done += sweeps
+            oracle.exchange(model, spins, beta, copies, state, round_, dynamics.seed, dynamics.rng_rounds)
+            round_ += 1
+        for name, expected in state._asdict().items():
+            np.testing.assert_array_equal(getattr(exchange(), name), expected, name)
+            assert getattr(exchange(), name).dtype == expected.dtype
+        check_measurement(measured(), engine, state, spins)
+        np.testing.assert_array_equal(configurations(engine), spins)
+    check_counts(engine)
+    return state
+
+
+def ladder(coldest: float, hottest: float, temperatures: int) -> np.ndarray:
+    return 1 / np.linspace(coldest, hottest, temperatures)
+
+
+TEMPERED = {
+    "cubic-samples": (lambda: EdwardsAnderson(cubic(4), samples=3, seed=1), ladder(0.8, 2.0, 5), 2),
+    "cubic-shared-signs": (lambda: Ising(cubic(4)), ladder(3.0, 6.0, 4), 3),
+    "full-block": (lambda: EdwardsAnderson(cubic(4, 6, 4), samples=2, seed=1), ladder(0.8, 2.0, 32), 4),
+    "two-blocks": (lambda: EdwardsAnderson(cubic(4), samples=3, seed=1), ladder(0.8, 2.0, 40), 4),
+    "hot": (lambda: EdwardsAnderson(cubic(4), samples=2, seed=1), ladder(1.0, 5.0, 6), 2),
+    "infinite-temperature": (lambda: EdwardsAnderson(square(4), seed=1), np.array([0.8, 0.4, 0.0]), 2),
+    "open-square": (lambda: EdwardsAnderson(square(5, 7, periodic=False), samples=2, seed=3), ladder(0.5, 2.0, 6), 3),
+    "odd-degrees": (lambda: random_signs(ring_of_degree_five(20), 4), ladder(0.8, 2.5, 6), 3),
+    "one-copy": (lambda: EdwardsAnderson(square(6), seed=3), ladder(0.5, 2.0, 7), 1),
+    "field": (lambda: EdwardsAnderson(cubic(3, 4, 2), samples=2, seed=2, field=-0.7), ladder(0.8, 2.0, 5), 2),
+    "graph": (lambda: random_signs(random_graph(40, 200, 1), 1), ladder(2.0, 8.0, 5), 2),
+    "gaussian": (
+        lambda: EdwardsAnderson(cubic(4, 3, 2), samples=3, couplings="gaussian", seed=4),
+        ladder(0.5, 2.0, 5),
+        3,
+    ),
+    "gaussian-two-blocks": (
+        lambda: EdwardsAnderson(square(4), samples=2, couplings="gaussian", seed=4, field=0.4),
+        ladder(0.2, 1.0, 67),
+        2,
+    ),
+    "site-packed": (lambda: Ising(square(256, 4)), ladder(2.2, 2.4, 3), 2),
+    "site-packed-signs": (
+        lambda: EdwardsAnderson(cubic(256, 2, 4), samples=2, seed=5, field=0.25),
+        ladder(1.9, 2.0, 4),
+        2,
+    ),
+}
