@@ -124,7 +124,7 @@ def main(record: bool) -> None:
     """Print what every instance takes and write registers, in whole units, and spills as the new ceilings."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         measured = {case: future.result() for case, future in measure_all(pool, programs()).items()}
-    head = "# Written by tests/support/resources.py --record: registers in units of 8, as threads are given; bytes of spills."
+    head = "# Written by tests/support/resources.py --record: registers in units of 8, bytes of spills."
     lines = [head, "", f'nvrtc = "{nvrtc_version()}"', "", "[digests]"]
     lines += [f'"{file}" = "{digest(file)}"' for file in programs()]
     for file, expressions in programs().items():
