@@ -115,7 +115,7 @@ def _empty_lanes(found: TemperOverview) -> list[str]:
     room = lanes // ladders
     if Packing.REPLICA not in found.attributes["engine"] or room * ladders <= replicas:
         return []
-    return [f"Lanes        {replicas} of {lanes} in use: --replicas {room} would take hardly more time"]
+    return [f"Lanes        {replicas} of {lanes} in use: with --replicas {room} the sweeps would take no longer"]
 
 
 def _means(found: TemperOverview, rates: list[str] | None) -> list[str]:
