@@ -9,7 +9,6 @@ result = ss.anneal(model, temperatures=np.geomspace(3, 0.1, 100), sweeps=10, rep
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from spinsim.model.ising import Ising as Ising
     from spinsim.result import load as load
 
-__version__ = version("spinsim")
+__version__: str
 
 # Names are imported when first used, so that `spinsim --help` need not wait for Numba.
 _HOME = {
@@ -76,6 +75,10 @@ __all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("spinsim")
     if name not in _HOME:
         raise AttributeError(f"module 'spinsim' has no attribute {name!r}")
     module = import_module(_HOME[name])
