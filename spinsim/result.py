@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError
-from spinsim.files import not_written
+from spinsim.inputs.texts import Described, count
 from spinsim.jobs import job_of
-from spinsim.layout import Layout
+from spinsim.machine.files import not_written
 from spinsim.model.ising import Ising
-from spinsim.texts import Described, count
+from spinsim.store.layout import Layout
 
 if TYPE_CHECKING:
     import xarray

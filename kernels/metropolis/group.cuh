@@ -7,9 +7,9 @@
 // spin belongs to the class; KIND: any, plain (the default zero-cost rule, no field, no certain acceptance but for gains), or
 // plain and so cold that only the smallest cost is accepted with a probability of 2^-OWN_PLANES or more.
 enum Kind {
-    ANY = HOST(engine.packed.kinds.Kind.ANY),
-    PLAIN_KIND = HOST(engine.packed.kinds.Kind.PLAIN),
-    COLD_KIND = HOST(engine.packed.kinds.Kind.COLD),
+    ANY = HOST(engine.metropolis.packed.kinds.Kind.ANY),
+    PLAIN_KIND = HOST(engine.metropolis.packed.kinds.Kind.PLAIN),
+    COLD_KIND = HOST(engine.metropolis.packed.kinds.Kind.COLD),
 };
 
 template <int SLOTS_, int COUNT_BITS_, bool FIELD_, int KIND, int ROUNDS_>

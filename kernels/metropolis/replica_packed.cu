@@ -2,10 +2,10 @@
 // blocks that share a lattice are resident and wait for each other after each half-sweep.
 // state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; places are in batch order.
 #include "metropolis/replica_site.cuh"
-#include "threads/lattice_barrier.cuh"
-#include "threads/tickets.cuh"
+#include "synchronisation/lattice_barrier.cuh"
+#include "synchronisation/tickets.cuh"
 
-constexpr u32 THREADS = HOST(engine.replica_packed.cuda.THREADS);
+constexpr u32 THREADS = HOST(engine.metropolis.replica_packed.cuda.THREADS);
 
 // The places of one batch in turn, by ticket; the only batch of a colour that the kernel updates.
 struct InTurn {

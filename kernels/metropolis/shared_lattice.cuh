@@ -2,9 +2,9 @@
 // for both parities, a tail for each warp.
 #pragma once
 #include "metropolis/replica_site.cuh"
-#include "threads/staged.cuh"
+#include "synchronisation/staged.cuh"
 
-constexpr int MOST_SHARED_THREADS = HOST(engine.replica_packed.cuda_lattices.MOST_SHARED_THREADS);
+constexpr int MOST_SHARED_THREADS = HOST(engine.metropolis.replica_packed.cuda_lattices.MOST_SHARED_THREADS);
 
 template <typename R>
 struct SharedLattice {

@@ -3,12 +3,12 @@
 // state[((sample * replicas + replica) * 2 + colour) * rows * width + row * width + q] is a uint4 of 128 lanes.
 #include "metropolis/group.cuh"
 #include "packing/slab.cuh"
-#include "threads/lattice_barrier.cuh"
-#include "threads/neighbour_barrier.cuh"
-#include "threads/staged.cuh"
-#include "threads/tickets.cuh"
+#include "synchronisation/lattice_barrier.cuh"
+#include "synchronisation/neighbour_barrier.cuh"
+#include "synchronisation/staged.cuh"
+#include "synchronisation/tickets.cuh"
 
-constexpr u32 THREADS = HOST(engine.site_packed.cuda.THREADS);
+constexpr u32 THREADS = HOST(engine.metropolis.site_packed.cuda.THREADS);
 
 template <int NUMBER>
 struct Layer { static constexpr int value = NUMBER; };
@@ -23,7 +23,7 @@ struct UniformTables {
 
     __device__ __forceinline__ size_t part(u32 sample, u32 replica) const { return sample * stride + replica; }
 };
-CHECK_LAYOUT(UniformTables, engine.site_packed.cuda_records.UNIFORM_TABLES);
+CHECK_LAYOUT(UniformTables, engine.metropolis.site_packed.cuda_records.UNIFORM_TABLES);
 
 // The rows of one replica in shared memory; those of planes as sums where classes have two bits.
 template <typename R, bool SUMS = R::BITS == 2>
@@ -64,7 +64,7 @@ struct Divisor {
         return q * number > n ? q - 1 : q;
     }
 };
-CHECK_LAYOUT(Divisor, engine.site_packed.cuda_records.DIVISOR);
+CHECK_LAYOUT(Divisor, engine.metropolis.site_packed.cuda_records.DIVISOR);
 
 // How warps share a lattice, cut into layers: rows, or planes in three dimensions. A tile has `columns` neighbouring groups
 // (a power of two that divides a layer, at most 32) of 32 / columns pairs of layers, or of as many single layers where that
@@ -74,7 +74,7 @@ struct Share {
     u32 columns, tiles;
     Divisor across, width;  // tiles side by side in a layer, groups in a row
 };
-CHECK_LAYOUT(Share, engine.site_packed.cuda_records.SHARE);
+CHECK_LAYOUT(Share, engine.metropolis.site_packed.cuda_records.SHARE);
 
 // One thread's place in a tile: a group of the layer `first`, and the same one of the next layer where layers come in pairs.
 template <int DIMENSION, int LAYERS>

@@ -1,10 +1,10 @@
-// The general Metropolis update: spinsim/engine/unpacked/cpu_sweep.py on the GPU.
+// The general Metropolis update: spinsim/engine/metropolis/unpacked/cpu_sweep.py on the GPU.
 #include "metropolis/bitplane.cuh"
 #include "packing/unpacked.cuh"
 #include "random/acceptance.cuh"
 
-constexpr int THREADS = HOST(engine.unpacked.cuda.THREADS);
-constexpr u32 REFINE = HOST(engine.unpacked.cpu_sweep.REFINE);  // plane offset of the lower halves of the uniforms
+constexpr int THREADS = HOST(engine.metropolis.unpacked.cuda.THREADS);
+constexpr u32 REFINE = HOST(engine.metropolis.unpacked.cpu_sweep.REFINE);  // plane offset of the lower halves of the uniforms
 
 // Whether a 64-bit uniform is below a threshold; its lower half, word k of another call, is rarely needed.
 template <int ROUNDS>
@@ -24,7 +24,7 @@ __global__ __launch_bounds__(THREADS) void sweep_general(signed char* spins, con
                                                      u32 beta_stride, double zero_acceptance, u32 sites, u32 calls,
                                                      u32 first_sample, u32 first_call, u64 half_sweep,
                                                      const __grid_constant__ Key key) {
-    static_assert(HOST(engine.unpacked.layout.WORDS) == 4, "a call serves four replicas");
+    static_assert(HOST(engine.metropolis.unpacked.replica_order.WORDS) == 4, "a call serves four replicas");
     static_assert(CALLS == 1 || CALLS == 4, "a thread loads 4 or 16 spins at once");
     using Words = Spins<CALLS>;
     const size_t item = (size_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -7,9 +7,9 @@ struct Sums {
     long long per_one, per_other;
     size_t stride;
 };
-CHECK_LAYOUT(Sums, engine.ladder.cuda.SUMS);
+CHECK_LAYOUT(Sums, engine.tempering.cuda.SUMS);
 
-constexpr int THREADS = HOST(engine.ladder.cuda.THREADS);
+constexpr int THREADS = HOST(engine.tempering.cuda.THREADS);
 
 // A block a sample.
 template <int ROUNDS>

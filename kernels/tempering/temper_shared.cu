@@ -1,10 +1,10 @@
 // Parallel tempering of samples of at most 128 replicas whose lattice is in shared memory: many rounds a launch.
-#include "measure/by_temperature.cuh"
+#include "measuring/by_temperature.cuh"
 #include "tempering/energy_tally.cuh"
 #include "tempering/held_ladder.cuh"
 
-constexpr int GROUPED = HOST(engine.replica_packed.cuda_records.GROUPED);
-constexpr int PLACE_BITS = HOST(engine.replica_packed.cuda_records.PLACE_BITS), FIRST_SIGN = PLACE_BITS * (GROUPED + 1);
+constexpr int GROUPED = HOST(engine.metropolis.replica_packed.cuda_records.GROUPED);
+constexpr int PLACE_BITS = HOST(engine.metropolis.replica_packed.cuda_records.PLACE_BITS), FIRST_SIGN = PLACE_BITS * (GROUPED + 1);
 constexpr u64 PLACE_MASK = (1 << PLACE_BITS) - 1;
 static_assert(FIRST_SIGN + GROUPED <= 64, "a word holds the bonds of one place");
 
@@ -14,11 +14,11 @@ struct Bonds {
     const u64* groups;     // [sample][group]
     size_t stride, count;  // from sample to sample, 0 where all share them; groups of a sample
 };
-CHECK_LAYOUT(Bonds, engine.replica_packed.cuda_records.BONDS);
+CHECK_LAYOUT(Bonds, engine.metropolis.replica_packed.cuda_records.BONDS);
 
 // Of each lane, as the last round leaves it, [sample][128].
 struct LaneSums { u64 *up, *unsatisfied; };
-CHECK_LAYOUT(LaneSums, engine.replica_packed.cuda_records.LANE_SUMS);
+CHECK_LAYOUT(LaneSums, engine.metropolis.replica_packed.cuda_records.LANE_SUMS);
 
 // Measurements after every `every` rounds, none if 0: their numbers and the lattices that they are of.
 struct Notes {
@@ -26,7 +26,7 @@ struct Notes {
     uint4* copies;  // [measurement][sample][place]
     size_t every;
 };
-CHECK_LAYOUT(Notes, engine.replica_packed.cuda_records.NOTES);
+CHECK_LAYOUT(Notes, engine.metropolis.replica_packed.cuda_records.NOTES);
 
 // Adds ITEMS words a thread and lane for each of `items` to totals[128] in shared memory, by a whole block.
 template <int WORDS, int AT_ONCE, typename Item>
@@ -83,7 +83,7 @@ __global__ __launch_bounds__(MOST_SHARED_THREADS, 1) void temper_shared(uint4* s
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
     extern __shared__ uint4 shared[];
     __shared__ HeldLadder<R> held;
-    static_assert(sizeof(held) <= HOST(engine.replica_packed.cuda_records.HELD_BYTES), "the host leaves room for it");
+    static_assert(sizeof(held) <= HOST(engine.metropolis.replica_packed.cuda_records.HELD_BYTES), "the host leaves room for it");
     const u32 sample = blockIdx.z;
     const bool is_tallied = EnergyTally<R>::POSSIBLE && tallied;
     const u32 none = is_tallied ? 0u - phantoms : 0u;

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline, PPoly
 
-from spinsim.checks import finite_array, real_array
 from spinsim.errors import InputError
+from spinsim.inputs.checks import finite_array, real_array
 
 Array = npt.NDArray[np.float64]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
-from spinsim.checks import finite_array
 from spinsim.errors import InputError
+from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
 

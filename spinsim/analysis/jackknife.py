@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.checks import finite_array
 from spinsim.errors import InputError
+from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
 

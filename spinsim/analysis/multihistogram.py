@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from spinsim.checks import finite_array
 from spinsim.errors import InputError
+from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
 

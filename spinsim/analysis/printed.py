@@ -8,8 +8,8 @@ from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
 from spinsim.errors import InputError
+from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.observables import LABELS, MAIN, in_field, printed_order
-from spinsim.texts import WIDTH, wrapped
 
 if TYPE_CHECKING:
     from spinsim.analysis.reweighted import Reweighting

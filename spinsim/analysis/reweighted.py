@@ -14,8 +14,8 @@ from spinsim.analysis.multihistogram import MultiHistogram, multi_histogram
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.summary import BINS, Estimate, checked_series, few_samples, sweeps_a_step, widening
-from spinsim.checks import finite_array
 from spinsim.errors import InputError
+from spinsim.inputs.checks import finite_array
 from spinsim.observables import Observable, in_field, observables
 from spinsim.observables.moments import MOMENTS, moments_of
 from spinsim.observables.record import COPIES_IN_FIELD

@@ -17,7 +17,7 @@ from spinsim.analysis.samples import AnyRun, lowest, sample_of
 from spinsim.analysis.summary import Estimate, Summary
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
-from spinsim.outputs import write_outputs
+from spinsim.machine.outputs import write_outputs
 from spinsim.result import Result, load
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from spinsim.analysis.approach import LinkAgreement, comparable, link_agreement
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.equilibration import FALSE_ALARMS, Equilibration, equilibration
 from spinsim.analysis.runs import Tempered
-from spinsim.checks import finite_array
 from spinsim.errors import InputError
+from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
 

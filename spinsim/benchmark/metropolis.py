@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from spinsim.benchmark.timing import MEASURE_EVERY, sweep_rates
 from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
+from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.cubic import cubic
 from spinsim.model.geometry.square import square
 from spinsim.model.ising import Ising
-from spinsim.threads import available_threads
 
 CRITICAL: Final = 2.269185  # temperature of the square ferromagnet
 

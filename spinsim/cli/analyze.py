@@ -10,13 +10,13 @@ import typer
 
 from spinsim.cli import flags, reweighting
 from spinsim.cli.saying import say
-from spinsim.texts import wrapped
+from spinsim.inputs.texts import wrapped
 
 if TYPE_CHECKING:
     from spinsim.analysis.runs import Tempered
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
-    from spinsim.layout import Series
+    from spinsim.store.layout import Series
 
 
 def analyze(
@@ -56,10 +56,10 @@ def analyze(
     from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.errors import InputError
     from spinsim.jobs import job_of
-    from spinsim.layout import summary_series
+    from spinsim.machine.outputs import check_output
     from spinsim.observables import observables
-    from spinsim.outputs import check_output
     from spinsim.result import load
+    from spinsim.store.layout import summary_series
 
     if every and columns:
         raise InputError(f"--all prints --columns {columns} too: leave one of them out")

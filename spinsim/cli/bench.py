@@ -9,7 +9,7 @@ import typer
 
 from spinsim.cli import flags
 from spinsim.cli.bench_transfer import transfer
-from spinsim.cli.machine import check_repeats, machine
+from spinsim.cli.hardware import check_repeats, machine
 from spinsim.cli.saying import say
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError
@@ -102,7 +102,7 @@ def gemm(
 
     from spinsim.benchmark.gemm import SIZES, Rate, draw, ladder, tall_products, wide_products
     from spinsim.cuda.device import why_not
-    from spinsim.outputs import check_output
+    from spinsim.machine.outputs import check_output
 
     check_repeats(repeats)
     if plot is not None and plot.suffix.lower() not in (".pdf", ".png"):

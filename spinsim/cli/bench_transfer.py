@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.machine import check_repeats, machine
+from spinsim.cli.hardware import check_repeats, machine
 from spinsim.cli.saying import say
 from spinsim.cli.values import Whole
 from spinsim.errors import InputError

@@ -12,8 +12,8 @@ def devices() -> None:
     import llvmlite.binding as llvm
 
     from spinsim.cuda.device import names, why_not
-    from spinsim.memory import available_bytes, readable
-    from spinsim.threads import available_threads
+    from spinsim.machine.memory import available_bytes, readable
+    from spinsim.machine.threads import available_threads
 
     features = llvm.get_host_cpu_features()
     vectors = next((name for name in ("avx512f", "avx2", "avx", "neon", "sse2") if features.get(name)), "scalar")

@@ -63,7 +63,7 @@ def plot(
     from spinsim.analysis.figures import FORMATS, STYLES
     from spinsim.errors import InputError
     from spinsim.jobs.base import Drawing
-    from spinsim.outputs import check_output
+    from spinsim.machine.outputs import check_output
 
     _check_name(what)
     if style not in STYLES:

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from spinsim.errors import InputError
-from spinsim.texts import wrapped
+from spinsim.inputs.texts import wrapped
 
 if TYPE_CHECKING:
     from spinsim.analysis.reweighted import Reweighting
@@ -22,7 +22,7 @@ def reweight(result: Tempered, grid: str) -> Reweighting:
         InputError: for a grid that cannot be read, and as ``reweighted``.
     """
     from spinsim.analysis.reweighted import reweighted
-    from spinsim.grids import read_grid
+    from spinsim.inputs.grids import read_grid
 
     return reweighted(result, read_grid("reweight", grid))
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from spinsim.cli import flags
 from spinsim.cli.saying import say
+from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import job_of
-from spinsim.texts import quoted, wrapped
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Job

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import typer
 
-from spinsim.texts import printable
+from spinsim.inputs.texts import printable
 
 _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hung up
 

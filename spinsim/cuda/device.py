@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spinsim.errors import InputError
-from spinsim.memory import readable
+from spinsim.machine.memory import readable
 
 
 def why_not() -> str | None:

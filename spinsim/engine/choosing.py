@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.replica_packed.update import UPDATE as REPLICA_PACKED
-from spinsim.engine.site_packed.update import UPDATE as SITE_PACKED
-from spinsim.engine.unpacked.update import UPDATE as UNPACKED
+from spinsim.engine.metropolis.replica_packed.update import UPDATE as REPLICA_PACKED
+from spinsim.engine.metropolis.site_packed.update import UPDATE as SITE_PACKED
+from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
 from spinsim.engine.update import OfModel, Outline, Update
 from spinsim.errors import InputError
-from spinsim.memory import require
+from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 

@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.ladder.cpu import CpuTempering
-from spinsim.engine.ladder.ladder import NO_LADDER, Exchange, Ladder, check_ladder
 from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
 from spinsim.engine.snapshots import exchange_of, snapshot_of
+from spinsim.engine.tempering.cpu import CpuTempering
+from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
 from spinsim.errors import InputError
-from spinsim.memory import require
+from spinsim.machine.memory import require
+from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
-from spinsim.threads import Threads
 
 Words = npt.NDArray[np.uint64]
 
@@ -157,7 +157,7 @@ class CpuEngine:
         return self._state.spins(sample, replica)
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/ladder/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
         ladder = check_ladder(beta, copies, self.replicas)
         self._tempering = CpuTempering(ladder, self.model, self._dynamics)
         self._sweeper.set_ladder(ladder)

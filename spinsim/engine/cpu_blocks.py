@@ -12,7 +12,7 @@ from spinsim import rng
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Spins
 from spinsim.engine.random_start import fill_start
-from spinsim.threads import Threads
+from spinsim.machine.threads import Threads
 
 Words = npt.NDArray[np.uint64]
 SweepPart = Callable[[int, int, tuple[int, int], int, int, int], None]

@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import names
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.ladder.cuda import CudaTempering
-from spinsim.engine.ladder.ladder import NO_LADDER, Exchange, check_ladder
 from spinsim.engine.measuring.cuda import Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_ladder import LadderMeasuring
 from spinsim.engine.protocols import Counts, LadderMeasurement
 from spinsim.engine.snapshots import exchange_of, snapshot_of
+from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, check_ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -190,7 +190,7 @@ class CudaEngine:
             return self._state.read(self._state.present, sample, replica)
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/ladder/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
         ladder, queue, counting = check_ladder(beta, copies, self.replicas), self._queue, self._counting
         with queue.here():
             tempering = CudaTempering(

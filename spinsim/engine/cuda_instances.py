@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
-from spinsim.engine.replica_packed.cuda_instances import INSTANCES as REPLICA_PACKED
-from spinsim.engine.site_packed.cuda_instances import INSTANCES as SITE_PACKED
-from spinsim.engine.unpacked.cuda_instances import INSTANCES as UNPACKED
+from spinsim.engine.metropolis.replica_packed.cuda_instances import INSTANCES as REPLICA_PACKED
+from spinsim.engine.metropolis.site_packed.cuda_instances import INSTANCES as SITE_PACKED
+from spinsim.engine.metropolis.unpacked.cuda_instances import INSTANCES as UNPACKED
 
 SHARED: Instances = (
     *(("metropolis/start.cu", instance("random_start", rounds)) for rounds in PHILOX_ROUNDS),
     *(("tempering/exchange.cu", instance("exchange_neighbours", rounds)) for rounds in PHILOX_ROUNDS),
-    ("measure/by_temperature.cu", "sort_by_temperature"),
-    ("measure/overlaps.cu", "finish_sums"),
+    ("measuring/by_temperature.cu", "sort_by_temperature"),
+    ("measuring/overlaps.cu", "finish_sums"),
 )
 """Those that serve all updates."""
 

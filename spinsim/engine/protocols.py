@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.ladder.ladder import Exchange
 from spinsim.engine.measuring.correlations import Correlations
+from spinsim.engine.tempering.ladder import Exchange
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
@@ -109,7 +109,7 @@ class Tempers(Protocol):
     """Exchanges the temperatures of replicas on a ladder, which ``set_beta`` takes away again."""
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/ladder/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
 
     def temper(self, rounds: int, sweeps: int) -> None:
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.compiled import kernel
+from spinsim.machine.compiled import kernel
 
 START = np.uint64(rng.Stream.START)
 

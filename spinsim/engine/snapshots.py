@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.ladder.ladder import Exchange
+from spinsim.engine.tempering.ladder import Exchange
 
 
 def snapshot_of(

@@ -19,7 +19,7 @@ from spinsim.gemm.operands import (
     same_place,
 )
 
-FILE: Final = "products/kronecker.cu"
+FILE: Final = "gemm/kronecker.cu"
 
 
 @dataclass(frozen=True)

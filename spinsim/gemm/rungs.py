@@ -102,7 +102,7 @@ def expression(name: str, kind: str, a: Layout, b: Layout) -> str:
 
 def file(name: str) -> str:
     """The kernel file of a rung."""
-    return f"products/{name}.cu"
+    return f"gemm/{name}.cu"
 
 
 def expressions() -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from spinsim.errors import InputError
 from spinsim.gemm import launching
 from spinsim.gemm.operands import empty, layout, on_gpu, require_out, require_type, same_place, scalar
 
-FILE: Final = "products/tall_skinny.cu"
+FILE: Final = "gemm/tall_skinny.cu"
 COLUMNS: Final = 64  # at most
 PANEL: Final = 16  # columns
 STRIPS: Final = 2048  # at most: partial sums, each of rows that are added one after the other

@@ -16,7 +16,7 @@ import numpy as np
 from spinsim.gemm import launching
 from spinsim.gemm.operands import C_TYPES, Layout
 
-FILE: Final = "products/parts.cu"
+FILE: Final = "gemm/parts.cu"
 TILE: Final = 128  # side of the tiles of C that are counted
 STEP: Final = 16  # parts begin at multiples of it
 SHORTEST: Final = 32  # depth of a part, at least

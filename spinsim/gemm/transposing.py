@@ -21,7 +21,7 @@ def expression(kernel: str, itemsize: int) -> str:
 
 def expressions() -> list[tuple[str, str]]:
     """Every instance, with its file."""
-    return [("products/transpose.cu", expression(kernel, bytes_each)) for kernel in KERNELS for bytes_each in _WORDS]
+    return [("gemm/transpose.cu", expression(kernel, bytes_each)) for kernel in KERNELS for bytes_each in _WORDS]
 
 
 def transpose(a: Any, out: Any = None, kernel: str = "tiled") -> Any:
@@ -54,7 +54,7 @@ def transpose(a: Any, out: Any = None, kernel: str = "tiled") -> Any:
         out[...] = a.T
         return out
     launch = launching.prepare(
-        a, "products/transpose.cu", expression(kernel, a.itemsize), 0, a=launching.matrix(a, layouts["a"]),
+        a, "gemm/transpose.cu", expression(kernel, a.itemsize), 0, a=launching.matrix(a, layouts["a"]),
         b=launching.rows(out, layouts["out"]), size=launching.size(a.shape[0], a.shape[1], 0),
     )  # fmt: skip
     launching.start(a, launch, -(-a.shape[0] // TILE) * -(-a.shape[1] // TILE), TILE * THREAD_ROWS)

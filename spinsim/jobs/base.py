@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from spinsim.analysis.tables import Columns
-    from spinsim.progress import Bar
     from spinsim.result import Result
     from spinsim.run import Plan, Watch
+    from spinsim.run.progress import Bar
     from spinsim.settings.config import Config
     from spinsim.store.forms import Form
 

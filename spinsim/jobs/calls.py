@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spinsim.engine.starting import as_spins, name_of
 from spinsim.errors import InputError
-from spinsim.grids import as_text
+from spinsim.inputs.grids import as_text
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import load

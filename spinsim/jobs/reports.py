@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinsim.texts import wrapped
+from spinsim.inputs.texts import wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ def _rounded(model: Ising) -> list[str]:
 
 def completed_by(file: Path) -> str:
     """Returns who completes the run of a file, in words."""
-    from spinsim.files import is_locked
+    from spinsim.machine.files import is_locked
 
     return "another process is at it" if is_locked(file) else "the same command completes it"
 

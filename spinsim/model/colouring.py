@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.compiled import kernel
+from spinsim.machine.compiled import kernel
 from spinsim.model.graph import Graph
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from spinsim import rng
-from spinsim.compiled import kernel
+from spinsim.machine.compiled import kernel
 
 GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings and fields are multiples of it, so that local fields fit 32 bits
 AT_ONCE: Final = 2**22  # numbers that are drawn at once

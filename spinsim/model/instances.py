@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.files import open_regular
-from spinsim.memory import require
+from spinsim.inputs.texts import printable
+from spinsim.machine.files import open_regular
+from spinsim.machine.memory import require
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising, lowest_bit
-from spinsim.texts import printable
 
 _FORMATS = (
     "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w'), a dimod COO file ('# vartype=SPIN' or "

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.texts import Described, count
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
-from spinsim.texts import Described, count
 
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
 _LARGEST_VALUE: Final = 1e300

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.checks import real_array
 from spinsim.errors import InputError
+from spinsim.inputs.checks import real_array
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]

@@ -20,9 +20,9 @@ from spinsim import rng, store
 from spinsim.engine import Dynamics, Engine, Planned, check_memory
 from spinsim.engine.dynamics import STARTS
 from spinsim.errors import InputError
+from spinsim.inputs.texts import quoted
 from spinsim.jobs import job_of
-from spinsim.layout import Layout
-from spinsim.memory import readable
+from spinsim.machine.memory import readable
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry import CELLS
 from spinsim.model.instances import read_instance
@@ -32,7 +32,7 @@ from spinsim.run.saving import Saving
 from spinsim.sampling import InField
 from spinsim.settings.config import Config
 from spinsim.settings.shared import ModelSettings
-from spinsim.texts import quoted
+from spinsim.store.layout import Layout
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")

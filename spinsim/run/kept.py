@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.layout import Layout
-from spinsim.memory import require
+from spinsim.machine.memory import require
+from spinsim.store.layout import Layout
 
 
 class Kept:

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.engine import Engine
-from spinsim.layout import Layout
 from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
 from spinsim.run.identity import open_own
 from spinsim.run.kept import Kept
 from spinsim.run.saving import Saving
 from spinsim.sampling import Best, InField
 from spinsim.store import RunFile
+from spinsim.store.layout import Layout
 
 
 class SampledRun(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from spinsim import store
-from spinsim.files import is_locked
+from spinsim.machine.files import is_locked
 from spinsim.run.identity import check_stored
 
 

@@ -16,9 +16,9 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
 from spinsim.engine.protocols import Counting, Sweeps
 from spinsim.errors import InputError
-from spinsim.grids import geometric
-from spinsim.measure import Measurement, measure
+from spinsim.inputs.grids import geometric
 from spinsim.sampling.in_field import InField
+from spinsim.sampling.measure import Measurement, measure
 from spinsim.sampling.portions import sweeps_a_portion
 
 Schedule = Literal["linear", "geometric"]

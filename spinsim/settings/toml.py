@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim.errors import InputError
-from spinsim.files import open_regular
+from spinsim.machine.files import open_regular
 from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import nearest
 

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.files import Disk, not_written, remove_stale
-from spinsim.layout import SUMMARY_GROUP, Series
+from spinsim.inputs.texts import quoted
+from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
+from spinsim.store.layout import SUMMARY_GROUP, Series
 from spinsim.store.models import identity
 from spinsim.store.packing import finish_file, keep
 from spinsim.store.reading import growing
-from spinsim.texts import quoted
 
 _FLUSH_SECONDS: Final = 0.5
 _PENDING_BYTES: Final = 2**24

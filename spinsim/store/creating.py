@@ -13,10 +13,10 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.files import Disk, new_file
-from spinsim.layout import ENERGY, START, Layout, Series
+from spinsim.machine.files import Disk, new_file
 from spinsim.model.ising import Ising
 from spinsim.store.checkpoints import make_checkpoints
+from spinsim.store.layout import ENERGY, START, Layout, Series
 from spinsim.store.models import write_model, write_start
 from spinsim.store.parts import bare_dimension, label, scale, set_aside
 from spinsim.store.reading import SCHEMA

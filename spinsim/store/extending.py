@@ -11,12 +11,12 @@ from typing import Final
 import h5py
 
 from spinsim.errors import InputError
-from spinsim.files import Disk, not_written, replacement
-from spinsim.layout import BEST, Layout
+from spinsim.machine.files import Disk, not_written, replacement
 from spinsim.store.appending import hold
 from spinsim.store.checkpoints import check_checkpoints
 from spinsim.store.creating import write_new
 from spinsim.store.forms import form_of
+from spinsim.store.layout import BEST, Layout
 from spinsim.store.models import identity, read_model
 from spinsim.store.reading import growing
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.jobs import FOLDERS, job_of
-from spinsim.layout import Layout, Sizes
+from spinsim.store.layout import Layout, Sizes
 
 _FILTERS: Final = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 _LAYOUTS: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.layout import ENERGY, START
-from spinsim.memory import require
+from spinsim.machine.memory import require
 from spinsim.model.geometry import CELLS
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.store.forms import DamageError
+from spinsim.store.layout import ENERGY, START
 from spinsim.store.parts import bare_dimension, compressed, label
 from spinsim.store.reading import text_attributes
 

@@ -11,7 +11,7 @@ from typing import Final
 import h5py
 
 from spinsim.errors import InputError
-from spinsim.files import Disk, new_file, replacement
+from spinsim.machine.files import Disk, new_file, replacement
 from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint
 from spinsim.store.creating import begin, extended, mark_finished
 from spinsim.store.parts import compressed

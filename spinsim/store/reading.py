@@ -14,10 +14,10 @@ from typing import Any, Final
 import h5py
 
 from spinsim.errors import InputError
-from spinsim.files import Disk, is_locked, not_written
-from spinsim.layout import BEST, SUMMARY_GROUP
-from spinsim.memory import require
+from spinsim.machine.files import Disk, is_locked, not_written
+from spinsim.machine.memory import require
 from spinsim.store.forms import DamageError, form_of
+from spinsim.store.layout import BEST, SUMMARY_GROUP
 from spinsim.store.schema import check_schema
 
 SCHEMA: Final = "spinsim/1"

@@ -15,7 +15,6 @@ import h5py
 import numpy as np
 
 from spinsim.jobs import FOLDERS
-from spinsim.layout import BEST, START, SUMMARY_GROUP, Layout, Series, Sizes
 from spinsim.model.geometry import CELLS
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.store.checkpoints import CHECKPOINTS, saved_as
@@ -33,6 +32,7 @@ from spinsim.store.forms import (
     rows_of,
     text_of,
 )
+from spinsim.store.layout import BEST, START, SUMMARY_GROUP, Layout, Series, Sizes
 
 TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
 """Root attributes that every file has, beside ``schema`` and ``finished``."""

@@ -7,7 +7,7 @@ threads.
 
 from __future__ import annotations
 
-from spinsim.compiled import part, real_kernel
+from spinsim.machine.compiled import part, real_kernel
 
 
 @part

@@ -16,7 +16,7 @@ from spinsim.cuda.records import ADDRESS, record, round_keys, struct_type
 from spinsim.gemm import both_factors, left_factor
 from spinsim.transfer_matrix.layer import Layer, quadratic
 
-FILE: Final = "transfer/butterfly.cu"
+FILE: Final = "transfer_matrix/butterfly.cu"
 FEWEST_BITS: Final = 12  # of a tile
 MOST_BITS: Final = 13
 TILES: Final = (FEWEST_BITS, MOST_BITS)
@@ -27,7 +27,7 @@ COLUMNS, CONTIGUOUS, SECTOR = range(3)
 KINDS: Final = (COLUMNS, CONTIGUOUS, SECTOR)
 FACTORS: Final = struct_type(q=(np.float64, MOST_BITS))
 DIAGONAL: Final = struct_type(own=ADDRESS, outer=ADDRESS, cross=ADDRESS)
-START_FILE: Final = "transfer/start_vector.cu"
+START_FILE: Final = "transfer_matrix/start_vector.cu"
 
 
 def instantiations() -> list[tuple[str, str]]:

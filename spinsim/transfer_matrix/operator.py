@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from spinsim.errors import InputError
-from spinsim.threads import Threads
+from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix import cpu
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.vectors import module

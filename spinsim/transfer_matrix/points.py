@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.grids import read_grid
+from spinsim.inputs.grids import read_grid
 from spinsim.model.ising import Ising
 
 CRITICAL: Final = {1: log(1 + sqrt(2)) / 2, 2: 0.22165463}

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import free_memory
 from spinsim.errors import InputError
-from spinsim.memory import available_bytes, require
+from spinsim.machine.memory import available_bytes, require
+from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.threads import Threads
 from spinsim.transfer_matrix.elements import interlayer, matrix_elements
 from spinsim.transfer_matrix.lanczos import (
     MOST_STEPS,

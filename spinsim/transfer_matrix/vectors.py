@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.compiled import kernel
-from spinsim.threads import Threads
+from spinsim.machine.compiled import kernel
+from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix import cpu
 
 BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache

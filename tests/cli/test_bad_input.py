@@ -213,7 +213,7 @@ def test_bad_commands_as_processes(folder: Path, line: str, words: tuple[str, ..
 def test_what_cannot_fit_is_refused_before_it_is_allocated(
     refuse: Callable[..., str], monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
-    monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 2**30)
     tracemalloc.start()
     try:
         began = time.process_time()

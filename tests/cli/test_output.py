@@ -13,7 +13,7 @@ from made_up import tempered
 import spinsim as ss
 from spinsim.analysis.printed import all_columns, main_columns, with_error
 from spinsim.analysis.summary import summarize
-from spinsim.texts import WIDTH
+from spinsim.inputs.texts import WIDTH
 
 WITHOUT_WIDTH = ("Command", "Identity", "Results", "Next", " " * 9 + "spinsim")
 """Lines that hold a path or what was typed."""

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numba import njit
 
-from spinsim.compiled import compiling_seconds
 from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.running import plan_temper, temper_to_file
 from spinsim.jobs.temper.settings import Temper, TemperSettings
-from spinsim.progress import UpdateProgress
+from spinsim.machine.compiled import compiling_seconds
 from spinsim.run import Watch
+from spinsim.run.progress import UpdateProgress
 from spinsim.settings.shared import RunSettings
 
 RUNS = [

@@ -28,7 +28,7 @@ def test_shared_memory(name: str) -> None:
 
 
 def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.replica_packed import cuda_lattices
+    from spinsim.engine.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_memory", lambda device: 0)
     run_both("cuda", PACKED["cubic-samples"](), 130, 0.6, (1, 3))

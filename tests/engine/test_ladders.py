@@ -49,7 +49,7 @@ def test_tempering_from_global_memory(model: Callable[[], Ising]) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["cubic-samples", "cubic-shared-signs", "hot", "open-square", "field", "graph"])
 def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.replica_packed import cuda_tempering
+    from spinsim.engine.metropolis.replica_packed import cuda_tempering
 
     monkeypatch.setattr(cuda_tempering, "HELD_BYTES", 2**30)
     make, beta, copies = TEMPERED[name]
@@ -59,7 +59,7 @@ def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.Monk
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [name for name in TEMPERED if TEMPERED[name][0]().magnitude])
 def test_tempering_of_small_lattices_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.replica_packed import cuda_lattices
+    from spinsim.engine.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
     make, beta, copies = TEMPERED[name]

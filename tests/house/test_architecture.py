@@ -12,7 +12,7 @@ from pathlib import Path
 from places import ROOT as CHECKOUT
 
 import spinsim
-from spinsim.compiled import SOURCES, _or_nothing
+from spinsim.machine.compiled import SOURCES, _or_nothing
 
 ROOT = Path(spinsim.__file__).parent
 LAYERS = [
@@ -20,19 +20,18 @@ LAYERS = [
     ["benchmark"],
     ["jobs"],
     ["run"],
-    ["settings", "progress"],
+    ["settings"],
     ["analysis"],
     ["result"],
     ["sampling", "transfer_matrix"],
     ["store"],
-    ["layout"],
-    ["measure", "observables"],
+    ["observables"],
     ["gemm"],
     ["engine"],
     ["model", "cuda"],
-    ["rng", "packing", "grids", "acceptance"],
-    ["outputs"],
-    ["checks", "compiled", "memory", "files", "texts", "threads"],
+    ["inputs"],
+    ["rng", "packing", "acceptance"],
+    ["machine"],
     ["errors"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -87,7 +86,7 @@ def test_cached_kernels_are_stamped_with_all_they_may_inline() -> None:
     """Kernels inline parts, which lie in such files too, and constants."""
     decorated = re.compile(r"^@(kernel|real_kernel|part|_inlined)$", re.M)
     kernels = {path for path in ROOT.rglob("*.py") if decorated.search(path.read_text())}
-    stamped = kernels | {module for path in kernels for module in constants_from(path)} | {ROOT / "compiled.py"}
+    stamped = kernels | {module for path in kernels for module in constants_from(path)} | {ROOT / "machine/compiled.py"}
     assert set(SOURCES) == {path.relative_to(ROOT).as_posix() for path in stamped}
 
 

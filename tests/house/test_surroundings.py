@@ -15,8 +15,8 @@ from harness import Outcome, finish, one_sentence, run, spinsim, tree
 
 import spinsim as ss
 from spinsim import cli
+from spinsim.inputs.texts import printable, quoted
 from spinsim.run.saving import Saving
-from spinsim.texts import printable, quoted
 
 RUN = "anneal --size 4 --steps 2 --sweeps 1 --replicas 2"
 ODD = "a\nb\x1b[31m'c\udcff.h5"  # a new line, a colour, a quote, a byte that is not UTF-8
@@ -114,7 +114,7 @@ def test_pipes_and_devices_are_not_read(folder, capsys, monkeypatch):
     one_sentence(run(capsys, monkeypatch, "anneal", "--config", "long.toml"), "longer than 1048576 bytes")
     with open("sparse.mc", "wb") as file:
         file.truncate(2**30)
-    monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 2**30)
     one_sentence(run(capsys, monkeypatch, "anneal", "sparse.mc"), "reading sparse.mc needs 16.0 GiB", "1.0 GiB are")
 
 

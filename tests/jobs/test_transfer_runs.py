@@ -190,7 +190,7 @@ def test_kill_9_within_a_task(do, monkeypatch, tmp_path, when: str, count: int) 
 
 
 REWRITING = """
-from spinsim.files import Disk
+from spinsim.machine.files import Disk
 check, replace, calls = Disk.check, appending.RunFile.replace, []
 def checked(self):
     check(self)
@@ -343,7 +343,7 @@ def test_lists_in_a_configuration_are_strings() -> None:
 
 
 def test_a_layer_that_does_not_fit_is_refused_before_it_is_built(monkeypatch) -> None:
-    monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 2**27)
+    monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 2**27)
     monkeypatch.setattr("spinsim.transfer_matrix.spectrum.available_bytes", lambda: 2**27)
     with pytest.raises(ss.InputError, match=r"24 sites, 2\^23 amplitudes a vector, needs 320.0 MiB of memory but 128"):
         ss.transfer(ss.Ising(ss.chain(24)), device="cpu")

@@ -31,8 +31,8 @@ KERNELS = ROOT / "kernels"
 SOURCES = sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.cu*"))
 NUMBERS = {"u32", "u64", "int", "long long", "size_t", "float", "double", "T"}  # by value
 WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
-    "tempering/temper_shared.cu", "tempering/exchange.cu", "metropolis/site_packed.cu", "measure/overlaps.cu",
-    "products/naive.cu", "transfer/butterfly.cu",
+    "tempering/temper_shared.cu", "tempering/exchange.cu", "metropolis/site_packed.cu", "measuring/overlaps.cu",
+    "gemm/naive.cu", "transfer_matrix/butterfly.cu",
 ]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS>::type"  # either of two structs
 
@@ -98,7 +98,7 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
     for model in MODELS:
         update(model)
     with monkeypatch.context() as patch:
-        patch.setattr("spinsim.engine.replica_packed.cuda_lattices.shared_memory", lambda device: 0)
+        patch.setattr("spinsim.engine.metropolis.replica_packed.cuda_lattices.shared_memory", lambda device: 0)
         update(MODELS[0])
     multiply()
     layer = Layer(ss.Ising(ss.chain(13)), 0, 0.4, 0.3, "even")
@@ -111,16 +111,16 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
 
 def test_other_names_are_refused(launched: Kernels) -> None:
     with pytest.raises(
-        TypeError, match=r"products/transpose.cu: transpose_naive<float, 32, 8> takes a, b, size, not a, b$"
+        TypeError, match=r"gemm/transpose.cu: transpose_naive<float, 32, 8> takes a, b, size, not a, b$"
     ):
-        Launch(0, "products/transpose.cu", "transpose_naive<float, 32, 8>", {"a": np.uint64(0), "b": np.uint64(0)})
+        Launch(0, "gemm/transpose.cu", "transpose_naive<float, 32, 8>", {"a": np.uint64(0), "b": np.uint64(0)})
 
 
 def test_signatures_are_read_to_the_end() -> None:
     kernels = {(file, expression.partition("<")[0]) for file, expression in instantiations()}
     for file, name in kernels:
         assert all(parameter.isidentifier() for parameter in compiling.parameters(file, name))
-    assert compiling.parameters("products/transpose.cu", "transpose_tiled<float, 32, 8>") == ("a", "b", "size")
+    assert compiling.parameters("gemm/transpose.cu", "transpose_tiled<float, 32, 8>") == ("a", "b", "size")
     assert compiling.parameters("metropolis/site_packed.cu", "sweep_site")[-2:] == ("barriers", "key")
 
 
@@ -174,7 +174,7 @@ def test_offsets(file: str) -> None:
 
 
 def test_another_offset_is_seen() -> None:
-    code = compiling.source("products/naive.cu")
+    code = compiling.source("gemm/naive.cu")
     assert "Size is not laid out as" in compiled(code.replace("offsetof(Size, n) == 8", "offsetof(Size, n) == 16"))
 
 

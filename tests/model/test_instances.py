@@ -297,5 +297,5 @@ def test_values_below_float64_are_refused_with_the_file(write: WriteInstance) ->
 def test_a_site_index_that_needs_too_much_memory_is_refused(
     write: WriteInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spinsim.memory.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 2**30)
     assert "2000000001 sites" in refusal(write("# vartype=SPIN\n0 2000000000 1\n"))

@@ -10,7 +10,7 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.grids import read_grid
+from spinsim.inputs.grids import read_grid
 from spinsim.jobs.temper.settings import Temper
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.settings.config import build_config

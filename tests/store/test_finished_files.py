@@ -17,7 +17,7 @@ from harness import contents, finish, run, spinsim
 
 import spinsim as ss
 from spinsim import store
-from spinsim.files import Disk, remove_stale
+from spinsim.machine.files import Disk, remove_stale
 
 OWN = ("command", "config", "history")
 ANNEAL = "anneal --size 4 --couplings pm-j --samples 2 --steps 6 --sweeps 2 --replicas 5 --out a.h5 --quiet"
@@ -83,7 +83,7 @@ def test_where_nothing_more_can_be_written_the_file_stays_and_is_finished(do, mo
 
     packed = do(line)
     with monkeypatch.context() as patch:
-        patch.setattr("spinsim.files.os.replace", no_room)
+        patch.setattr("spinsim.machine.files.os.replace", no_room)
         path = do(line, "b")
     found = ss.load(path)
     assert found.finished
@@ -106,7 +106,7 @@ def test_a_file_of_two_names_stays_one(do, monkeypatch) -> None:
 
 KILLED = """
 import os, signal
-from spinsim import files
+from spinsim.machine import files
 replace = os.replace
 def killed(*names):
     if not str(names[1]).endswith(".h5"):  # the cache of compiled kernels is written so too

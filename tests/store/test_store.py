@@ -20,9 +20,9 @@ from harness import contents, finish, run, spinsim, tree
 
 import spinsim as ss
 from spinsim import store
-from spinsim.files import Disk
 from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.machine.files import Disk
 
 COMMAND = "anneal --lattice cubic --size 4 --couplings pm-j --samples 3 --steps 12 --sweeps 2 --replicas 70 --seed 5"
 OWN = ("command", "config")  # root attributes that name the file and the threads

@@ -16,8 +16,8 @@ from harness import Outcome, contents, one_sentence, run
 
 import spinsim as ss
 from spinsim import store
-from spinsim.files import Disk
 from spinsim.jobs.temper.running import temper_to_file
+from spinsim.machine.files import Disk
 from spinsim.run import plan_resume
 
 OWN = ("command", "config", "history")

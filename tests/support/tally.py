@@ -13,17 +13,17 @@ from spinsim import store
 from spinsim.engine import resolve_device
 from spinsim.jobs.base import Job, Told
 from spinsim.jobs.reports import head_of_steps
-from spinsim.layout import Layout, Series
 from spinsim.model.ising import Ising
-from spinsim.progress import Bar, RowProgress
 from spinsim.result import Result, load
 from spinsim.run import Plan, Watch
 from spinsim.run.common import build_model, identify, to_file
 from spinsim.run.identity import open_own
+from spinsim.run.progress import Bar, RowProgress
 from spinsim.run.saving import Saving
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import Table, setting
 from spinsim.store.forms import Form, group_of, length_of
+from spinsim.store.layout import Layout, Series
 
 GROUP = "tally"
 

@@ -12,7 +12,7 @@ import spinsim as ss
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.analysis.strips import conformal_charges, extrapolate, length_crossings, strip_levels
 from spinsim.jobs.transfer.tasks import Work
-from spinsim.threads import Threads
+from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix import (
     Fit,
     Layer,
@@ -230,7 +230,7 @@ def test_memory_for_fewer_vectors(monkeypatch) -> None:
     rooms = {}
     for vectors in (22, 12, 8, 7, 5):
         monkeypatch.setattr("spinsim.transfer_matrix.spectrum.available_bytes", lambda n=vectors: n * size)
-        monkeypatch.setattr("spinsim.memory.available_bytes", lambda n=vectors: n * size)
+        monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda n=vectors: n * size)
         rooms[vectors] = fit(15, SECTORS, Settings(eigenvalues=4))
     assert rooms == {22: Fit(15), 12: Fit(0), 8: Fit(0), 7: Fit(0, held=False), 5: Fit(0, held=False)}
     with pytest.warns(UserWarning, match="4 eigenvectors: degenerate levels are found once .* fewer eigenvalues"):

@@ -18,7 +18,7 @@ from matplotlib.container import Container
 from matplotlib.figure import Figure
 
 from spinsim.errors import InputError
-from spinsim.outputs import CAPTION, write_outputs
+from spinsim.machine.outputs import CAPTION, write_outputs
 
 FORMATS: Final = ("pdf", "png", "svg")
 

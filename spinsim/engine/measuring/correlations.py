@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.ladder.ladder import Ladder, copy_pairs
+from spinsim.engine.tempering.ladder import Ladder, copy_pairs
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
 

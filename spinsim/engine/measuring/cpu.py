@@ -9,8 +9,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.ladder.cpu import CpuTempering
-from spinsim.engine.ladder.ladder import Ladder, copy_pairs, holders
 from spinsim.engine.measuring.correlations import (
     Correlations,
     Items,
@@ -24,9 +22,11 @@ from spinsim.engine.measuring.correlations import (
 )
 from spinsim.engine.measuring.cpu_comparison import differing_items, squared_modes
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
+from spinsim.engine.tempering.cpu import CpuTempering
+from spinsim.engine.tempering.ladder import Ladder, copy_pairs, holders
+from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, block_count
-from spinsim.threads import Threads
 
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]

@@ -12,14 +12,14 @@ import numpy.typing as npt
 from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import SIZE, record, struct_type
-from spinsim.engine.ladder.cuda import CudaTempering
-from spinsim.engine.ladder.ladder import Exchange
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_held import Held, HeldStates
 from spinsim.engine.measuring.cuda_totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.protocols import LadderMeasurement, Spins
+from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.tempering.ladder import Exchange
 
 THREADS: Final = 256  # of a sample
 LINEAR: Final = struct_type(one=np.int64, other=np.int64, constant=np.int64)
@@ -103,7 +103,7 @@ class Measuring:
             compared=compared, linked=linked, sites=model.sites, bonds=model.bonds,
         )  # fmt: skip
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
-        self._sort = Launch(what.device, "measure/by_temperature.cu", "sort_by_temperature", {
+        self._sort = Launch(what.device, "measuring/by_temperature.cu", "sort_by_temperature", {
             "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "one": np.uint64(0),
             "other": np.uint64(0), "stride": np.uint64(stride),
         })  # fmt: skip

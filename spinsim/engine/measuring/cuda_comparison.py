@@ -10,8 +10,8 @@ import numpy.typing as npt
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import SIZE, address, record, struct_type
-from spinsim.engine.ladder.cuda import CudaTempering
 from spinsim.engine.measuring.correlations import Floats, Items, all_bonds, all_sites, by_kind, layers, waves
+from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -155,7 +155,7 @@ class Comparison:
 
         self.what, self._held, self._counting, self.axes = what, held, counting, len(what.sides)
         self._waves = [cupy.asarray(of_axis) for of_axis in (waves(what.model.lattice) if what.full else [])]
-        self._finish = Launch(what.device, "measure/overlaps.cu", "finish_sums", {
+        self._finish = Launch(what.device, "measuring/overlaps.cu", "finish_sums", {
             "outcomes": np.zeros((), OUTCOMES), "axes": np.uint32(self.axes),
             "pairs": np.uint32(what.pairs), "first": np.uint32(0),
         })  # fmt: skip
@@ -285,7 +285,7 @@ class ListCounting:
             )
         ]  # fmt: skip
         counted += [np.zeros((), ITEMS).item()] * (PARTS - len(counted))
-        self._count = Launch(what.device, "measure/overlaps.cu", kernel, {
+        self._count = Launch(what.device, "measuring/overlaps.cu", kernel, {
             "state": np.uint64(0), **width, "tiles": np.uint32(tiles), "first": np.uint32(0),
             "parts": record(COUNTED_PARTS, part=counted), "pairs": what.tempering.pairs(0),
         }, shared)  # fmt: skip

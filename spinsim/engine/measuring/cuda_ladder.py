@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from spinsim.cuda.device import require_memory
-from spinsim.engine.ladder.cuda import CudaTempering
 from spinsim.engine.measuring.cuda import Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_held import KEEPING, HeldStates
+from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.model.ising import Ising
 
 AT_ONCE: Final = 5  # measurements; more would make launches no cheaper to speak of

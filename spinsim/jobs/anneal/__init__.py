@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.anneal.running import AnnealPlan
     from spinsim.jobs.anneal.settings import Anneal
     from spinsim.jobs.base import Draw
-    from spinsim.progress import Bar
     from spinsim.run import Watch
+    from spinsim.run.progress import Bar
     from spinsim.store.forms import Form
 
 
@@ -70,7 +70,7 @@ class AnnealJob(Job):
 
     def progress(self, silent: bool) -> Bar:
         """Returns a bar of spin updates."""
-        from spinsim.progress import UpdateProgress
+        from spinsim.run.progress import UpdateProgress
 
         return UpdateProgress(silent)
 

@@ -6,8 +6,8 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.layout import ENERGY, MEASUREMENTS, TEMPERATURE, Layout, Series, Sizes
 from spinsim.store.forms import Form, group_of, length_of
+from spinsim.store.layout import ENERGY, MEASUREMENTS, TEMPERATURE, Layout, Series, Sizes
 
 
 def anneal_layout(

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from spinsim.analysis.samples import lowest as of_samples
 from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.inputs.texts import quoted
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import head_of_steps, lowest_lines, precision
 from spinsim.store import open_to_read
-from spinsim.texts import quoted
 
 
 def describe(plan: AnnealPlan) -> str:

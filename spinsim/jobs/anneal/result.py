@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
-from spinsim.texts import count
 
 if TYPE_CHECKING:
     import h5py

@@ -13,7 +13,7 @@ from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.settings import Anneal
-from spinsim.memory import require
+from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.run.common import (
     SILENT,

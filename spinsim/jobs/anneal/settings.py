@@ -78,7 +78,7 @@ class AnnealSettings(Table):
         import numpy as np
 
         from spinsim.acceptance import check_temperatures
-        from spinsim.grids import read_grid
+        from spinsim.inputs.grids import read_grid
 
         if self.temperatures is None:
             return np.empty(0)
@@ -89,7 +89,7 @@ class AnnealSettings(Table):
     @cached_property
     def fields(self) -> npt.NDArray[np.float64] | None:
         """The field of each step, None where it does not change."""
-        from spinsim.grids import read_grid
+        from spinsim.inputs.grids import read_grid
 
         return None if self.field is None else read_grid("field", self.field, any_sign=True)
 
@@ -123,7 +123,7 @@ class Anneal(Config):
 
     def with_temperatures(self, energy_scale: float) -> Anneal:
         """The configuration with its temperature ends filled in."""
-        from spinsim.grids import as_text
+        from spinsim.inputs.grids import as_text
 
         given = self.anneal
         given = given if given.fields is None else replace(given, field=as_text(given.fields))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.temper.result import TemperResult
     from spinsim.jobs.temper.running import TemperPlan
     from spinsim.jobs.temper.settings import Temper
-    from spinsim.progress import Bar
     from spinsim.run import Watch
+    from spinsim.run.progress import Bar
     from spinsim.store.forms import Form
 
 _COLUMNS = {"columns": "the thermodynamics of temper runs"}
@@ -80,7 +80,7 @@ class TemperJob(Job):
 
     def progress(self, silent: bool) -> Bar:
         """Returns a bar of spin updates."""
-        from spinsim.progress import UpdateProgress
+        from spinsim.run.progress import UpdateProgress
 
         return UpdateProgress(silent)
 
@@ -112,7 +112,7 @@ class TemperJob(Job):
 
     def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
         """Returns the tables with a g after a grid, which early development versions took as geometric."""
-        from spinsim.grids import is_grid
+        from spinsim.inputs.grids import is_grid
 
         grid = tables["temper"].get("temperatures") or ""
         return tables | {"temper": tables["temper"] | {"temperatures": f"{grid}g"}} if is_grid(grid) else None

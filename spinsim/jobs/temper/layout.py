@@ -10,11 +10,11 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.layout import ENERGY, MEASUREMENTS, TEMPERATURE, Layout, Series, Sizes, summary_series
 from spinsim.model.ising import Ising
 from spinsim.observables import observables
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
+from spinsim.store.layout import ENERGY, MEASUREMENTS, TEMPERATURE, Layout, Series, Sizes, summary_series
 
 TEMPERING: Final = "tempering"
 """The group of the exchanges."""

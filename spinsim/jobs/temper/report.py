@@ -10,13 +10,13 @@ import numpy as np
 
 from spinsim.analysis.printed import as_tables, main_columns, table
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
+from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import head_of_steps, lowest_lines, precision
 from spinsim.jobs.temper.overview import TemperOverview, overview
 from spinsim.jobs.temper.result import load_temper
 from spinsim.jobs.temper.running import TemperPlan
 from spinsim.packing import LANES, Packing, block_count
-from spinsim.texts import quoted, wrapped
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages get errors as soon as it is done or shown."""

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import PLACEMENT, TEMPERING, temper_layout
-from spinsim.layout import MEASUREMENTS, Layout
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
 from spinsim.sampling.placement import Placement
-from spinsim.texts import count
+from spinsim.store.layout import MEASUREMENTS, Layout
 
 if TYPE_CHECKING:
     import h5py

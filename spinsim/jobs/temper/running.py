@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.engine import create_engine, resolve_device
-from spinsim.engine.ladder.ladder import Exchange
+from spinsim.engine.tempering.ladder import Exchange
 from spinsim.errors import InputError
 from spinsim.jobs.temper.layout import TEMPERING, temper_layout
 from spinsim.jobs.temper.result import TemperResult, placement_of, unmeasured

@@ -73,7 +73,7 @@ class TemperSettings(Table):
         import numpy as np
 
         from spinsim.acceptance import check_temperatures
-        from spinsim.grids import FORM, read_grid
+        from spinsim.inputs.grids import FORM, read_grid
 
         text = self.temperatures or ""
         form = f"{FORM}, or auto:0.7:2.0"
@@ -87,7 +87,7 @@ class TemperSettings(Table):
         """What counts in the identity of a run: early development versions took ``from:to:count`` as geometric."""
         import numpy as np
 
-        from spinsim.grids import is_grid, read_grid
+        from spinsim.inputs.grids import is_grid, read_grid
         from spinsim.sampling.placement import PREFIX
 
         kept, text = super().identity(table), table["temperatures"] or ""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from spinsim.errors import InputError
+from spinsim.inputs.texts import quoted
 from spinsim.jobs.base import Drawing, FigureSet, Job, Told
-from spinsim.texts import quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.transfer.result import TransferResult
     from spinsim.jobs.transfer.running import TransferPlan
     from spinsim.jobs.transfer.settings import Transfer
-    from spinsim.progress import Bar
     from spinsim.run import Watch
+    from spinsim.run.progress import Bar
     from spinsim.store.forms import Form
 
 
@@ -80,7 +80,7 @@ class TransferJob(Job):
 
     def progress(self, silent: bool) -> Bar:
         """Returns a bar of rows, each a sample at a coupling."""
-        from spinsim.progress import RowProgress
+        from spinsim.run.progress import RowProgress
 
         return RowProgress(silent)
 

@@ -7,8 +7,8 @@ from typing import Final
 import h5py
 import numpy as np
 
-from spinsim.layout import ENERGY, Layout, Series, Sizes
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
+from spinsim.store.layout import ENERGY, Layout, Series, Sizes
 
 SPECTRUM: Final = "spectrum"
 """The group of the levels."""

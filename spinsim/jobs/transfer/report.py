@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from spinsim.inputs.texts import quoted
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import completed_by, head, precision
 from spinsim.jobs.transfer.result import TransferResult, load_transfer
 from spinsim.jobs.transfer.running import TransferPlan
-from spinsim.texts import quoted
 
 MOST_LINES: Final = 20
 MOST_NAMED: Final = 3

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.inputs.texts import count
 from spinsim.jobs.transfer.layout import SPECTRUM, check_samples, transfer_layout
-from spinsim.layout import Layout, Series
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
-from spinsim.texts import count
+from spinsim.store.layout import Layout, Series
 from spinsim.transfer_matrix.points import read_given
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 

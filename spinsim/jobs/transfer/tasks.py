@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.jobs.transfer.layout import transfer_layout
-from spinsim.layout import Layout
+from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.threads import Threads
+from spinsim.store.layout import Layout
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import check_couplings, sectors_of
 from spinsim.transfer_matrix.points import Points

@@ -1,0 +1,40 @@
+// Exact counts of every lane of replica-packed lattices: spins +1 and unsatisfied bonds.
+#include "bits/lane_counts.cuh"
+
+constexpr int THREADS = HOST(engine.metropolis.replica_packed.cuda_lattices.COUNT_THREADS);
+constexpr int COUNT_PLANES = 5;
+static_assert(HOST(engine.metropolis.replica_packed.cuda_lattices.ITEMS_A_THREAD) < 1 << COUNT_PLANES, "the planes hold a thread's items");
+
+// totals[lane] += items of 128 lanes; every block takes consecutive ones. `block_totals` is shared memory.
+template <typename Item>
+__device__ __forceinline__ void count_items(Item item, u32 items, u32* block_totals, u64* totals) {
+    for (u32 lane = threadIdx.x; lane < 128; lane += blockDim.x) block_totals[lane] = 0;
+    __syncthreads();
+    const u32 share = (items + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share, stop = min(items, first + share);
+    add_warp(count_strided<COUNT_PLANES>(item, first + threadIdx.x, stop), block_totals);
+    __syncthreads();
+    for (u32 lane = threadIdx.x; lane < 128; lane += blockDim.x)
+        if (block_totals[lane]) atomicAdd(totals + lane, (u64)block_totals[lane]);
+    __syncthreads();
+}
+
+// Replica-packed lattices: totals[(sample * blocks + block) * 128 + lane], of spins +1 and of unsatisfied bonds.
+// `edges` are pairs of places in a lattice.
+__global__ __launch_bounds__(THREADS, 4) void count_replica(const uint4* state, u32 sites, const int2* edges,
+                                                        const u8* negative, size_t sign_stride, u32 bonds, u64* up,
+                                                        u64* unsatisfied) {
+    __shared__ u32 block_totals[128];
+    const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y;
+    const uint4* const lattice = state + part * sites;
+    const u8* const signs = negative + blockIdx.z * sign_stride;
+    count_items([=](u32 i) { return lattice[i]; }, sites, block_totals, up + part * 128);
+    count_items(
+        [=](u32 b) {
+            const int2 ends = edges[b];
+            const uint4 one = lattice[ends.x], other = lattice[ends.y];
+            const u32 sign = 0u - signs[b];
+            return make_uint4(parity(one.x, other.x, sign), parity(one.y, other.y, sign), parity(one.z, other.z, sign),
+                              parity(one.w, other.w, sign));
+        },
+        bonds, block_totals, unsatisfied + part * 128);
+}

@@ -1,0 +1,256 @@
+// At how many sites or bonds replica-packed or unpacked copies at equal temperatures differ, in segments, and the modes that
+// follow from layers: spinsim/engine/measuring/correlations.py on the GPU.
+#include "bits/transpose.cuh"
+#include "measuring/pairs.cuh"
+
+constexpr u32 THREADS = HOST(engine.measuring.cuda_comparison.THREADS), WARPS = THREADS / 32;
+constexpr u32 BLOCKS = HOST(engine.measuring.cuda_comparison.BLOCKS);  // of a multiprocessor
+// Words of a tile's column of 32 replicas in shared memory; the last one is 0.
+constexpr u32 COLUMN = HOST(engine.measuring.cuda_comparison.COLUMN);
+constexpr u32 NOBODY = COLUMN - 1;  // the first column's zero: a magnetisation is the overlap with it
+constexpr u32 COMPARED = HOST(engine.measuring.cuda_comparison.COMPARED);  // that a thread block takes
+constexpr u32 PARTS = HOST(engine.measuring.cuda_comparison.PARTS);  // of a launch
+constexpr u32 STRETCHES = 4;  // of the segments in shared memory: warps take a stretch for 32 pairs at a time
+
+// `count` items, places of sites (`ends` 1) or pairs of places (2), in segments of `size`; sums[segment][compared] become
+// the items in which the first `compared` of Pairs differ. Of layers that hold their sites in the same order, links[layer]
+// [pair] become the bonds to the next one that differ, after the last one the first's where `periodic`. `shares` thread
+// blocks take them in turn.
+struct Items {
+    const int* places;
+    u32 *sums, *links;  // of the launch's first sample, the next one's are segments * compared or pairs further
+    size_t ends, count, size, segments, compared, shares, periodic;
+};
+CHECK_LAYOUT(Items, engine.measuring.cuda_comparison.ITEMS);
+
+struct Parts { Items part[PARTS]; };
+CHECK_LAYOUT(Parts, engine.measuring.cuda_comparison.COUNTED_PARTS);
+
+// A word for each replica of a column, from 32 items or fewer, to to[0] ... to[31].
+struct PackedReplicas {
+    const u32* words;  // [block][place][4]
+    u32 sites;
+
+    __device__ __forceinline__ void fill(u32 column, const Items& items, u32 first, u32 stop, u32* to) const {
+        const u32* const of_column = words + (size_t)(column / 4) * 4 * sites + column % 4;
+        const auto at = [&](int place) { return of_column[(size_t)4 * (u32)place]; };
+        u32 a[32];
+        if (items.ends == 2) {
+            const int2* const bonds = (const int2*)items.places;
+#pragma unroll
+            for (int i = 0; i < 32; ++i) {
+                a[i] = 0;
+                if (first + i < stop) a[i] = at(bonds[first + i].x) ^ at(bonds[first + i].y);
+            }
+        } else if (stop - first == 32 && first % 4 == 0) {  // most: four places at once
+            const int4* const places = (const int4*)(items.places + first);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                const int4 four = places[i];
+                a[4 * i] = at(four.x), a[4 * i + 1] = at(four.y), a[4 * i + 2] = at(four.z), a[4 * i + 3] = at(four.w);
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < 32; ++i) a[i] = first + i < stop ? at(items.places[first + i]) : 0;
+        }
+        transpose(a);
+#pragma unroll
+        for (int i = 0; i < 32; ++i) to[i] = a[i];
+    }
+};
+
+struct UnpackedReplicas {
+    const signed char* spins;  // [site][width]
+    u32 width;
+
+    __device__ __forceinline__ void fill(u32 column, const Items& items, u32 first, u32 stop, u32* to) const {
+        const signed char* const of_column = spins + 32 * column;
+        const u32 replicas = min(32u, width - 32 * column);  // a multiple of 4
+        for (u32 r = 0; r < replicas; r += 4) {
+            u32 a[4] = {};
+            for (u32 i = first; i < stop; ++i) {
+                const bool is_bond = items.ends == 2;
+                const int one = items.places[is_bond ? (size_t)2 * i : i];
+                u32 four = *(const u32*)(of_column + (size_t)one * width + r);
+                if (is_bond) four ^= ~*(const u32*)(of_column + (size_t)items.places[(size_t)2 * i + 1] * width + r);
+#pragma unroll
+                for (int k = 0; k < 4; ++k) a[k] |= (~four >> (8 * k + 7) & 1) << (i - first);  // the sign of a byte
+            }
+#pragma unroll
+            for (int k = 0; k < 4; ++k) to[r + k] = a[k];
+        }
+    }
+};
+
+// What two replicas of a tile's words differ in, and where one of them is NOBODY the other's set bits.
+struct Couple {
+    u32 one, other;
+
+    __device__ __forceinline__ u32 in(const u32* tile) const { return tile[one] ^ tile[other]; }
+};
+
+// Sums of a segment's `height` tiles, `stride` words apart, and of the bonds to the next segment's.
+__device__ __forceinline__ uint2 compare_tiles(Couple couple, const u32* tile, const u32* next, u32 height, u32 stride) {
+    uint2 sums = make_uint2(0, 0);
+    if (next) {
+#pragma unroll 4
+        for (u32 k = 0; k < height; ++k) {
+            const u32 differing = couple.in(tile + k * stride);
+            sums.x += __popc(differing), sums.y += __popc(differing ^ couple.in(next + k * stride));
+        }
+    } else {
+#pragma unroll 4
+        for (u32 k = 0; k < height; ++k) sums.x += __popc(couple.in(tile + k * stride));
+    }
+    return sums;
+}
+
+// Groups of segments, one segment or as many short ones as 32 items hold, are turned into words in shared memory, `tiles`
+// of 32 items at once; then warps compare 32 pairs at a time. COMPARED of Pairs in y, samples in z. COLUMNS: of 32
+// replicas, 0 for any number.
+template <u32 COLUMNS, typename Replicas>
+__device__ __forceinline__ void count_items(const Replicas& replicas, u32 any_columns, u32 tiles, const Items& items,
+                                            u32 share, u32 sample, const Pairs& pairs) {
+    extern __shared__ u32 words[];  // [tile][column][COLUMN]
+    const u32 columns = COLUMNS ? COLUMNS : any_columns, stride = columns * COLUMN;
+    u32* const who = words + tiles * stride;
+    const u32 begin = blockIdx.y * COMPARED, all = items.compared, of_copies = pairs.count;
+    if (begin >= all) return;
+    const u32 compared = min(COMPARED, all - begin), chunks = (compared + 31) / 32;
+    const auto word_of = [](int replica) { return replica < 0 ? NOBODY : (u32)replica + (u32)replica / 32; };
+    for (u32 q = threadIdx.x; q < compared; q += THREADS) {
+        const int2 pair = pairs.of(sample, begin + q);
+        who[q] = word_of(pair.x) | word_of(pair.y) << 16;
+    }
+    for (u32 t = threadIdx.x; t < tiles; t += THREADS) words[t * stride + NOBODY] = 0;
+    const u32 size = items.size, segments = items.segments, count = items.count;
+    const u32 together = size < 32 ? 32 / size : 1, length = together * size, deep = (length + 31) / 32;
+    const u32 groups = (segments + together - 1) / together, mask = size < 32 ? (1u << size) - 1 : ~0u;
+    const u32 room = tiles / deep, beside = items.links ? 1 : 0;  // groups in shared memory, the next one among them
+    const u32 at_once = room >= groups ? groups : max(1u, room > beside ? room - beside : 1);
+    const u32 highest = room >= min(groups, at_once + beside) ? deep : tiles / (1 + beside);
+    const u32 each = (groups + (u32)items.shares - 1) / (u32)items.shares, last = min(groups, (share + 1) * each);
+    u32* const sums = items.sums + (size_t)blockIdx.z * segments * all + begin;
+    u32* const links = items.links + (size_t)blockIdx.z * segments * of_copies + begin;
+    for (u32 group = share * each; group < last; group += at_once) {
+        const u32 now = min(at_once, last - group), fetched = now < groups ? now + beside : now;
+        for (u32 t = 0; t < deep; t += highest) {  // once, but for groups that need more room
+            const u32 height = min(highest, deep - t);
+            for (u32 c = threadIdx.x; c < fetched * height * columns; c += THREADS) {
+                const u32 tile = c / columns, own = tile / height, whose = group + own;
+                const u32 from = (whose < groups ? whose : whose - groups) * length;
+                const u32 first = from + 32 * (t + tile - own * height);
+                replicas.fill(c - tile * columns, items, first, min(min(from + length, count), first + 32), words + c * COLUMN);
+            }
+            __syncthreads();
+            for (u32 unit = threadIdx.x / 32; unit < chunks * STRETCHES; unit += WARPS) {
+                const u32 q = unit / STRETCHES * 32 + threadIdx.x % 32, stretch = unit % STRETCHES;
+                if (q >= compared) continue;
+                const Couple couple = {who[q] & 0xffff, who[q] >> 16};
+                const bool has_links = beside && begin + q < of_copies;
+                const u32 stop = now * (stretch + 1) / STRETCHES;
+                for (u32 own = now * stretch / STRETCHES; own < stop; ++own) {
+                    const u32* const tile = words + own * height * stride;
+                    const u32* const after = group + own + 1 == groups && now == groups ? words : tile + height * stride;
+                    u32 segment = (group + own) * together;
+                    if (together == 1) {
+                        const bool linked = has_links && (segment + 1 < segments || items.periodic);
+                        uint2 found = compare_tiles(couple, tile, linked ? after : nullptr, height, stride);
+                        u32* const sum = sums + (size_t)segment * all + q;
+                        if (t) found.x += *sum;  // what this thread wrote before
+                        *sum = found.x;
+                        if (!has_links) continue;
+                        u32* const link = links + (size_t)segment * of_copies + q;
+                        if (t) found.y += *link;
+                        *link = found.y;
+                        continue;
+                    }
+                    const u32 differing = couple.in(tile), beyond = beside ? couple.in(after) : 0;
+                    for (u32 k = 0; k < together && segment < segments; ++k, ++segment) {
+                        const u32 mine = differing >> k * size & mask;
+                        sums[(size_t)segment * all + q] = __popc(mine);
+                        if (!has_links) continue;
+                        const bool is_last = segment + 1 == segments, is_inside = k + 1 < together && !is_last;
+                        const u32 next = (is_inside ? differing >> (k + 1) * size : beyond) & mask;
+                        links[(size_t)segment * of_copies + q] = is_last && !items.periodic ? 0 : __popc(mine ^ next);
+                    }
+                }
+            }
+            __syncthreads();
+        }
+    }
+}
+
+// The part that a thread block works on, and its share of it.
+__device__ __forceinline__ const Items& part_of(const Parts& parts, u32& share) {
+    u32 k = 0;
+    for (; share >= parts.part[k].shares; ++k) share -= parts.part[k].shares;
+    return parts.part[k];
+}
+
+// Replica-packed: parts and their shares in x. `first`: the launch's first sample.
+template <u32 COLUMNS>
+__global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(
+    const u32* state, u32 sites, u32 blocks, u32 tiles, u32 first, Parts parts, Pairs pairs) {
+    u32 share = blockIdx.x;
+    const Items& items = part_of(parts, share);
+    const u32 sample = first + blockIdx.z;
+    const PackedReplicas replicas = {state + (size_t)sample * blocks * sites * 4, sites};
+    count_items<COLUMNS>(replicas, 4 * blocks, tiles, items, share, sample, pairs);
+}
+
+// Unpacked: likewise.
+__global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(
+    const signed char* state, u32 sites, u32 width, u32 tiles, u32 first, Parts parts, Pairs pairs) {
+    u32 share = blockIdx.x;
+    const Items& items = part_of(parts, share);
+    const u32 sample = first + blockIdx.z;
+    const UnpackedReplicas replicas = {state + (size_t)sample * sites * width, width};
+    count_items<0>(replicas, (width + 31) / 32, tiles, items, share, sample, pairs);
+}
+
+// What becomes of a part's sums: totals[sample][pair] less twice them, likewise link_totals of links, and, of a layer each,
+// with cosines and sines of `wave`, modes[sample][compared][axis]; any of them may be missing.
+struct Outcome {
+    const u32 *sums, *links;
+    size_t segments, compared, size;
+    u64 *totals, *link_totals;
+    const double* wave;
+    double* modes;
+};
+CHECK_LAYOUT(Outcome, engine.measuring.cuda_comparison.OUTCOME);
+
+struct Outcomes { Outcome part[PARTS]; };
+CHECK_LAYOUT(Outcomes, engine.measuring.cuda_comparison.OUTCOMES);
+
+// Compared in x, parts in y, samples in z; the order of squared_modes in
+// spinsim/engine/measuring/cpu_comparison.py.
+__global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 axes, u32 pairs, u32 first) {
+    const Outcome& part = outcomes.part[blockIdx.y];
+    const u32 q = blockIdx.x * THREADS + threadIdx.x, all = part.compared, segments = part.segments;
+    if (q >= all) return;
+    const size_t sample = first + blockIdx.z;
+    const u32* const sums = part.sums + (size_t)blockIdx.z * segments * all + q;
+    u64 total = 0;
+    double real = 0, imaginary = 0;
+#pragma unroll 8
+    for (u32 x = 0; x < segments; ++x) {
+        const u32 differing = sums[(size_t)x * all];
+        total += differing;
+        if (part.wave) {
+            const double value = (double)((long long)part.size - 2 * (long long)differing);
+            real = __dadd_rn(real, __dmul_rn(value, part.wave[x]));
+            imaginary = __dadd_rn(imaginary, __dmul_rn(value, part.wave[segments + x]));
+        }
+    }
+    if (part.totals && q < pairs) atomicAdd(part.totals + sample * pairs + q, 0 - 2 * total);
+    if (part.wave)
+        part.modes[(sample * all + q) * axes + blockIdx.y] =
+            __dadd_rn(__dmul_rn(real, real), __dmul_rn(imaginary, imaginary));
+    if (!part.links || q >= pairs) return;
+    const u32* const links = part.links + (size_t)blockIdx.z * segments * pairs + q;
+    total = 0;
+#pragma unroll 8
+    for (u32 x = 0; x < segments; ++x) total += links[(size_t)x * pairs];
+    atomicAdd(part.link_totals + sample * pairs + q, 0 - 2 * total);
+}

@@ -1,0 +1,129 @@
+"""Sites of one colour in batches of equal shape, the order in which replica-packed kernels visit them.
+
+Sites of one colour share no bond, so their order is free; this one groups sites of equal parity of degree, so that one
+batch needs one table, and pads the neighbours of a batch to equal number with phantom bonds from a site to itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.metropolis.packed.classes import Classes
+from spinsim.machine.compiled import kernel
+from spinsim.model.colouring import adjacency
+from spinsim.model.graph import Graph
+
+
+class Batches(NamedTuple):
+    """Batch b holds sites ``order[first[b]:first[b + 1]]``, n of them, each with ``slots[b]`` bonds.
+
+    Its neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of its q-th site; ``signs[sample]`` holds
+    likewise 1 where equal spins leave that bond unsatisfied: negative couplings and unsatisfied phantoms. Colour c has
+    batches ``colour_start[c]:colour_start[c + 1]``. ``parity[b]`` picks the table; ``base[b]`` is the count of further
+    unsatisfied phantom bonds.
+    """
+
+    colour_start: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int64]
+    parity: npt.NDArray[np.int64]
+    base: npt.NDArray[np.int64]
+    offset: npt.NDArray[np.int64]
+    order: npt.NDArray[np.uint32]
+    neighbour: npt.NDArray[np.uint32]
+    signs: npt.NDArray[np.uint8]
+
+
+@kernel
+def _fill_lattice(first, offset, order, shape, negative, neighbour, signs):  # type: ignore[no-untyped-def]
+    """``_fill`` for a lattice with all its bonds, whose neighbours need no list."""
+    dimension = shape.size
+    for b in range(offset.size):
+        n = first[b + 1] - first[b]
+        for q in range(n):
+            i = np.int64(order[first[b] + q])
+            rest, stride = i, 1
+            for axis in range(dimension):
+                side = shape[axis]
+                x = rest % side
+                rest //= side
+                after = i + stride if x + 1 < side else i - stride * (side - 1)
+                before = i - stride if x > 0 else i + stride * (side - 1)
+                at = offset[b] + 2 * axis * n + q
+                neighbour[at] = after
+                neighbour[at + n] = before
+                for sample in range(signs.shape[0]):
+                    signs[sample, at] = negative[sample, dimension * i + axis]
+                    signs[sample, at + n] = negative[sample, dimension * before + axis]
+                stride *= side
+
+
+@kernel
+def _sort_sites(degree, colour, place, order):  # type: ignore[no-untyped-def]
+    """Counting sort by (colour, parity, degree); ``place[key]`` becomes the end of each key's sites."""
+    width = place.size // (2 * (np.int64(colour.max()) + 1))
+    place[:] = 0
+    for i in range(colour.size):
+        place[(2 * np.int64(colour[i]) + (degree[i] & 1)) * width + degree[i]] += 1
+    place[:] = np.cumsum(place) - place
+    for i in range(colour.size):
+        key = (2 * np.int64(colour[i]) + (degree[i] & 1)) * width + degree[i]
+        order[place[key]] = i
+        place[key] += 1
+
+
+@kernel
+def _fill(first, slots, offset, order, start, near, near_bond, negative, neighbour, signs):  # type: ignore[no-untyped-def]
+    for b in range(slots.size):
+        n = first[b + 1] - first[b]
+        for q in range(n):
+            i = order[first[b] + q]
+            degree = start[i + 1] - start[i]
+            for k in range(slots[b]):
+                at = offset[b] + k * n + q
+                if k < degree:
+                    neighbour[at] = near[start[i] + k]
+                    bond = near_bond[start[i] + k]
+                    for sample in range(signs.shape[0]):
+                        signs[sample, at] = negative[sample, bond]
+                else:
+                    neighbour[at] = i
+                    signs[:, at] = (k - degree) % 2
+
+
+def build_batches(
+    graph: Graph, colour: npt.NDArray[np.int32], classes: Classes, negative: npt.NDArray[np.bool_], largest: int
+) -> Batches:
+    """Batches of every colour, of ``largest`` sites at most.
+
+    ``negative`` (samples, bonds) says which couplings are below 0.
+    """
+    degree = graph.degrees()
+    width = int(degree.max()) + 1
+    order = np.empty(colour.size, np.uint32)
+    ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
+    _sort_sites(degree, colour, ends, order)
+    bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
+    chunks = [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
+    segment = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])
+    first = np.append(np.concatenate(chunks), colour.size)
+    parity = segment & 1
+    slots = degree[order[first[1:] - 1]].astype(np.int64)
+    if classes.count_bits == 3:  # the counters of cpu_sweep.py come in three sizes
+        slots = np.where(parity == 1, 7, np.where(slots <= 4, 4, 6))
+    base = (2**classes.count_bits - 2 + parity - slots) // 2
+    length = slots * np.diff(first)
+    offset = np.cumsum(length) - length
+    neighbour = np.empty(int(length.sum()), np.uint32)
+    signs = np.empty((len(negative), neighbour.size), np.uint8)
+    lattice = graph.regular_lattice
+    if lattice and lattice.joins_layers and lattice.dimension > 1:  # a chain has phantom bonds
+        _fill_lattice(first, offset, order, np.array(lattice.shape), negative, neighbour, signs)
+    else:
+        _fill(first, slots, offset, order, *adjacency(graph), negative, neighbour, signs)
+    colour_start = np.searchsorted(segment, np.arange(0, len(chunks) + 1, 2))
+    return Batches(colour_start, first, slots, parity, base, offset, order, neighbour, signs)

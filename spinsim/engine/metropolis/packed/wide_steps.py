@@ -1,0 +1,123 @@
+"""The steps of a packed update with any number of classes: degrees up to 31, a uniform field, a deeper mux tree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.engine.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES
+from spinsim.engine.metropolis.packed.steps import (
+    ACCEPT,
+    BATCH,
+    CLASS,
+    DRAWN,
+    FLIP,
+    ROW,
+    SCRATCH_WORDS,
+    UNDECIDED,
+    UPDATE,
+    ZERO,
+    compare,
+    compare_column,
+    mux,
+    occupy_columns,
+    random_words,
+    settle_columns,
+)
+from spinsim.machine.compiled import part
+
+RANDOM = SCRATCH_WORDS  # one row of random words, then the levels of the mux tree
+TREE = SCRATCH_WORDS + ROW
+WIDE_WORDS = TREE + 32 * ROW
+
+
+@part
+def mux8(low, middle, high, words, first, half):  # type: ignore[no-untyped-def]
+    """The word of the class, among ``words[first]`` to ``words[first + 7]``, that three bit planes name."""
+    zero = mux(
+        middle,
+        mux(low, words[first, half], words[first + 1, half]),
+        mux(low, words[first + 2, half], words[first + 3, half]),
+    )
+    one = mux(
+        middle,
+        mux(low, words[first + 4, half], words[first + 5, half]),
+        mux(low, words[first + 6, half], words[first + 7, half]),
+    )
+    return mux(high, zero, one)
+
+
+@part
+def select16(n, words, w):  # type: ignore[no-untyped-def]
+    """``select`` for the 16 classes of degrees up to 7 with a field, without levels in memory."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            low, middle, high = w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+            zero, one = mux8(low, middle, high, words, 0, half), mux8(low, middle, high, words, 8, half)
+            w[TREE + e] = mux(w[CLASS + 3 * ROW + e], zero, one)
+
+
+@part
+def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
+    """``words[class, half]`` of every lane's class into the first row of TREE."""
+    if class_bits == 4:
+        select16(n, words, w)
+    else:
+        select_any(n, class_bits, words, w)
+
+
+@part
+def select_any(n, class_bits, words, w):  # type: ignore[no-untyped-def]
+    """``select`` for any number of classes."""
+    leaves = 1 << (class_bits - 1)
+    for half in range(2):
+        for leaf in range(leaves):
+            zero, one = words[2 * leaf, half], words[2 * leaf + 1, half]
+            for q in range(n):
+                e = half * BATCH + q
+                w[TREE + leaf * ROW + e] = mux(w[CLASS + e], zero, one)
+        for level in range(1, class_bits):
+            for leaf in range(leaves >> level):
+                for q in range(n):
+                    e = half * BATCH + q
+                    zero, one = w[TREE + 2 * leaf * ROW + e], w[TREE + (2 * leaf + 1) * ROW + e]
+                    w[TREE + leaf * ROW + e] = mux(w[CLASS + level * ROW + e], zero, one)
+
+
+@part
+def decide_wide(n, class_bits, has_field, always, lanes, w):  # type: ignore[no-untyped-def]
+    """``decide`` for any number of classes."""
+    select(n, class_bits, always, w)
+    for half in range(2):
+        used = lanes[half]
+        for q in range(n):
+            e = half * BATCH + q
+            certain = w[TREE + e]
+            if not has_field:
+                certain |= w[CLASS + class_bits * ROW + e]
+            w[FLIP + e] = certain & used
+            w[UNDECIDED + e] = ~certain & used
+            w[ACCEPT + e] = ZERO
+
+
+@part
+def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """``compare_planes`` and ``compare_columns`` for any number of classes."""
+    for back in range(OWN_PLANES):
+        plane = OWN_PLANES - 1 - back
+        word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
+        for q in range(n):
+            w[RANDOM + q], w[RANDOM + BATCH + q] = random_words(q, word3, k0, k1, rounds, w)
+        select(n, class_bits, planes[plane], w)
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                compare(e, w[TREE + e], w[RANDOM + e], w)
+    occupy_columns(n, half_sweep, k0, k1, rounds, w)
+    for back in range(COLUMN_PLANES):
+        j = COLUMN_PLANES - 1 - back
+        select(n, class_bits, planes[OWN_PLANES + j], w)
+        for q in range(n):
+            compare_column(q, DRAWN + j * BATCH, w[TREE + q], w[TREE + BATCH + q], w)
+    settle_columns(n, w)

@@ -1,0 +1,98 @@
+"""Spins +1 and unsatisfied bonds of every replica, as exact integers.
+
+Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Bonds are dealt to
+BATCH columns, so that each addition works on a row of words; every 255 additions the planes are emptied into integers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from spinsim.engine.metropolis.packed.steps import BATCH, ONE, ROW, ZERO
+from spinsim.machine.compiled import kernel, part
+
+PLANES: Final = 8
+FULL: Final = 2**PLANES - 1
+ITEM: Final = PLANES * ROW
+
+
+@part
+def add_row(w, n, depth):  # type: ignore[no-untyped-def]
+    """Add the item row to the counters of the first n columns, ``depth`` planes deep."""
+    for plane in range(depth):
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                low = w[plane * ROW + e]
+                w[plane * ROW + e] = low ^ w[ITEM + e]
+                w[ITEM + e] &= low
+
+
+@part
+def empty_into(totals, w):  # type: ignore[no-untyped-def]
+    """Move the counters into ``totals`` (128,)."""
+    for half in range(2):
+        for bit in range(64):
+            total = np.int64(0)
+            for plane in range(PLANES):
+                ones = ZERO
+                for q in range(BATCH):
+                    ones += (w[plane * ROW + half * BATCH + q] >> np.uint64(bit)) & ONE
+                total += np.int64(ones) << plane
+            totals[half * 64 + bit] += total
+    for e in range(ITEM):
+        w[e] = ZERO
+
+
+@part
+def planes_for(additions):  # type: ignore[no-untyped-def]
+    """Counter planes that ``additions`` can reach."""
+    depth = 1
+    while (1 << depth) <= additions:
+        depth += 1
+    return depth
+
+
+@part
+def count_row(done, n, totals, w):  # type: ignore[no-untyped-def]
+    """Add the item row; the number of additions since the counters were empty."""
+    add_row(w, n, planes_for(done + 1))
+    if done + 1 < FULL:
+        return done + 1
+    empty_into(totals, w)
+    return 0
+
+
+@kernel
+def count_up(state, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (128,) each lane's number of spins +1; ``state`` is uint64 (sites, 2)."""
+    w = np.zeros(ITEM + ROW, np.uint64)
+    done = 0
+    for first in range(0, state.shape[0], BATCH):
+        rows = state[first : first + BATCH]
+        n = rows.shape[0]
+        for q in range(n):
+            w[ITEM + q] = rows[q, 0]
+            w[ITEM + BATCH + q] = rows[q, 1]
+        done = count_row(done, n, totals, w)
+    empty_into(totals, w)
+
+
+@kernel
+def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (128,) each lane's number of unsatisfied bonds; ``negative`` is 1 where J < 0."""
+    w = np.zeros(ITEM + ROW, np.uint64)
+    done = 0
+    for first in range(0, edges.shape[0], BATCH):
+        ends = edges[first : first + BATCH]
+        signs = negative[first : first + BATCH]
+        n = ends.shape[0]
+        for q in range(n):
+            i, j = np.uint32(ends[q, 0]), np.uint32(ends[q, 1])
+            sign = ZERO - np.uint64(signs[q])
+            w[ITEM + q] = state[i, 0] ^ state[j, 0] ^ sign
+            w[ITEM + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
+        done = count_row(done, n, totals, w)
+    empty_into(totals, w)

@@ -1,0 +1,87 @@
+"""Tempering of one replica-packed sample: its tables after exchanges, and many rounds in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
+from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
+from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import sweep_packed_wide
+from spinsim.engine.tempering.cpu_exchange import ONE, ZERO, exchange
+from spinsim.machine.compiled import kernel
+from spinsim.packing import LANES
+
+
+@kernel
+def lay_tables(place, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
+    """One sample's ``Tables`` for replicas at temperatures ``place`` (replicas,).
+
+    ``certain`` and ``limits`` hold, for each parity, class and temperature, whether a flip needs no random number and
+    else its threshold. Lanes past the last replica are never looked at.
+    """
+    always[:] = ZERO
+    planes[:] = ZERO
+    for r in range(place.size):
+        block, lane = r // LANES, r % LANES
+        half, bit = lane // 64, np.uint64(lane % 64)
+        t = place[r]
+        for parity in range(2):
+            for c in range(limits.shape[1]):
+                limit = limits[parity, c, t]
+                thresholds[block, parity, c, lane] = limit
+                always[block, parity, c, half] |= np.uint64(certain[parity, c, t]) << bit
+                for plane in range(planes.shape[2]):
+                    planes[block, parity, plane, c, half] |= (limit >> np.uint64(63 - plane) & ONE) << bit
+
+
+@kernel
+def temper_packed(  # type: ignore[no-untyped-def]
+    state, bonds, batches, signs, lanes, tables, ladder, exchanged, shape, sample, key, rng_rounds, half_sweep, times
+):
+    """Sweep all blocks of a sample, exchange temperatures, and so on.
+
+    Args:
+        state: uint64 (blocks, sites, 2), changed in place.
+        bonds: Edges, negative couplings (bonds,), and |J| and h in quanta.
+        batches: ``Batches``.
+        signs: uint8, a row of ``Batches.signs``.
+        lanes: uint64 (blocks, 2), lanes in use.
+        tables: ``Tables`` of the sample: always, planes, thresholds; changed in place.
+        ladder: ``Ladder.steps``, copies, and ``ReplicaPlan.limits``.
+        exchanged: A row of ``Exchange``, changed in place.
+        shape: Bits of a class, bits of the count, whether there is a field, colours.
+        sample: Its number.
+        key: The two key words.
+        rng_rounds: Philox rounds, 7 or 10.
+        half_sweep: Half-sweeps done so far.
+        times: Rounds done so far, rounds to do, sweeps of each.
+    """
+    edges, negative, magnitude, field = bonds
+    always, planes, thresholds = tables
+    steps, copies, certain, limits = ladder
+    place, attempts, accepts, trips, last_end = exchanged
+    class_bits, count_bits, has_field, colours = shape
+    first, rounds, sweeps = times
+    blocks, sites = state.shape[0], state.shape[1]
+    up, unsatisfied = np.empty(blocks * LANES, np.int64), np.empty(blocks * LANES, np.int64)
+    share = (0, colours, 0, 1)
+    for done in range(rounds):
+        up[:], unsatisfied[:] = 0, 0
+        for b in range(blocks):
+            block = rng.counter_block(np.uint64(sample), np.uint64(b))
+            if class_bits == 2:
+                sweep_packed(state[b], batches, signs, always[b], planes[b], thresholds[b], lanes[b], block, key,
+                             rng_rounds, half_sweep, sweeps, share)  # fmt: skip
+            else:
+                sweep_packed_wide(state[b], batches, signs, always[b], planes[b], thresholds[b], lanes[b], block, key,
+                                  rng_rounds, half_sweep, sweeps, share, count_bits, has_field)  # fmt: skip
+            if field != 0:
+                count_up(state[b], up[b * LANES : (b + 1) * LANES])
+            count_unsatisfied(state[b], edges, negative, unsatisfied[b * LANES : (b + 1) * LANES])
+        energy = -magnitude * (edges.shape[0] - 2 * unsatisfied) - field * (2 * up - sites)
+        exchange(
+            energy, steps, copies, first + done, sample, key, rng_rounds, place, attempts, accepts, trips, last_end
+        )
+        lay_tables(place, certain, limits, always, planes, thresholds)
+        half_sweep += np.uint64(sweeps * colours)

@@ -1,0 +1,213 @@
+"""Replica-packed spins on a GPU: lattices that fit stay in shared memory for many sweeps, others in global memory."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.acceptance import check_beta
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors
+from spinsim.cuda.launch import Launch
+from spinsim.engine.cuda import CudaEngine, CudaParts
+from spinsim.engine.cuda_queue import Queue, check_grid
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
+from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
+from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
+from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
+from spinsim.engine.metropolis.replica_packed.cuda_records import places
+from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
+from spinsim.engine.metropolis.replica_packed.cuda_tempering import SharedRounds, fits_with_ladder
+from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+THREADS: Final = 128  # of a lattice in global memory
+UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
+SWEEPS_A_LAUNCH: Final = 1000
+UNBOUNDED: Final = 2**62
+
+
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> CudaEngine:
+    """The engine of a model of couplings of one magnitude and a uniform field."""
+    plan, queue = ReplicaPlan(model, replicas, dynamics, UNBOUNDED), Queue(device, dynamics)
+    check_grid(*plan.shape[:2])
+    with queue.here():
+        lattices = ReplicaLattices(plan, queue)
+        shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
+        counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
+    parts = CudaParts(
+        packing=packing.Packing.REPLICA,
+        queue=queue,
+        state=lattices,
+        sweeper=ReplicaSweeper(queue, lattices, counting),
+        counting=counting,
+        compare=partial(compare, plan, device),
+    )
+    return CudaEngine(model, replicas, parts)
+
+
+def compare(plan: ReplicaPlan, device: int, tempering: CudaTempering, full: bool) -> Comparison:
+    """What compares copies of a ladder, with link overlaps and modes or without."""
+    blocks = plan.shape[1]
+    width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
+    columns = blocks * packing.LANES // WARP
+    expression = instance("differing_replicas", columns if blocks == 1 else 0)
+    what = Compared(device, plan.model, tempering, full)
+    return compare_replicas(what, expression, width, columns, places(plan.batches))
+
+
+class Launches(Protocol):
+    """Sweeps at the temperatures of tables."""
+
+    def sweep(self, sweeps: int, half_sweep: int) -> None:
+        """Queue as many sweeps as one launch may make, after so many half-sweeps."""
+
+
+class InShared:
+    """Sweeps of lattices in shared memory, a thread block for each."""
+
+    def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
+        ((slots, kind),) = kinds.items()
+        samples, blocks = lattices.plan.shape[:2]
+        self._stream, self._threads, self._grid = queue.stream, lattices.shared_threads, (1, blocks, samples)
+        self._tables = tables  # the record holds addresses alone
+        expression = lattices.expression("sweep_shared", slots, kind)
+        self._launch = Launch(queue.device, "metropolis/replica_packed_shared.cu", expression, {
+            **lattices.arguments, "colours": np.int32(lattices.plan.colours),
+            "tables": tables.record, "first_sample": np.uint32(0), "first_block": np.uint32(0),
+            "half_sweep": np.uint64(0), "sweeps": np.uint32(0),
+        }, shared_bytes(lattices.plan, self._threads))  # fmt: skip
+
+    def sweep(self, sweeps: int, half_sweep: int) -> None:
+        """Queue many sweeps in one launch."""
+        self._launch(self._stream, self._grid, self._threads, half_sweep=half_sweep, sweeps=sweeps)
+
+
+class FromGlobal:
+    """Sweeps of lattices in global memory, whose tiles thread blocks take by ticket."""
+
+    def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
+        import cupy
+
+        self._stream, self._plan, self._tiles = queue.stream, lattices.plan, lattices.tiles
+        self._tables = tables  # the record holds addresses alone
+        self._lattices = lattices.plan.shape[0] * lattices.plan.shape[1]
+        self._arrived, self._next = (cupy.zeros(self._lattices, cupy.uint32) for _ in range(2))
+        self._arrivals = self._drawn = 0
+        self._launches = {slots: self._ready(queue, lattices, slots, kind) for slots, kind in kinds.items()}
+        self._shares = {slots: self._share(queue, slots, launch) for slots, launch in self._launches.items()}
+
+    def _ready(self, queue: Queue, lattices: ReplicaLattices, slots: int, kind: Kind) -> Launch:
+        """The kernel with all arguments but those of a launch."""
+        expression = lattices.expression("sweep_replica", slots, kind)
+        return Launch(queue.device, "metropolis/replica_packed.cu", expression, {
+            **lattices.arguments, "colours": np.uint32(self._plan.colours),
+            "tables": self._tables.record, "first_sample": np.uint32(0), "first_block": np.uint32(0),
+            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "all_tickets": np.zeros((), TICKETS),
+            "barriers": np.zeros((), LATTICE_BARRIER),
+        })  # fmt: skip
+
+    def _share(self, queue: Queue, slots: int, launch: Launch) -> int:
+        """Thread blocks for each lattice, all resident at once."""
+        room = launch.blocks_at_once(THREADS) * multiprocessors(queue.device) // self._lattices
+        return min(max(1, room), -(-int(self._tiles[slots].max()) // (THREADS // WARP)))
+
+    def sweep(self, sweeps: int, half_sweep: int) -> None:
+        """Queue sweeps: in one launch where all sites have one kernel, else one for each half-sweep and kernel."""
+        half_sweeps = sweeps * self._plan.colours
+        if len(self._launches) == 1:
+            self._sweep_half(half_sweeps, half_sweep)
+            return
+        for done in range(half_sweeps):
+            self._sweep_half(1, half_sweep + done)
+
+    def _sweep_half(self, half_sweeps: int, half_sweep: int) -> None:
+        """Half-sweeps in one launch for each number of slots; ``half_sweeps`` is 1 where there are several."""
+        samples, blocks = self._plan.shape[:2]
+        whole, rest = divmod(half_sweeps, self._plan.colours)
+        colours = (half_sweep + np.arange(rest)) % self._plan.colours
+        for slots, launch in self._launches.items():
+            tiles = self._tiles[slots]
+            share = self._shares[slots]
+            launch(
+                self._stream, (share, blocks, samples), THREADS, share > 1,
+                half_sweep=half_sweep, half_sweeps=half_sweeps, all_tickets=(self._next.data.ptr, self._drawn),
+                barriers=(self._arrived.data.ptr, self._arrivals),
+            )  # fmt: skip
+            if slots:  # tickets are drawn
+                drawn = whole * int(tiles.sum()) + int(tiles[colours].sum())
+                self._drawn = (self._drawn + drawn) % 2**32
+            self._arrivals = (self._arrivals + (half_sweeps - 1) * share) % 2**32
+
+
+class ReplicaSweeper:
+    """A ``CudaSweeper`` of replica-packed words.
+
+    Args:
+        queue: Where sweeps are queued.
+        lattices: The spins.
+        counting: Takes the sums of the state in which many rounds end.
+    """
+
+    def __init__(self, queue: Queue, lattices: ReplicaLattices, counting: CudaCounting) -> None:
+        self.colours, self.tasks = lattices.plan.colours, lattices.plan.shape[0] * lattices.plan.shape[1]
+        self.rounds: SharedRounds | None = None
+        self._queue, self._lattices, self._counting, self._plan = queue, lattices, counting, lattices.plan
+        self._on_ladder: LadderTables | None = None
+        self._launches: Launches | None = None
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature or one for each replica (replicas,)."""
+        tables = DeviceTables.of(self._lattices, self._plan.tables(beta))
+        self._make_launches(tables, self._kinds(check_beta(beta, self._plan.replicas)))
+        self._on_ladder, self.rounds = None, None
+
+    def _kinds(self, beta: npt.NDArray[np.float64]) -> dict[int, Kind]:
+        """The special case of each number of slots at inverse temperatures ``beta``."""
+        kind = kind_of(self._plan, beta) if self._lattices.fixed else Kind.ANY
+        return {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in self._lattices.slots}
+
+    def _make_launches(self, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
+        """Make ready for sweeps, whatever tables will hold of the temperatures that ``kinds`` are of."""
+        launches = InShared if self._lattices.shared_threads else FromGlobal
+        self._launches = launches(self._queue, self._lattices, tables, kinds)
+
+    def set_ladder(self, tempering: CudaTempering) -> None:
+        """Make room for tables of each sample."""
+        kinds = self._kinds(tempering.ladder.beta)
+        self._on_ladder = tables = LadderTables(self._queue, self._lattices, tempering)
+        self._make_launches(tables, kinds)
+        self.rounds = None
+        if fits_with_ladder(self._lattices, self._queue.device):
+            self.rounds = SharedRounds(
+                self._queue, self._lattices, tempering, tables, self._counting, kinds, self._most_sweeps
+            )
+
+    def lay_tables(self) -> None:
+        """Queue what gives replicas the temperatures of their places."""
+        if self._on_ladder is not None:
+            self._on_ladder.lay()
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
+        if self._launches is None:
+            raise InputError(NO_TEMPERATURE)
+        if self._on_ladder is not None and not self._on_ladder.are_laid:
+            self._on_ladder.lay()
+        most = self._most_sweeps
+        for done in range(0, count, most):
+            self._launches.sweep(min(most, count - done), half_sweep + done * self.colours)
+
+    @property
+    def _most_sweeps(self) -> int:
+        """Sweeps of one launch."""
+        most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.model.sites * self.tasks)
+        return max(1, min(most, SWEEPS_A_LAUNCH))

@@ -1,0 +1,29 @@
+"""The kernel instances of replica-packed spins."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Final
+
+from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
+from spinsim.engine.metropolis.packed.classes import MAX_DEGREE
+from spinsim.engine.metropolis.packed.kinds import Kind
+
+# (slots, count bits, field, kind): a fixed number of slots, of three count bits, or 0 for any number
+RULES: Final = (
+    *product((0,), range(3, MAX_DEGREE.bit_length() + 1), FLAGS, (int(Kind.ANY),)),
+    *((slots, 3, field, int(Kind.ANY)) for slots, field in product((4, 6, 7), FLAGS)),
+    *((slots, 3, "false", int(Kind.PLAIN)) for slots in (4, 6, 7)),
+    *((slots, 3, "false", int(Kind.COLD)) for slots in (4, 6)),
+)
+UPDATES: Final = (
+    ("metropolis/replica_packed.cu", "sweep_replica"),
+    ("metropolis/replica_packed_shared.cu", "sweep_shared"),
+    ("tempering/temper_shared.cu", "temper_shared"),
+)
+INSTANCES: Final[Instances] = (
+    *((file, instance(name, *rule, r)) for (file, name), rule, r in product(UPDATES, RULES, PHILOX_ROUNDS)),
+    ("measuring/count_replica_packed.cu", "count_replica"),
+    ("tempering/lay_tables.cu", "lay_tables"),
+    *(("measuring/overlaps.cu", instance("differing_replicas", columns)) for columns in (0, 4)),
+)

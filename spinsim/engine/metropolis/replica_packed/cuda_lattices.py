@@ -1,0 +1,150 @@
+"""Replica-packed lattices on a GPU: ``state[sample, block, place, half]``; place i is site ``batches.order[i]``."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import record
+from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.metropolis.packed.classes import PLANES
+from spinsim.engine.metropolis.packed.kinds import Kind
+from spinsim.engine.metropolis.replica_packed.cuda_records import MODEL, batch_table, places, site_records, tail_bytes
+from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
+
+WARP: Final = 32
+LEAST_SHARED_THREADS, MOST_SHARED_THREADS = 32, 512  # of a lattice in shared memory
+SITES_A_THREAD: Final = 8  # of one colour, of a lattice in shared memory: fewer leave queues half empty
+COUNT_THREADS: Final = 256  # of a block that counts
+ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
+
+
+def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
+    """Shared memory that holds one lattice, its tables and the queues of its warps."""
+    rows = 1 + (2 * (1 + PLANES) << plan.classes.bits)
+    return 16 * (plan.model.sites + rows) + threads // WARP * tail_bytes(plan.classes.bits)
+
+
+def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
+    """Threads of a lattice in ``room`` bytes of shared memory: enough to fill the device; 0 where it does not fit."""
+    least, most = LEAST_SHARED_THREADS, MOST_SHARED_THREADS
+    lattices = plan.shape[0] * plan.shape[1]
+    wanted = max(most * processors // lattices, plan.model.sites // (plan.colours * SITES_A_THREAD))
+    threads = least
+    while 2 * threads <= min(wanted, most) and shared_bytes(plan, 2 * threads) <= room:
+        threads *= 2
+    return threads if shared_bytes(plan, threads) <= room else 0
+
+
+class ReplicaLattices:
+    """The state of a replica-packed run, and what kernels read of its model.
+
+    Args:
+        plan: What devices share.
+        queue: Where its work is queued; the present device and stream of CuPy.
+
+    Attributes:
+        plan: As given.
+        present: The spins.
+        shared_threads: Threads of a lattice in shared memory; 0 where lattices lie in global memory.
+        fixed: Whether kernels know how many bonds a site has.
+        slots: Numbers of bonds that have a kernel each; 0: any number.
+        edges: Places of each bond's ends.
+        lanes: Lanes in use.
+    """
+
+    def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
+        import cupy
+
+        self.plan, self._queue = plan, queue
+        self.shared_threads = shared_threads(plan, shared_memory(queue.device), multiprocessors(queue.device))
+        slots = set(plan.batches.slots.tolist())
+        self.fixed = plan.classes.count_bits == 3 and not (len(slots) > 1 and self.shared_threads)
+        self.slots = slots if self.fixed else {0}
+        order, place = plan.batches.order, places(plan.batches)
+        if self.fixed:
+            lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
+        else:
+            lists = order, place[plan.batches.neighbour], plan.batches.signs
+        negative = plan.negative.astype(np.uint8)
+        arrays = (*lists, plan.lanes, negative, place[plan.model.graph.edges].view(np.int32))
+        needed = sum(a.nbytes for a in (*arrays, order)) + 8 * int(np.prod(plan.shape))
+        require_memory(queue.device, needed, f"the state of {plan.model.name}")
+        *self._lists, self.lanes, self._negative, self.edges = (cupy.asarray(array) for array in arrays)
+        stride = lists[-1][0].size if len(negative) > 1 else 0
+        if self.fixed:
+            given = dict(zip(("near", "negative"), self._lists, strict=True), negative_stride=stride // 8)
+        else:
+            given = dict(zip(("order", "neighbour", "signs"), self._lists, strict=True), sign_stride=stride)
+        self._model = record(MODEL, **dict.fromkeys(MODEL.names or (), 0) | given)
+        self._batches = cupy.asarray(batch_table(plan.batches))
+        self._colour_start = cupy.asarray(plan.batches.colour_start.astype(np.int32))
+        self.present = cupy.empty(plan.shape, cupy.uint64)
+        if plan.dynamics.start == "up":
+            self.present[:] = self.lanes[None, :, None, :]
+        else:
+            queue.start_at_random(self.present, self.lanes, cupy.asarray(order))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What every kernel that sweeps takes."""
+        return {
+            "state": self.present, "sites": np.uint32(self.plan.model.sites), "batches": self._batches,
+            "colour_start": self._colour_start, "model": self._model, "key": self._queue.keys,
+        }  # fmt: skip
+
+    def expression(self, function: str, slots: int, kind: Kind) -> str:
+        """The instance of a kernel for sites of ``slots`` bonds, 0 for any number."""
+        classes, has_field = self.plan.classes, self.plan.has_field
+        return instance(function, slots, classes.count_bits, has_field, int(kind), self._queue.rng_rounds)
+
+    @cached_property
+    def tiles(self) -> dict[int, npt.NDArray[np.int64]]:
+        """Tiles of 32 sites of each colour, for each number of slots that has a kernel."""
+        batches = self.plan.batches
+        size = -(-np.diff(batches.first) // WARP)
+        tiles = {}
+        for slots in self.slots:
+            mine = np.where(batches.slots == slots, size, 0) if slots else size
+            tiles[slots] = np.add.reduceat(mine, batches.colour_start[:-1])
+        return tiles
+
+    @cached_property
+    def _count(self) -> Launch:
+        """The counting kernel."""
+        bonds = self.plan.model.bonds
+        return Launch(self._queue.device, "measuring/count_replica_packed.cu", "count_replica", {
+            "state": self.present, "sites": np.uint32(self.plan.model.sites), "edges": self.edges,
+            "negative": self._negative, "sign_stride": np.uint64(bonds if len(self._negative) > 1 else 0),
+            "bonds": np.uint32(bonds), "up": np.uint64(0), "unsatisfied": np.uint64(0),
+        })  # fmt: skip
+
+    def add(self, to: tuple[int, ...]) -> None:
+        """Queue adding spins +1 and unsatisfied bonds to the sums at two addresses."""
+        up, unsatisfied = to
+        samples, blocks, sites, _ = self.plan.shape
+        grid = -(-max(self.plan.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
+        self._count(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied)
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The words of a snapshot: in the order of the sites."""
+        return np.ascontiguousarray(self.present.get()[:, :, places(self.plan.batches)])
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Go back to the words of a snapshot."""
+        self.present.set(np.ascontiguousarray(words[:, :, self.plan.batches.order]))
+
+    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration of a state."""
+        block, lane = divmod(replica, packing.LANES)
+        words = state[sample, block, :, lane // 64].get()
+        spins = np.empty(self.plan.model.sites, np.int8)
+        spins[self.plan.batches.order] = packing.unpack_lane(words, lane % 64)
+        return spins

@@ -1,0 +1,82 @@
+"""Acceptance tables of replica-packed spins on a GPU: of given temperatures, or of the places of a ladder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import record
+from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.metropolis.replica_packed.cuda_lattices import ReplicaLattices
+from spinsim.engine.metropolis.replica_packed.cuda_records import TABLES
+from spinsim.engine.metropolis.replica_packed.tables import Tables, empty_tables
+from spinsim.engine.tempering.cuda import LADDER, CudaTempering
+from spinsim.packing import LANES
+
+
+class DeviceTables:
+    """Tables on the device; those of a ladder are laid again when exchanges have changed places.
+
+    Args:
+        lattices: Whose sweeps read them.
+        arrays: always, planes, thresholds, as ``Tables`` has them.
+
+    Attributes:
+        arrays: As given.
+    """
+
+    def __init__(self, lattices: ReplicaLattices, arrays: list[Any]) -> None:
+        self._lattices, self.arrays = lattices, arrays
+
+    @classmethod
+    def of(cls, lattices: ReplicaLattices, tables: Tables) -> DeviceTables:
+        """Copies of tables on the host."""
+        import cupy
+
+        return cls(lattices, [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)])
+
+    @property
+    def record(self) -> npt.NDArray[np.void]:
+        """The tables as kernels take them."""
+        always, planes, thresholds = self.arrays
+        stride = self._lattices.plan.shape[1] if len(always) > 1 else 0
+        lanes = self._lattices.lanes
+        return record(TABLES, always=always, planes=planes, thresholds=thresholds, lanes=lanes, stride=stride)
+
+
+class LadderTables(DeviceTables):
+    """Tables of a ladder's places.
+
+    Args:
+        queue: Where they are laid.
+        lattices: Whose sweeps read them.
+        tempering: The ladder.
+
+    Attributes:
+        ladder: Limits of each temperature, as kernels take them.
+        are_laid: Whether they are those of the present places.
+    """
+
+    def __init__(self, queue: Queue, lattices: ReplicaLattices, tempering: CudaTempering) -> None:
+        import cupy
+
+        plan, beta = lattices.plan, tempering.ladder.beta
+        room = empty_tables(plan.classes, plan.model.samples, plan.replicas)
+        super().__init__(lattices, [cupy.empty(a.shape, a.dtype) for a in (room.always, room.planes, room.thresholds)])
+        self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
+        self.ladder = record(LADDER, limits=limits, certain=certain, temperatures=beta.size)
+        self.are_laid, self._stream, self._blocks = False, queue.stream, plan.shape[:2]
+        always, planes, thresholds = self.arrays
+        self._lay = Launch(queue.device, "tempering/lay_tables.cu", "lay_tables", {
+            "always": always, "planes": planes, "thresholds": thresholds, "ladder": self.ladder,
+            "place": tempering.place, "replicas": np.uint32(plan.replicas), "classes": np.uint32(2**plan.classes.bits),
+        })  # fmt: skip
+
+    def lay(self) -> None:
+        """Queue laying them."""
+        self.are_laid = True
+        samples, blocks = self._blocks
+        self._lay(self._stream, (blocks, samples, 1), LANES)

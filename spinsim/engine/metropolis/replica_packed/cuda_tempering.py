@@ -1,0 +1,129 @@
+"""Many rounds of sweeps and exchanges in one launch, for replica-packed lattices in shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.cuda.device import shared_memory
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import record
+from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.measuring.cuda import NOTHING, Measurements, Measuring
+from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.metropolis.packed.kinds import Kind
+from spinsim.engine.metropolis.replica_packed.cuda_lattices import ReplicaLattices, shared_bytes
+from spinsim.engine.metropolis.replica_packed.cuda_records import (
+    BONDS,
+    HELD_BYTES,
+    LANE_SUMS,
+    NOTES,
+    TALLIED_GROUPS,
+    TALLY_BYTES,
+    bond_groups,
+)
+from spinsim.engine.metropolis.replica_packed.cuda_tables import LadderTables
+from spinsim.engine.tempering.cuda import CudaTempering
+
+
+def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
+    """Whether one thread block can temper a sample: 128 replicas at most, in shared memory."""
+    threads = lattices.shared_threads
+    if not threads or lattices.plan.shape[1] > 1:
+        return False
+    return shared_bytes(lattices.plan, threads) + HELD_BYTES <= shared_memory(device)
+
+
+class SharedRounds:
+    """``ManyRounds`` of samples that fit a thread block each.
+
+    Args:
+        queue: Where launches are queued.
+        lattices: The spins.
+        tempering: The ladder.
+        tables: Of its places; rounds leave them as they were.
+        counting: Takes the sums of the state in which a launch ends.
+        kinds: The special case of each number of slots; there is one.
+        most_sweeps: Sweeps of one launch.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        lattices: ReplicaLattices,
+        tempering: CudaTempering,
+        tables: LadderTables,
+        counting: CudaCounting,
+        kinds: dict[int, Kind],
+        most_sweeps: int,
+    ) -> None:
+        self._queue, self._plan, self._most_sweeps = queue, lattices.plan, most_sweeps
+        self._tempering, self._tables, self._counting = tempering, tables, counting
+        self._threads = lattices.shared_threads
+        self._tallies = self._is_tallied
+        self._launch = self._ready(lattices, kinds)
+
+    def _ready(self, lattices: ReplicaLattices, kinds: dict[int, Kind]) -> Launch:
+        """The kernel with all arguments but those of a launch."""
+        import cupy
+
+        ((slots, kind),) = kinds.items()
+        groups = cupy.asarray(bond_groups(lattices.edges.get(), self._plan.negative))
+        per, count = self._plan.observables.energy.weights, groups.shape[1]
+        self._groups = groups  # the record holds their address alone
+        return Launch(
+            self._queue.device, "tempering/temper_shared.cu", lattices.expression("temper_shared", slots, kind), {
+            **lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": lattices.lanes,
+            "ladder": self._tables.ladder, "exchange": self._tempering.record,
+            "bonds": record(BONDS, groups=groups, stride=count if len(groups) > 1 else 0, count=count),
+            "per_up": np.int64(per["up"]), "per_unsatisfied": np.int64(per["unsatisfied"]), "tallied": np.uint32(0),
+            "phantoms": np.uint32(self._phantoms),
+            "sums": np.zeros((), LANE_SUMS), "first_sample": np.uint32(0), "first_half_sweep": np.uint64(0),
+            "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
+            "notes": np.zeros((), NOTES), "measured": NOTHING,
+        }, shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads * self._tallies)  # fmt: skip
+
+    @property
+    def _last_colour(self) -> npt.NDArray[np.uint32]:
+        """The sites of the last colour."""
+        batches = self._plan.batches
+        return batches.order[batches.first[batches.colour_start[-2]] :]
+
+    @property
+    def _is_tallied(self) -> bool:
+        """Whether bonds can be counted while the last colour is updated: each has an end of it, and there is room."""
+        needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + HELD_BYTES
+        has_room = needed <= shared_memory(self._queue.device)
+        return has_room and self._last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
+
+    @property
+    def _phantoms(self) -> int:
+        """Unsatisfied phantom bonds that are counted with them."""
+        degree = self._plan.model.graph.degrees()[self._last_colour]
+        return int((self._plan.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
+
+    def most(self, sweeps: int) -> int:
+        """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
+        return self._most_sweeps // max(1, sweeps)
+
+    def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
+        """Queue a launch, after so many half-sweeps."""
+        self._queue_rounds(rounds, sweeps, half_sweep)
+
+    def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
+        """Queue a launch of ``rounds`` rounds before each of the measurements."""
+        notes = into.address(0), into.held.address(0), rounds
+        self._queue_rounds(into.count * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
+
+    def _queue_rounds(self, rounds: int, sweeps: int, half_sweep: int, **notes: Any) -> None:
+        """Many rounds in one launch; ``notes`` are those of measurements."""
+        self._launch(
+            self._queue.stream, (1, 1, self._plan.model.samples), self._threads,
+            tallied=self._tallies and sweeps > 0, sums=self._counting.room(), first_half_sweep=half_sweep,
+            sweeps=sweeps, first_round=self._tempering.round, rounds=rounds, **({"notes": (0, 0, 0)} | notes),
+        )  # fmt: skip
+        self._tempering.round += rounds
+        self._counting.left_at(half_sweep + rounds * sweeps * self._plan.colours)
+        self._tables.are_laid = False

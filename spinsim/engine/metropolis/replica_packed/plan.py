@@ -1,0 +1,67 @@
+"""What a replica-packed run needs on every device: the order of the sites, couplings, acceptance tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.acceptance import acceptance, check_beta
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.measuring.sums import of_up_and_unsatisfied
+from spinsim.engine.metropolis.packed.batches import build_batches
+from spinsim.engine.metropolis.packed.classes import Classes
+from spinsim.engine.metropolis.packed.kinds import Limits
+from spinsim.engine.metropolis.replica_packed.tables import Tables, build_tables
+from spinsim.errors import InputError
+from spinsim.model.colouring import colouring
+from spinsim.model.ising import Ising
+
+
+class ReplicaPlan:
+    """A replica-packed run of a model.
+
+    Args:
+        model: Couplings of one magnitude and a uniform field.
+        replicas: Replicas of each sample.
+        dynamics: How they move.
+        largest_batch: Sites that the engine's kernel takes at once.
+
+    Attributes:
+        shape: Of the packed state, (samples, blocks, sites, 2).
+        batches: The order of the sites.
+        negative: Which couplings are below 0, (1 or samples, bonds).
+        lanes: Lanes in use, uint64 (blocks, 2).
+        classes: Flip classes.
+        has_field: Whether the spin is part of the class.
+        colours: Half-sweeps in a sweep.
+        observables: From the spins +1 and the unsatisfied bonds.
+
+    Raises:
+        InputError: for a model that cannot be replica-packed.
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, largest_batch: int) -> None:
+        magnitude, field = model.magnitude, model.uniform_field
+        if magnitude is None or field is None:
+            raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self.observables = of_up_and_unsatisfied(model, magnitude, field)
+        self.has_field = field != 0
+        self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
+        colour = colouring(model.graph)
+        self.colours = int(colour.max()) + 1
+        self.negative = model.negative_bonds()
+        self.batches = build_batches(model.graph, colour, self.classes, self.negative, largest_batch)
+        self.lanes = packing.lane_masks(replicas)
+        self.shape = (model.samples, len(self.lanes), model.sites, 2)
+
+    def tables(self, beta: npt.ArrayLike) -> Tables:
+        """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""
+        betas = check_beta(beta, self.replicas) * self.model.quantum
+        return build_tables(self.classes, betas, self.dynamics.zero_acceptance)
+
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """What decides flips at inverse temperatures ``beta``."""
+        costs = self.classes.costs()[..., None]
+        return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))

@@ -1,0 +1,61 @@
+"""Acceptance tables of the replica-packed update: a threshold for every lane, as replicas differ in temperature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.acceptance import acceptance
+from spinsim.engine.metropolis.packed.classes import PLANES, Classes
+from spinsim.packing import LANES, block_count, pack_lanes
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Thresholds of every lane, of each sample or, of length 1, of all.
+
+    Attributes:
+        always: ``always[sample, block, parity, class, half]``: a set bit is a lane whose flip needs no random number.
+        planes: ``planes[sample, block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold.
+        thresholds: ``thresholds[sample, block, parity, class, lane]``: the thresholds of acceptance.py.
+    """
+
+    always: npt.NDArray[np.uint64]
+    planes: npt.NDArray[np.uint64]
+    thresholds: npt.NDArray[np.uint64]
+
+
+def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> Tables:
+    """The tables for ``beta`` (replicas,): inverse temperature times the quantum of each replica."""
+    blocks = block_count(len(beta))
+    if blocks > 1 and np.all(beta == beta[0]):  # annealing: one block's tables serve all
+        one = build_tables(classes, beta[:1], zero_acceptance)
+        return Tables(*(np.repeat(a, blocks, axis=1) for a in (one.always, one.planes, one.thresholds)))
+    lanes = np.full(blocks * LANES, beta[-1])
+    lanes[: len(beta)] = beta
+    distinct, place = np.unique(lanes, return_inverse=True)
+    always, threshold = acceptance(classes.costs()[..., None], distinct, zero_acceptance)
+    shape = (2, 2**classes.bits, -1, LANES)
+    always = np.moveaxis(always[..., place].reshape(shape), 2, 0)
+    threshold = np.moveaxis(threshold[..., place].reshape(shape), 2, 0)
+    planes = [
+        pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_)) for plane in range(PLANES)
+    ]
+    return Tables(
+        always=pack_lanes(always)[None],
+        planes=np.ascontiguousarray(np.stack(planes, axis=2))[None],
+        thresholds=np.ascontiguousarray(threshold)[None],
+    )
+
+
+def empty_tables(classes: Classes, samples: int, replicas: int) -> Tables:
+    """Room for tables of each sample."""
+    blocks = block_count(replicas)
+    kinds = (samples, blocks, 2), 2**classes.bits
+    return Tables(
+        always=np.empty((*kinds[0], kinds[1], 2), np.uint64),
+        planes=np.empty((*kinds[0], PLANES, kinds[1], 2), np.uint64),
+        thresholds=np.zeros((*kinds[0], kinds[1], LANES), np.uint64),
+    )

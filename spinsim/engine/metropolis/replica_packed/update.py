@@ -1,0 +1,48 @@
+"""What the replica-packed update says of itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.metropolis.packed.classes import MAX_DEGREE
+from spinsim.engine.protocols import Engine
+from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
+from spinsim.model.ising import Ising
+from spinsim.packing import Packing
+
+WORD_BYTES: Final = 16  # of a site of 128 replicas
+
+
+def suits(outline: Outline) -> bool:
+    """Whether couplings have one magnitude, the field is uniform and no site has more than 31 bonds."""
+    return outline.one_magnitude and outline.one_field and outline.largest_degree <= MAX_DEGREE
+
+
+def needed_bytes(outline: Outline, replicas: int) -> int:
+    """Memory that a run takes at most."""
+    return bytes_with_adjacency(outline, replicas, WORD_BYTES)
+
+
+def pack(_: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+    """Words (blocks, sites, 2) of configurations (replicas, sites)."""
+    return np.asarray(packing.pack(np.ascontiguousarray(spins.T)[None])[0])
+
+
+def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
+    from spinsim.engine.metropolis.replica_packed.cpu import engine
+
+    return engine(model, replicas, dynamics, threads)
+
+
+def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:
+    from spinsim.engine.metropolis.replica_packed.cuda import engine
+
+    return engine(model, replicas, dynamics)
+
+
+UPDATE: Final = Update(Packing.REPLICA, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)

@@ -1,0 +1,178 @@
+"""Site-packed spins on the CPU: one task for each (sample, replica), or several that share its rows."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing, rng
+from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.cpu_blocks import Blocks
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.cpu import Integers, Words
+from spinsim.engine.metropolis.site_packed.cpu_comparison import differing_lattices, set_in_layers
+from spinsim.engine.metropolis.site_packed.cpu_sweep import count_site, sweep_site
+from spinsim.engine.metropolis.site_packed.plan import SitePlan
+from spinsim.engine.metropolis.site_packed.tables import SiteTables
+from spinsim.engine.protocols import Counts
+from spinsim.engine.tempering.cpu import CpuTempering
+from spinsim.engine.tempering.ladder import Ladder
+from spinsim.errors import InputError
+from spinsim.machine.threads import Threads
+from spinsim.model.ising import Ising
+
+SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
+
+
+def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
+    plan, pool = SitePlan(model, replicas, dynamics), Threads(threads)
+    sides = plan.lattice.shape
+    full = np.full((replicas, 2), 2**64 - 1, np.uint64)
+
+    def read(words: Words, replica: int) -> npt.NDArray[np.int8]:
+        return packing.unpack_sites(words[replica], sides)
+
+    blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read)
+    lattices = SiteLattices(plan, blocks)
+    parts = CpuParts(
+        packing=packing.Packing.SITE,
+        state=blocks,
+        sweeper=SiteSweeper(plan, blocks, lattices),
+        counts=partial(counts, plan, blocks, lattices),
+        comparison=CpuSiteComparison(plan, lattices),
+        threads=pool,
+    )
+    return CpuEngine(model, replicas, dynamics, parts)
+
+
+class SiteLattices:
+    """The words of a site-packed state and its signs in the form that kernels take.
+
+    Attributes:
+        sides: Groups in a row, rows in a plane, planes.
+        words: The state as (samples, replicas, colours, groups, 2).
+        signs: (1 or samples, colour, slot, group, half), without slots where no coupling is negative.
+    """
+
+    def __init__(self, plan: SitePlan, blocks: Blocks) -> None:
+        samples, replicas, colours, rows, width, _ = plan.shape
+        height = plan.lattice.shape[1]
+        self.sides = width, height, rows // height
+        self.words = blocks.state.reshape(samples, replicas, colours, plan.groups, 2)
+        signs = np.empty((1, colours, 0, rows, width, 2), np.uint64) if plan.signs is None else plan.signs
+        self.signs = signs.reshape(*signs.shape[:3], plan.groups, 2)
+
+    def signs_of(self, sample: int) -> Words:
+        """The signs of one sample."""
+        return np.asarray(self.signs[sample % len(self.signs)])
+
+
+def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> Counts:
+    """Energy and magnetisation of every replica."""
+    totals = np.zeros((2, blocks.parts, *plan.shape[:2]), np.int64)
+
+    def count(part: int, sample: int, replica: int) -> None:
+        lattice, signs = lattices.words[sample, replica], lattices.signs_of(sample)
+        totals[:, part, sample, replica] = count_site(lattice, lattices.sides, signs, part, blocks.parts)
+
+    blocks.each(count, blocks.parts)
+    up, unsatisfied = totals.sum(axis=1)
+    return plan.observables.counts({"up": up, "unsatisfied": unsatisfied})
+
+
+class SiteSweeper:
+    """A ``CpuSweeper`` of site-packed words.
+
+    Args:
+        plan: What devices share.
+        blocks: The words.
+        lattices: The same for kernels.
+    """
+
+    def __init__(self, plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> None:
+        self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
+        self._plan, self._blocks, self._lattices = plan, blocks, lattices
+        self._key, self._rng_rounds = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
+        self._tables: SiteTables | None = None
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature or one for each replica (replicas,)."""
+        self._tables = self._plan.tables(beta)
+
+    def set_ladder(self, ladder: Ladder) -> None:
+        """Nothing to prepare: tables are made anew after each round, which is long."""
+
+    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
+        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
+        self._tables = self._plan.tables_at(ladder, place)
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Attempt every spin ``count`` times, after so many half-sweeps."""
+        if self._tables is None:
+            raise InputError(NO_TEMPERATURE)
+        self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours)
+
+    def _sweep_part(
+        self,
+        tables: SiteTables,
+        count: int,
+        half_sweep: int,
+        colours: tuple[int, int],
+        part: int,
+        sample: int,
+        replica: int,
+    ) -> None:
+        arrays = tables.always, tables.planes, tables.thresholds
+        sweep_site(
+            self._lattices.words[sample, replica],
+            self._lattices.sides,
+            self._lattices.signs_of(sample),
+            *(array[sample % len(array), replica] for array in arrays),
+            rng.counter_block(np.uint64(sample), np.uint64(replica)),
+            self._key,
+            self._rng_rounds,
+            np.uint64(half_sweep),
+            count,
+            (*colours, part, self._blocks.parts),
+            self._plan.has_field,
+        )
+
+    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
+        """Never all rounds in one call: a round of a lattice of this size is long."""
+        return False
+
+
+class CpuSiteComparison:
+    """A ``CpuComparison`` of site-packed lattices."""
+
+    reference = -1
+
+    def __init__(self, plan: SitePlan, lattices: SiteLattices) -> None:
+        self._shape, self._groups, self._sides = plan.lattice.shape, plan.groups, lattices.sides
+
+    def differing(self, words: Words, one: Integers, other: Integers) -> Integers:
+        """Sites at which replicas differ, (pairs,)."""
+        count = np.zeros(one.size, np.int64)
+        differing_lattices(words.reshape(len(words), -1), one, other, count)
+        return count
+
+    def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
+        """Bonds at which the products of both ends differ, (pairs,)."""
+        unsigned = np.empty((2, 0, self._groups, 2), np.uint64)
+        flat = words.reshape(len(words), 2, self._groups, 2)
+        lattices = (flat[a] ^ flat[b] for a, b in zip(one, other, strict=True))
+        return np.array([count_site(lattice, self._sides, unsigned, 0, 1)[1] for lattice in lattices], np.int64)
+
+    def differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
+        """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""
+        along = [np.zeros((one.size, side), np.int64) for side in (*self._shape, 1)[:3]]
+        for p, (a, b) in enumerate(zip(one, other, strict=True)):
+            differing = words[a] if b == self.reference else words[a] ^ words[b]
+            lattice = differing.reshape(2, math.prod(self._shape[1:]), -1)
+            set_in_layers(lattice, self._shape[1], *(counted[p] for counted in along))
+        return [np.ascontiguousarray(counted.T) for counted in along[: len(self._shape)]]

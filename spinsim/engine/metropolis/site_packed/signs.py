@@ -1,0 +1,65 @@
+"""Signs of a site-packed lattice's couplings: every bond stands twice, once for the sites of each colour.
+
+The neighbours of a site stand in slots: 0 and 1 are those at y - 1 and y + 1, 2 the one at the same place of the other
+colour's row, 3 the other one along x, 4 and 5 those at z - 1 and z + 1. A site at x = 2 i has x + 1 in slot 2 and x - 1
+in slot 3, one at x = 2 i + 1 the other way round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.machine.compiled import kernel, part
+from spinsim.packing import site_shape
+
+
+@part
+def _bonds_of_row(slot, odd, y, z, shape):  # type: ignore[no-untyped-def]
+    """Axis of a slot's bonds, first site of the row that numbers them and the step along x to that site."""
+    if slot == 0:
+        y = (y if y > 0 else shape[1]) - 1
+    elif slot == 4:
+        z = (z if z > 0 else shape[2]) - 1
+    axis = (1, 1, 0, 0, 2, 2)[slot]
+    step = -1 if (slot == 2 and odd) or (slot == 3 and not odd) else 0
+    return axis, shape[0] * (y + shape[1] * z), step
+
+
+@kernel
+def _fill_signs(shape, dimension, negative, signs):  # type: ignore[no-untyped-def]
+    """``signs`` (colour, slot, row, group, half) of one sample's bonds; ``shape`` has three sides."""
+    width = shape[0]
+    for colour in range(2):
+        for slot in range(2 * dimension):
+            for row in range(signs.shape[2]):
+                y, z = row % shape[1], row // shape[1]
+                odd = (y + z + colour) % 2
+                axis, first, step = _bonds_of_row(slot, odd, y, z, shape)
+                for group in range(signs.shape[3]):
+                    for half in range(2):
+                        word = np.uint64(0)
+                        x = 128 * (2 * group + half) + odd + step
+                        for bit in range(64):
+                            at = x + 2 * bit
+                            site = first + (at if at >= 0 else at + width)
+                            word |= np.uint64(negative[dimension * site + axis]) << np.uint64(bit)
+                        signs[colour, slot, row, group, half] = word
+
+
+def build_signs(shape: tuple[int, ...], negative: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64] | None:
+    """Signs uint64 (1 or samples, colour, slot, row, group, half), set where J < 0; None where none is.
+
+    Args:
+        shape: The lattice's sides, x first.
+        negative: Which couplings are below 0, (1 or samples, bonds).
+    """
+    if not negative.any():
+        return None
+    dimension = len(shape)
+    colours, *words = site_shape(shape)
+    signs = np.empty((len(negative), colours, 2 * dimension, *words), np.uint64)
+    sides = (*shape, 1) if dimension == 2 else shape
+    for sample, row in enumerate(negative):
+        _fill_signs(sides, dimension, row, signs[sample])
+    return signs

@@ -1,0 +1,248 @@
+"""Unpacked spins on the CPU: one task for each (sample, chunk of replicas)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing, rng
+from spinsim.acceptance import check_beta
+from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.cpu import CpuReplicaComparison
+from spinsim.engine.metropolis.unpacked.cpu_counting import total_energies
+from spinsim.engine.metropolis.unpacked.cpu_sweep import sweep_general
+from spinsim.engine.metropolis.unpacked.cpu_tempering import temper_unpacked
+from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
+from spinsim.engine.metropolis.unpacked.replica_order import WORDS, by_replica, by_word
+from spinsim.engine.protocols import Counts, Spins
+from spinsim.engine.random_start import fill_start
+from spinsim.engine.tempering.cpu import CpuTempering
+from spinsim.engine.tempering.ladder import Ladder
+from spinsim.errors import InputError
+from spinsim.machine.threads import Threads
+from spinsim.model.ising import Ising
+
+SMALLEST_CHUNK = 32
+LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a thread each in every round
+
+
+def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
+    """The engine of any couplings and fields."""
+    plan, pool = UnpackedPlan(model), Threads(threads)
+    chunks = Chunks(model, replicas, dynamics, pool)
+    parts = CpuParts(
+        packing=packing.Packing.UNPACKED,
+        state=chunks,
+        sweeper=UnpackedSweeper(model, plan, dynamics, chunks),
+        counts=partial(counts, model, chunks),
+        comparison=CpuReplicaComparison(model, replicas),
+        threads=pool,
+    )
+    return CpuEngine(model, replicas, dynamics, parts)
+
+
+class Chunks:
+    """Spins of all samples in chunks of replicas, each a task; int8 (sites, width) in the order of ``by_word``.
+
+    Args:
+        model: What is simulated.
+        replicas: Replicas of each sample.
+        dynamics: How they start.
+        threads: Which work on them.
+
+    Attributes:
+        size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
+        firsts: First replica of each chunk of a sample.
+        memory: The chunks of each sample one after the other, int8 (samples, width of all times sites).
+        threads: As given.
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
+        self.model, self.replicas, self.threads = model, replicas, threads
+        self.size = packing.LANES
+        while self.size > SMALLEST_CHUNK and model.samples * -(-replicas // self.size) < threads.count:
+            self.size //= 2
+        self.firsts = range(0, replicas, self.size)
+        width = self.firsts[-1] + self.width(self.firsts[-1])
+        self.memory = np.empty((model.samples, width * model.sites), np.int8)
+        self._views = [[self._view(k, first) for first in self.firsts] for k in range(model.samples)]
+        for sample, chunks in enumerate(self._views):
+            for first, chunk in zip(self.firsts, chunks, strict=True):
+                chunk[:] = self._initial(dynamics, sample, first)
+
+    def width(self, first: int) -> int:
+        """Replicas of the chunk from ``first`` on, rounded up to whole Philox calls."""
+        return -(-min(self.size, self.replicas - first) // WORDS) * WORDS
+
+    def _view(self, sample: int, first: int) -> npt.NDArray[np.int8]:
+        sites, width = self.model.sites, self.width(first)
+        return self.memory[sample, first * sites : (first + width) * sites].reshape(sites, width)
+
+    def _initial(self, dynamics: Dynamics, sample: int, first: int) -> npt.NDArray[np.int8]:
+        """Start spins of a chunk."""
+        block, lane = divmod(first, packing.LANES)
+        words = np.empty((1, 1, self.model.sites, 2), np.uint64)
+        counter, lanes = rng.counter_block(np.uint64(sample), np.uint64(block)), packing.lane_masks(packing.LANES)[0]
+        fill_start(words[0, 0], lanes, dynamics.start, dynamics.seed, counter, dynamics.rng_rounds)
+        spins = packing.unpack(words, packing.LANES)[0, :, lane : lane + self.width(first)]
+        return np.ascontiguousarray(by_word(spins))
+
+    @property
+    def count(self) -> int:
+        """Chunks of all samples."""
+        return self.model.samples * len(self.firsts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the spins."""
+        return self.memory.nbytes
+
+    def each(self, task: Callable[[int, int], None]) -> None:
+        """Run ``task(sample, first)`` for all chunks."""
+        self.threads.run(partial(task, s, first) for s in range(self.model.samples) for first in self.firsts)
+
+    def of(self, sample: int, first: int) -> npt.NDArray[np.int8]:
+        """The chunk from replica ``first`` on, (sites, width), which may be changed."""
+        return self._views[sample][first // self.size]
+
+    def words_of(self, sample: int) -> npt.NDArray[np.uint64]:
+        """The spins of a sample as replica-packed words."""
+        spins = np.stack([self.spins(sample, r) for r in range(self.replicas)], axis=1)
+        return np.asarray(packing.pack(spins[None])[0])
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The words of a snapshot: replica-packed."""
+        return np.stack([self.words_of(k) for k in range(self.model.samples)])
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Go back to the words of a snapshot."""
+        spins = packing.unpack(words, packing.LANES * words.shape[1])
+        for k, chunks in enumerate(self._views):
+            for first, chunk in zip(self.firsts, chunks, strict=True):
+                chunk[:] = by_word(spins[k, :, first : first + chunk.shape[1]])
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        return self._read(self._views, sample, replica)
+
+    def kept(self) -> Spins:
+        """The present configurations, whatever comes later."""
+        return partial(self._read, [[chunk.copy() for chunk in chunks] for chunks in self._views])
+
+    def _read(self, chunks: list[list[npt.NDArray[np.int8]]], sample: int, replica: int) -> npt.NDArray[np.int8]:
+        chunk, lane = divmod(replica, self.size)
+        spins = chunks[sample][chunk]
+        calls = spins.shape[1] // WORDS
+        return spins[:, lane % WORDS * calls + lane // WORDS].copy()
+
+
+def counts(model: Ising, chunks: Chunks) -> Counts:
+    """Energy and magnetisation of every replica."""
+    energy = np.zeros((model.samples, chunks.replicas), np.int64)
+    magnetization = np.zeros_like(energy)
+
+    def count(sample: int, first: int) -> None:
+        spins = chunks.of(sample, first)
+        sums = np.zeros((2, spins.shape[1]), np.int64)
+        couplings, fields = model.integer_couplings(sample), model.integer_fields(sample)
+        total_energies(spins, model.graph.edges, couplings, fields, sums[0], sums[1])
+        last = min(first + chunks.size, chunks.replicas)
+        for target, source in ((energy, sums[0]), (magnetization, sums[1])):
+            target[sample, first:last] = by_replica(source)[: last - first]
+
+    chunks.each(count)
+    return Counts(energy, magnetization)
+
+
+class UnpackedSweeper:
+    """A ``CpuSweeper`` of unpacked spins.
+
+    Args:
+        model: What is simulated.
+        plan: What devices share.
+        dynamics: How replicas move.
+        chunks: The spins.
+    """
+
+    def __init__(self, model: Ising, plan: UnpackedPlan, dynamics: Dynamics, chunks: Chunks) -> None:
+        self.colours, self.tasks = plan.colours, chunks.count
+        self._model, self._plan, self._chunks = model, plan, chunks
+        self._key, self._dynamics = rng.split_seed(dynamics.seed), dynamics
+        self._double_beta: npt.NDArray[np.float64] | None = None
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature or one for each replica (replicas,)."""
+        self._double_beta = UnpackedPlan.double_beta(self._model, check_beta(beta, self._chunks.replicas)[None])
+
+    def set_ladder(self, ladder: Ladder) -> None:
+        """Nothing to prepare: there are no tables."""
+
+    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
+        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
+        self._double_beta = UnpackedPlan.double_beta(self._model, ladder.beta[place])
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Attempt every spin ``count`` times, after so many half-sweeps."""
+        if self._double_beta is None:
+            raise InputError(NO_TEMPERATURE)
+        self._chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep))
+
+    def _sweep_chunk(
+        self, double_beta: npt.NDArray[np.float64], count: int, half_sweep: int, sample: int, first: int
+    ) -> None:
+        plan = self._plan
+        block, lane = divmod(first, packing.LANES)
+        of_chunk = double_beta[sample % len(double_beta), first : first + self._chunks.width(first)]
+        sweep_general(
+            self._chunks.of(sample, first),
+            plan.order,
+            plan.colour_start,
+            plan.start,
+            plan.neighbour,
+            plan.couplings[sample % len(plan.couplings)],
+            plan.fields[sample % len(plan.fields)],
+            np.ascontiguousarray(by_word(of_chunk)),
+            self._dynamics.zero_acceptance,
+            rng.counter_block(np.uint64(sample), np.uint64(block)),
+            np.uint64(lane // WORDS),
+            self._key,
+            self._dynamics.rng_rounds,
+            np.uint64(half_sweep),
+            count,
+        )
+
+    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
+        """Do all rounds of a sample in one call, unless its chunks are worth a thread each in every round."""
+        model, plan, ladder, chunks = self._model, self._plan, tempering.ladder, self._chunks
+        idle = model.samples < chunks.threads.count and len(chunks.firsts) > 1
+        if idle and model.sites * chunks.replicas * sweeps >= LONG_ROUND:
+            return False
+        double_beta = UnpackedPlan.double_beta(model, ladder.beta[None])[0]
+
+        def task(k: int) -> None:
+            temper_unpacked(
+                chunks.memory[k],
+                (model.sites, chunks.size),
+                (model.graph.edges, model.integer_couplings(k), model.integer_fields(k)),
+                (plan.order, plan.colour_start, plan.start, plan.neighbour),
+                plan.couplings[k % len(plan.couplings)],
+                plan.fields[k % len(plan.fields)],
+                double_beta,
+                (tempering.steps, ladder.copies),
+                tempering.of_sample(k),
+                self._dynamics.zero_acceptance,
+                k,
+                self._key,
+                self._dynamics.rng_rounds,
+                np.uint64(half_sweep),
+                (tempering.round, rounds, sweeps),
+            )
+
+        chunks.threads.run(partial(task, k) for k in range(model.samples))
+        tempering.round += rounds
+        self.set_places(ladder, tempering.exchange.place)
+        return True

@@ -1,0 +1,177 @@
+"""The general Metropolis update: any integer couplings and fields on any graph, one replica a lane of the vector unit.
+
+Replica r of a sample takes word r % 4 of the Philox call with plane (r % 128) // 4 of block r // 128. That 32-bit word
+decides unless it equals the top half of the 64-bit threshold; then the same word of plane + 32 is the lower half.
+
+Most updates are decided by ``screen``: a float32 exponential whose error is far below its margin. Where a uniform lies
+within the margin, the float64 exponential of acceptance.py decides, so the outcome never depends on the screen.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.acceptance import LARGEST_EXPONENT, ROUND, exp_reduced
+from spinsim.machine.compiled import kernel, part
+from spinsim.packing import LANES
+
+UPDATE: Final = np.uint64(rng.Stream.UPDATE)
+REFINE: Final = np.uint64(LANES // 4)  # plane offset of the lower halves
+TWO32: Final = 4294967296.0
+EXPONENT_BIAS: Final = np.int64(1023 + 32)  # so that the scaled probability is p * 2^32
+MANTISSA_BITS: Final = np.int64(52)
+
+LOG2_E: Final = np.float32(1.44269504)
+LN2_HIGH: Final = np.float32(0.693359375)  # exact in 9 bits
+LN2_LOW: Final = np.float32(-2.12194440e-4)
+ROUND_32: Final = np.float32(12582912.0)  # 1.5 * 2^23
+LOWEST: Final = np.float32(-60.0)
+BIAS_32: Final = np.int32(127 + 31)
+MANTISSA_BITS_32: Final = np.int32(23)
+TWO32_32: Final = np.float32(4294967296.0)
+NOUGHT: Final = np.float32(0.0)
+HALVE: Final = np.uint32(1)
+SLACK: Final = np.float32(2.0)  # the integers dropped on the way to 2^-31
+SERIES: Final = tuple(np.float32(1 / f) for f in (720, 120, 24, 6, 2, 1))
+MARGIN: Final = np.float32(2.0**-16)  # four times the worst relative error, 22 * 1.5 * 2^-23, at exp(-22) = 2^-31
+
+
+@part
+def draw(uniform, site, block, half_sweep, k0, k1, rounds, first_call):  # type: ignore[no-untyped-def]
+    """The 32-bit uniform integers of a chunk into ``uniform`` (4, calls)."""
+    word3 = rng.counter_plane(half_sweep, UPDATE, first_call)
+    low_sweep = rng.low32(half_sweep)
+    word_0, word_1, word_2, word_3 = uniform[0], uniform[1], uniform[2], uniform[3]
+    for call in range(word_0.size):
+        x0, x1, x2, x3 = rng.philox(site, block, low_sweep, word3 + np.uint64(call), k0, k1, rounds)
+        word_0[call] = np.uint32(x0)
+        word_1[call] = np.uint32(x1)
+        word_2[call] = np.uint32(x2)
+        word_3[call] = np.uint32(x3)
+
+
+@part
+def local_fields(local, field, spins, near, couplings):  # type: ignore[no-untyped-def]
+    """Sum of J s over the neighbours plus h, for every replica, in the integers' own width."""
+    for r in range(local.size):
+        local[r] = field
+    for k in range(near.size):
+        coupling = couplings[k]
+        row = spins[near[k]]
+        for r in range(local.size):
+            local[r] += coupling * row[r]
+
+
+@part
+def scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, power, scaled):  # type: ignore[no-untyped-def]
+    """Acceptance probability times 2^32 of every replica; twice 2^32 where the flip gains energy.
+
+    ``scaled`` is the float view of ``power``: adding ``ROUND`` leaves the power of two in the lowest bits.
+    """
+    for r in range(local.size):
+        y = -(np.float64(local[r] * spin[r]) * double_beta[r])
+        y = y if y > -LARGEST_EXPONENT else -LARGEST_EXPONENT
+        y = y if y < 1.0 else 1.0
+        mantissa[r], n = exp_reduced(y)
+        scaled[r] = n + ROUND
+    for r in range(local.size):
+        power[r] = (power[r] + EXPONENT_BIAS) << MANTISSA_BITS
+    for r in range(local.size):
+        half_cost = local[r] * spin[r]
+        p = mantissa[r] * scaled[r]
+        p = zero_acceptance * TWO32 if half_cost == 0 else p
+        scaled[r] = 2.0 * TWO32 if half_cost < 0 else p
+
+
+@part
+def screen(  # type: ignore[no-untyped-def]
+    spin, local, double_beta, zero_acceptance, uniform, mantissa, power, scaled, flips
+):
+    """Flips as far as float32 can tell, and the number of replicas too close to call. Units of 2^-31."""
+    for r in range(local.size):
+        y = -(np.float32(local[r] * spin[r]) * double_beta[r])
+        y = y if y > LOWEST else LOWEST
+        y = y if y < NOUGHT else NOUGHT
+        n = (y * LOG2_E + ROUND_32) - ROUND_32
+        x = (y - n * LN2_HIGH) - n * LN2_LOW
+        p = x * SERIES[0] + SERIES[1]
+        p = p * x + SERIES[2]
+        p = p * x + SERIES[3]
+        p = p * x + SERIES[4]
+        p = p * x + SERIES[5]
+        mantissa[r] = p * x + SERIES[5]
+        power[r] = (np.int32(n) + BIAS_32) << MANTISSA_BITS_32
+    close = np.int64(0)
+    for r in range(local.size):
+        half_cost = local[r] * spin[r]
+        p = mantissa[r] * scaled[r]
+        p = zero_acceptance if half_cost == 0 else p
+        p = TWO32_32 if half_cost < 0 else p
+        u = np.float32(np.int32(uniform[r] >> HALVE))
+        margin = p * MARGIN + SLACK
+        flips[r] = u < p
+        close += np.int64((u < p + margin) & (u > p - margin))
+    return close
+
+
+@part
+def decide(scaled, uniform, lower, flips):  # type: ignore[no-untyped-def]
+    """Flips by the full 64 bits: ``uniform`` and ``lower`` are the two halves of the uniform integer."""
+    for r in range(flips.size):
+        top = np.floor(scaled[r])
+        u = np.float64(uniform[r])
+        flips[r] = u < top or (u == top and np.float64(lower[r]) < np.floor((scaled[r] - top) * TWO32))
+
+
+@kernel
+def sweep_general(  # type: ignore[no-untyped-def]
+    spins, order, colour_start, start, near, couplings, fields, double_beta, zero_acceptance, block, first_call, key,
+    rounds, half_sweep, sweeps,
+):  # fmt: skip
+    """Update a chunk of replicas of one sample.
+
+    Args:
+        spins: int8 (sites, 4 * calls), +1 or -1, changed in place; position w * calls + c is the chunk's replica
+            4 c + w, so that each word of the Philox calls serves consecutive positions.
+        order: Sites, colour by colour.
+        colour_start: Colour c has ``order[colour_start[c]:colour_start[c + 1]]``.
+        start: Rows of neighbours; those of site i are ``near[start[i]:start[i + 1]]``.
+        near: Neighbours.
+        couplings: J of each of ``near`` in quanta, int32 or int64: the width that local fields fit.
+        fields: h of each site in quanta, of the same type.
+        double_beta: Twice the inverse temperature times the quantum, of every position.
+        zero_acceptance: Probability of a flip that costs nothing.
+        block: Counter word 1.
+        first_call: Philox call of the chunk's first replica within its block of 128.
+        key: The two key words.
+        rounds: Philox rounds, 7 or 10.
+        half_sweep: Half-sweeps done so far.
+        sweeps: Sweeps to do.
+    """
+    k0, k1 = key
+    replicas = double_beta.size
+    beta_32, zero_32 = double_beta.astype(np.float32), np.float32(zero_acceptance * 0.5 * TWO32)
+    local = np.empty(replicas, couplings.dtype)
+    flips = np.empty(replicas, np.bool_)
+    upper, lower = np.empty((4, replicas // 4), np.uint32), np.empty((4, replicas // 4), np.uint32)
+    uniform, refined = upper.reshape(replicas), lower.reshape(replicas)
+    mantissa_32, power_32 = np.empty(replicas, np.float32), np.empty(replicas, np.int32)
+    mantissa, power = np.empty(replicas), np.empty(replicas, np.int64)
+    scaled_32, scaled = power_32.view(np.float32), power.view(np.float64)
+    for _ in range(sweeps):
+        for colour in range(colour_start.size - 1):
+            for i in order[colour_start[colour] : colour_start[colour + 1]]:
+                row = slice(start[i], start[i + 1])
+                spin, site = spins[i], np.uint64(i)
+                local_fields(local, fields[i], spins, near[row], couplings[row])
+                draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)
+                if screen(spin, local, beta_32, zero_32, uniform, mantissa_32, power_32, scaled_32, flips):
+                    scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, power, scaled)
+                    draw(lower, site, block, half_sweep, k0, k1, rounds, first_call + REFINE)
+                    decide(scaled, uniform, refined, flips)
+                for r in range(replicas):
+                    spin[r] = -spin[r] if flips[r] else spin[r]
+            half_sweep += np.uint64(1)

@@ -1,0 +1,149 @@
+"""Exchange of temperatures on a GPU: its state, the kernels that change it, and what the host reads of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.cuda.compile import instance
+from spinsim.cuda.fields import Fields
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
+from spinsim.engine.measuring.cuda_totals import TotalsInTurn
+from spinsim.engine.measuring.sums import Linear
+from spinsim.engine.tempering.ladder import Exchange, Ladder, copy_pairs, holders
+
+THREADS: Final = 128  # of a sample's exchanges
+EXCHANGE: Final = struct_type(
+    place=ADDRESS, holder=ADDRESS, attempts=ADDRESS, accepts=ADDRESS, trips=ADDRESS, last_end=ADDRESS, steps=ADDRESS,
+    copies=SIZE, temperatures=SIZE,
+)  # fmt: skip
+SUMS: Final = struct_type(one=ADDRESS, other=ADDRESS, per_one=np.int64, per_other=np.int64, stride=SIZE)
+PAIRS: Final = struct_type(holder=ADDRESS, copies=ADDRESS, replicas=SIZE, temperatures=SIZE, count=SIZE)
+LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # of replicas in packed words
+
+
+class DeviceExchange:
+    """The state of ``Exchange`` on a device, in one buffer, so that one copy fetches all of it.
+
+    Args:
+        ladder: Temperatures of each copy.
+        samples: Samples of the model.
+        stream: Of the kernels; the present one of CuPy.
+
+    Attributes:
+        arrays: ``Exchange`` on the device.
+        holder: The replica at each temperature, int32 (samples, copies, temperatures).
+    """
+
+    def __init__(self, ladder: Ladder, samples: int, stream: Any) -> None:
+        import cupy
+
+        begin = ladder.begin(samples)
+        self._fields = Fields(**{name: (array.shape, array.dtype) for name, array in begin._asdict().items()})
+        whole = np.zeros(self._fields.size, np.int64)
+        for name, given in begin._asdict().items():
+            getattr(self._split(whole), name)[...] = given
+        self._buffer = cupy.asarray(whole)
+        self.arrays = self._split(self._buffer)
+        holder = np.broadcast_to(np.arange(ladder.replicas, dtype=np.int32), (samples, ladder.replicas))
+        self.holder = cupy.asarray(np.ascontiguousarray(holder))
+        self._stream, self._totals = stream, TotalsInTurn(stream, clears=False)
+
+    def _split(self, words: Any) -> Exchange:
+        """The arrays of a buffer of int64."""
+        return Exchange(**self._fields.split(words))
+
+    def begin(self) -> Callable[[], Exchange]:
+        """Copy the state behind what is queued; the function returned waits for it."""
+        totals = self._totals.take((1, self._buffer.size))
+        totals.sums.data.copy_from_device_async(self._buffer.data, self._buffer.nbytes, self._stream)
+        fetched = self._totals.fetch(totals)
+        return lambda: self._split(fetched()[0])
+
+    def restore(self, exchange: Exchange, copies: int) -> None:
+        """Set the state."""
+        for name, value in exchange._asdict().items():
+            getattr(self.arrays, name).set(np.ascontiguousarray(value))
+        self.holder.set(holders(exchange.place, copies).reshape(self.holder.shape).astype(np.int32))
+
+
+class CudaTempering:
+    """Exchanges of one engine's replicas, whatever its packing.
+
+    Args:
+        device: Number of the device.
+        stream: Of the kernels; the present one of CuPy.
+        ladder: Temperatures of each copy.
+        steps: ``Ladder.steps``.
+        shape: Of the sums that energies follow from, (2, samples, ...).
+        energy: What they follow.
+        rng_rounds: Philox rounds.
+        key: Round keys.
+
+    Attributes:
+        ladder: As given.
+        round: Exchanges tried.
+        sums: Addresses of both sums; 0 when a kernel begins to add to them.
+        place: Temperature of each replica, on the device.
+        copies: Pairs of copies that are compared.
+    """
+
+    def __init__(
+        self,
+        device: int,
+        stream: Any,
+        ladder: Ladder,
+        steps: npt.NDArray[np.float64],
+        shape: tuple[int, ...],
+        energy: Linear,
+        rng_rounds: int,
+        key: npt.NDArray[np.void],
+    ) -> None:
+        import cupy
+
+        self.ladder, self.round, self._stream = ladder, 0, stream
+        self._samples = samples = shape[1]
+        self._state = state = DeviceExchange(ladder, samples, stream)
+        self.place = state.arrays.place
+        self._steps, self._sums = cupy.asarray(steps), cupy.zeros(shape, cupy.int64)
+        self.sums = tuple(part.data.ptr for part in self._sums)
+        e = state.arrays
+        self.record = record(
+            EXCHANGE, place=e.place, holder=state.holder, attempts=e.attempts, accepts=e.accepts, trips=e.trips,
+            last_end=e.last_end, steps=self._steps, copies=ladder.copies, temperatures=ladder.temperatures,
+        )  # fmt: skip
+        (one, other), (per_one, per_other) = self.sums, energy.weights.values()
+        sums = record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=self._sums[0, 0].size)
+        self._exchange = Launch(device, "tempering/exchange.cu", instance("exchange_neighbours", rng_rounds), {
+            "exchange": self.record, "sums": sums,
+            "first_sample": np.uint32(0), "round": np.uint64(0), "key": key,
+        })  # fmt: skip
+        self.copies = copy_pairs(ladder.copies)
+        self._copies = cupy.asarray(self.copies.astype(np.int32))
+
+    def exchange(self) -> None:
+        """Queue one round of exchanges, from the sums."""
+        self._exchange(self._stream, (self._samples, 1, 1), THREADS, round=self.round)
+        self.round += 1
+
+    def restore(self, exchange: Exchange, rounds: int) -> None:
+        """Go on from a state after so many rounds."""
+        self._state.restore(exchange, self.ladder.copies)
+        self.round = rounds
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state; the function returned waits for it."""
+        return self._state.begin()
+
+    def pairs(self, holder: Any) -> npt.NDArray[np.void]:
+        """Which replicas are compared, where the replica at each temperature stands at an address."""
+        ladder = self.ladder
+        count = len(self.copies) * ladder.temperatures
+        return record(
+            PAIRS, holder=holder, copies=self._copies, replicas=ladder.replicas, temperatures=ladder.temperatures,
+            count=count,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Numbers and texts as users give them."""

@@ -1,0 +1,1 @@
+"""What the computer gives: compiling, threads, memory and the disk."""

@@ -1,0 +1,114 @@
+"""Outputs for people, tables and figures: written whole or not at all, and never in the place of something else."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from spinsim.errors import InputError
+from spinsim.machine.files import Disk, new_file, not_written, replacement
+
+CAPTION: Final = "Caption: "
+"""How the caption of a figure begins, which tells it from other people's notes."""
+_HEAD_BYTES: Final = 4096
+_BEGINNINGS: Final = {
+    "pdf": re.compile(rb"%PDF-"),
+    "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "svg": re.compile(rb"\s*<(\?xml|!DOCTYPE svg|svg)[\s\S]*<svg|\s*<svg"),
+    "csv": re.compile(rb"[A-Za-z_]\w*(,[A-Za-z_]\w*)+\r?\n"),
+    "caption": re.compile(CAPTION.encode()),
+}
+"""How the files of each kind begin; a CSV table has a line of names first."""
+
+
+def check_output(path: Path, kind: str, overwrite: bool) -> None:
+    """Refuse an output that would replace what it may not: anything that is there, or with ``overwrite`` another kind.
+
+    Links count as what they lead to. Devices and pipes hold nothing that could be lost.
+
+    Args:
+        path: Where the output is to go.
+        kind: What it is: ``csv``, ``pdf``, ``png``, ``svg`` or ``caption``.
+        overwrite: Whether a file of the same kind may be replaced.
+
+    Raises:
+        InputError: naming the path and what is there.
+    """
+    if not os.path.lexists(path) or _is_stream(path):
+        return
+    if not os.path.isfile(path):
+        what = "a directory" if os.path.isdir(path) else "no file"
+        raise InputError(f"{path} is {what}: choose another name for the output")
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): choose another name for the output") from error
+    if head and not _BEGINNINGS[kind].match(head):
+        what = "caption of a figure" if kind == "caption" else f"{kind.upper()} file"
+        raise InputError(f"{path} exists and is no {what}: choose another name for the output")
+    if not overwrite:
+        raise InputError(
+            f"{path} exists already: choose another name, or add --overwrite (in Python overwrite=True) to replace it"
+        )
+
+
+def write_outputs(outputs: Mapping[Path, tuple[str, bytes]], overwrite: bool = False) -> None:
+    """Write tables and figures, each whole or not at all; a file that has this very content is left as it is.
+
+    Args:
+        outputs: The kind and the content of each path. All are checked before the first is written.
+        overwrite: Whether files of the same kind are replaced.
+
+    Raises:
+        InputError: as ``check_output``, and where a file cannot be written; nothing is left of that one.
+    """
+    to_write = {path: content for path, (_, content) in outputs.items() if not _holds(path, content)}
+    for path in to_write:
+        check_output(path, outputs[path][0], overwrite)
+    for path, content in to_write.items():
+        _write(path, content)
+
+
+def _write(path: Path, content: bytes) -> None:
+    if os.path.lexists(path) and not _is_stream(path):
+        target = Path(os.path.realpath(path))  # a link goes on leading to its file
+        try:
+            with Disk(target) as old, replacement(target, old) as new:
+                new.write(content)
+        except OSError as error:
+            raise not_written(path, error) from error
+    elif os.path.lexists(path):
+        try:
+            with path.open("wb", buffering=0) as stream:
+                stream.write(content)
+        except OSError as error:
+            raise not_written(path, error) from error
+    else:
+        _create(path, content)
+
+
+def _create(path: Path, content: bytes) -> None:
+    with new_file(path) as disk:
+        disk.write(content)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Whether a file has this content already."""
+    try:
+        return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
+    except (OSError, ValueError):
+        return False
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is a device or a pipe."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)

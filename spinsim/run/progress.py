@@ -1,0 +1,124 @@
+"""The progress of a run: a bar with the share done and the time left, and how fast it was."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+
+class Bar:
+    """Counts what a run has done and shows it on a terminal's standard error or in a notebook; silent elsewhere.
+
+    Args:
+        silent: Whether nothing is shown anywhere.
+        columns: What stands before and after the bar.
+        fields: Values of the columns' fields.
+
+    Attributes:
+        rate: How fast the run itself is; None where there is no such number.
+    """
+
+    def __init__(self, silent: bool, columns: tuple[ProgressColumn, ...], **fields: Any) -> None:
+        self._bar: Progress | None = None
+        if not silent and _is_seen():
+            self._bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task("", total=None, **fields)
+
+    def begin(self, what: str, total: int, done: int = 0) -> None:
+        """Start the bar anew for what comes now: how much that is, and how much of it was done before."""
+        if self._bar is not None:
+            self._bar.reset(self._task, total=total, completed=done, description=what)
+
+    def advance(self, count: int) -> None:
+        """Count what was done since the last call."""
+        if self._bar is not None:
+            self._bar.update(self._task, advance=count)
+
+    @property
+    def rate(self) -> float | None:
+        """How fast the run itself is; None where there is no such number."""
+        return None
+
+    @property
+    def speed(self) -> list[str]:
+        """How fast the run was, as lines for its report."""
+        return []
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class UpdateProgress(Bar):
+    """Counts spin updates.
+
+    A pre-run, what a resumed run had done before and the time in which kernels are compiled do not count.
+    """
+
+    def __init__(self, silent: bool = False) -> None:
+        text, rate = TextColumn("{task.description}"), TextColumn("{task.fields[rate]} updates/ns")
+        super().__init__(silent, (text, BarColumn(), TaskProgressColumn(), rate), rate="")
+        self._done = 0
+        self._began: float | None = None
+        self._clock: Callable[[], float] = time.perf_counter
+
+    def begin(self, what: str, total: int, done: int = 0) -> None:
+        """Start the bar and the clock anew for what comes now: its updates, and how many of them were done before."""
+        from spinsim.machine.compiled import compiling_seconds
+
+        self._done, self._began = 0, None
+        self._clock = lambda: time.perf_counter() - compiling_seconds()
+        super().begin(what, total, done)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the engine was ready, without that of compiling."""
+        return 0.0 if self._began is None else self._clock() - self._began
+
+    @property
+    def rate(self) -> float:
+        """Updates per nanosecond of the run itself since its engine was ready."""
+        return self._done / max(self.seconds, 1e-9) / 1e9
+
+    @property
+    def speed(self) -> list[str]:
+        """The rate, as a line for the report of the run."""
+        return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s"]
+
+    def advance(self, count: int) -> None:
+        """Count finished updates; the first call, of none, starts the clock."""
+        if self._began is None:
+            self._began = self._clock()
+        self._done += count
+        if self._bar is not None:
+            self._bar.update(self._task, advance=count, rate=f"{self.rate:.3g}")
+
+
+class RowProgress(Bar):
+    """Counts finished rows of a file, each of which takes its own time."""
+
+    def __init__(self, silent: bool = False) -> None:
+        rows = TextColumn("{task.completed} of {task.total}")
+        super().__init__(silent, (BarColumn(), TaskProgressColumn(), rows))
+
+
+def _is_seen() -> bool:
+    """Whether somebody can look at a bar that moves."""
+    return sys.stderr.isatty() or Console().is_jupyter
