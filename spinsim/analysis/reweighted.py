@@ -18,7 +18,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 from spinsim.observables import Observable, in_field, observables
 from spinsim.observables.moments import MOMENTS, moments_of
-from spinsim.observables.record import COPIES_IN_FIELD
+from spinsim.observables.observable import COPIES_IN_FIELD
 
 Array = npt.NDArray[np.float64]
 

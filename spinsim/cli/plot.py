@@ -77,7 +77,7 @@ def plot(
     _check_figure(job, chosen, what, files)
     given = {"sample": sample, "observable": observable, "columns": columns, "near": near, "average": average}
     options = {name: value for name, value in given.items() if value is not None}
-    _check_options(job, chosen, options)
+    _check_options(job, chosen, what, options)
     figures = job.draw(files, Drawing(what, style, options, say, partial(say, err=True)))
     if out and what == "all" and len(figures) > 1:
         raise InputError(f"--out {out} names one figure: add --what {' or --what '.join(figures)}")
@@ -133,16 +133,18 @@ def _check_figure(job: Job, chosen: FigureSet, what: str, files: list[Path]) -> 
     )
 
 
-def _check_options(job: Job, chosen: FigureSet, options: Mapping[str, object]) -> None:
+def _check_options(job: Job, chosen: FigureSet, what: str, options: Mapping[str, object]) -> None:
     """Refuse options that would do nothing."""
     from spinsim.errors import InputError
     from spinsim.jobs import all_jobs
 
     sets = [one for known in (job, *all_jobs()) for one in (known.figures, known.figures_of_several)]
     for name in options:
+        option = chosen.options.get(name) or next(one.options[name] for one in sets if name in one.options)
         if name not in chosen.options:
-            purpose = next(one.options[name] for one in sets if name in one.options)
-            raise InputError(f"--{name} is for {purpose}: leave it out")
+            raise InputError(f"--{name} is for {option.purpose}: leave it out")
+        if what not in ("all", *option.figures):
+            raise InputError(f"--{name} is for {option.purpose}: leave it out, or ask for --what {option.figures[0]}")
 
 
 def _save_and_say(figures: Mapping[Path, Figure], overwrite: bool) -> None:

@@ -39,16 +39,28 @@ class Told(NamedTuple):
     following: Sequence[str] = ()
 
 
+class PlotOption(NamedTuple):
+    """What an option of ``spinsim plot`` is for.
+
+    Attributes:
+        purpose: In words, such as "the crossings of several temper runs".
+        figures: Names of the figures that take it.
+    """
+
+    purpose: str
+    figures: tuple[str, ...]
+
+
 class FigureSet(NamedTuple):
     """The figures that a job has of one file, or of several files together.
 
     Attributes:
         names: Of the figures.
-        options: What each option of ``spinsim plot`` that they take is for, in words, by the option's name.
+        options: The options of ``spinsim plot`` that some of them take, by name.
     """
 
     names: tuple[str, ...] = ()
-    options: Mapping[str, str] = {}
+    options: Mapping[str, PlotOption] = {}
 
 
 class Drawing(NamedTuple):

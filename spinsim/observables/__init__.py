@@ -1,6 +1,6 @@
 """Observables of runs in equilibrium: one record each (``table.py``), from which files, tables and figures follow."""
 
-from spinsim.observables.record import Facts, Observable, Point, in_field, is_uniform
+from spinsim.observables.observable import Facts, Observable, Point, in_field, is_uniform
 from spinsim.observables.table import (
     CROSSING,
     LABELS,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.model.ising import Ising
-from spinsim.observables.record import Observable
+from spinsim.observables.observable import Observable
 
 Array = npt.NDArray[np.float64]
 

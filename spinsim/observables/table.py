@@ -11,7 +11,7 @@ import numpy as np
 
 from spinsim.model.ising import Ising
 from spinsim.observables.formulas import binder_cumulant, length_over_side
-from spinsim.observables.record import (
+from spinsim.observables.observable import (
     COPIES_IN_FIELD,
     Facts,
     Observable,

@@ -19,9 +19,9 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
+from spinsim.store.finishing import finish_file, keep
 from spinsim.store.layout import SUMMARY_GROUP, Series
 from spinsim.store.models import identity
-from spinsim.store.packing import finish_file, keep
 from spinsim.store.reading import growing
 
 _FLUSH_SECONDS: Final = 0.5

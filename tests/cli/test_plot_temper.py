@@ -166,6 +166,14 @@ def test_plot_of_one_copy_has_no_overlaps(tmp_path, capsys, monkeypatch):
         ("4.h5 8.h5 --what crossings --out 8.h5", "its suffix must be"),
         ("4.h5 8.h5 --sample 1", "--sample is for the configuration of an anneal run"),
         ("4.h5 --near 2", "--near is for the crossings of several temper runs"),
+        (
+            "4.h5 --what overlap --columns energy",
+            "the thermodynamics of temper runs: leave it out, or ask for --what therm",
+        ),
+        (
+            "4.h5 8.h5 --what thermodynamics --near 2",
+            "crossings of several temper runs: leave it out, or ask for --what cr",
+        ),
         ("4.h5 --out a.png", "names one figure: add --what thermodynamics or --what overlap or"),
         ("4.h5 none.h5", "none.h5 is not there"),
     ],

@@ -139,7 +139,7 @@ def test_saving_never_overwrites(results, tmp_path) -> None:
 def test_rows_of_many_chunks(results, tmp_path, monkeypatch) -> None:
     whole = results["samples"].save(tmp_path / "a.h5")
     monkeypatch.setattr("spinsim.store.creating._LARGEST_CHUNK_BYTES", 80)  # two samples of five replicas
-    monkeypatch.setattr("spinsim.store.packing._CHUNK_BYTES", 80)
+    monkeypatch.setattr("spinsim.store.finishing._CHUNK_BYTES", 80)
     parts = results["samples"].save(tmp_path / "b.h5")
     with h5py.File(parts) as file:
         assert file["measurements/energy"].chunks[1:] == (2, 5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spinsim.jobs.base import Drawing, FigureSet, Job, Told
+from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,10 @@ class AnnealJob(Job):
     name = "anneal"
     a_run = "an anneal run"
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
-    figures = FigureSet(("thermodynamics", "cut", "configuration"), {"sample": "the configuration of an anneal run"})
+    figures = FigureSet(
+        ("thermodynamics", "cut", "configuration"),
+        {"sample": PlotOption("the configuration of an anneal run", ("configuration",))},
+    )
 
     @property
     def config(self) -> type[Anneal]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError
-from spinsim.jobs.base import Drawing, FigureSet, Job, Told
+from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spinsim.run.progress import Bar
     from spinsim.store.forms import Form
 
-_COLUMNS = {"columns": "the thermodynamics of temper runs"}
+_COLUMNS = PlotOption("the thermodynamics of temper runs", ("thermodynamics",))
 
 
 class TemperJob(Job):
@@ -33,10 +33,14 @@ class TemperJob(Job):
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a tempering run shall have in all"}
     may_be_longer = True
-    figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"), _COLUMNS)
+    figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"), {"columns": _COLUMNS})
     figures_of_several = FigureSet(
         ("crossings", "thermodynamics"),
-        dict.fromkeys(("observable", "near"), "the crossings of several temper runs") | _COLUMNS,
+        {
+            "observable": PlotOption("the figures of several temper runs", ("crossings", "thermodynamics")),
+            "near": PlotOption("the crossings of several temper runs", ("crossings",)),
+            "columns": _COLUMNS,
+        },
     )
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
-from spinsim.jobs.base import Drawing, FigureSet, Job, Told
+from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from spinsim.store.forms import Form
 
 
+_AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
+
+
 class TransferJob(Job):
     """What the rest of the program knows of transfer matrices."""
 
@@ -34,9 +37,9 @@ class TransferJob(Job):
     McCoy-Wu model, random within a layer alone.
     """
     resumable: ClassVar[Mapping[str, str]] = {"most_steps": ""}
-    figures = FigureSet(("lengths",), {"average": "the lengths of transfer runs"})
+    figures = FigureSet(("lengths",), {"average": _AVERAGE})
     figures_of_several = FigureSet(
-        ("lengths",), {"average": "the lengths of transfer runs", "near": "the crossings of several widths"}
+        ("lengths",), {"average": _AVERAGE, "near": PlotOption("the crossings of several widths", ("lengths",))}
     )
 
     @property
