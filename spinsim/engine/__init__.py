@@ -9,8 +9,8 @@ import numpy.typing as npt
 from spinsim.engine.choosing import check_memory, check_run, choose, choose_packing
 from spinsim.engine.devices import DEVICES, resolve_device
 from spinsim.engine.dynamics import Dynamics, Start
+from spinsim.engine.given_start import as_spins, begin_with
 from spinsim.engine.protocols import Counts, Engine
-from spinsim.engine.starting import as_spins, begin_with
 from spinsim.engine.update import OfModel, Planned
 from spinsim.model.ising import Ising, check_model
 

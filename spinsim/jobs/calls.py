@@ -13,7 +13,7 @@ from warnings import warn
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.starting import as_spins, name_of
+from spinsim.engine.given_start import as_spins, name_of
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
 from spinsim.jobs import job_of

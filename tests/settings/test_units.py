@@ -15,7 +15,7 @@ from spinsim.analysis import figures, onsager
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.strips import length_crossings
 from spinsim.analysis.summary import summarize
-from spinsim.jobs.anneal.configuration import configuration_figure
+from spinsim.jobs.anneal.lowest_state import configuration_figure
 from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 from spinsim.jobs.transfer.lengths import lengths_figure
 

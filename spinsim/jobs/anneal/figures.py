@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spinsim.analysis.figures.cut import Course, check_begun, draw_cuts
+from spinsim.analysis.figures.maxcut import Course, check_begun, draw_cuts
 from spinsim.analysis.figures.panels import replicas_text
 from spinsim.analysis.figures.paper import PaperFigure
-from spinsim.jobs.anneal.configuration import configuration_figure, why_no_configuration
+from spinsim.jobs.anneal.lowest_state import configuration_figure, why_no_configuration
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 from spinsim.jobs.base import Drawing

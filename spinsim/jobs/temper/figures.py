@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spinsim.analysis import figures as draw_series
-from spinsim.analysis.figures.cut import Course, check_begun, draw_cuts
+from spinsim.analysis.figures.maxcut import Course, check_begun, draw_cuts
 from spinsim.analysis.figures.panels import run_text
 from spinsim.analysis.figures.paper import PaperFigure
 from spinsim.analysis.sizes import check_sizes, compare_sizes
