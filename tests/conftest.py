@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from emulation.cupy import in_place_of_cupy
 from harness import run
 from hypothesis import settings
 from places import ROOT
+from typer.main import get_command
+
+from spinsim.machine import threads
 
 # Processes that tests start run this very checkout too, and share its compiled kernels.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
@@ -26,6 +30,24 @@ def _kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     """Before a run of many tests all workers together compile the kernels; a run of few compiles what these need."""
     if hasattr(request.config, "workerinput") and len(request.session.items) > 300:
         compile_together(tmp_path_factory.getbasetemp().parent)  # a folder of this run, which the workers share
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _parser() -> Iterator[None]:
+    """The parser of the command line is built once, which takes longer than most of what is tried on it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", cache(get_command))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _processors(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs within a worker take its share of the processors; tests of threads give a number of their own."""
+    workers = int(getattr(request.config, "workerinput", {}).get("workercount", 1))
+    with pytest.MonkeyPatch.context() as patch:
+        share = max(1, threads.available_threads() // workers)
+        patch.setattr(threads, "available_threads", lambda: share)
+        yield
 
 
 @pytest.fixture

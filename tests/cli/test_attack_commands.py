@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import traceback
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -101,8 +100,7 @@ def originals(tmp_path_factory):
 
 @pytest.fixture
 def short_runs(monkeypatch):
-    """Let plans of long runs end where these would begin; the parser, most of the time of a refusal, is built once."""
-    monkeypatch.setattr("typer.main.get_command", cache(typer.main.get_command))
+    """Let plans of long runs end where these would begin."""
 
     def updates(plan):
         if plan.config.job == "transfer":
@@ -166,6 +164,7 @@ def attack(seeds: range, originals: Path, folder: Path, capsys, monkeypatch) -> 
     return good
 
 
+@pytest.mark.system
 def test_mutated_commands_are_done_or_refused(originals, tmp_path, short_runs, capsys, monkeypatch):
     assert 10 < attack(range(120), originals, tmp_path / "here", capsys, monkeypatch) < 110
 

@@ -184,6 +184,7 @@ def test_empty_and_odd_words(refuse: Callable[..., str], arguments: list[str], w
     refuse(arguments, *words)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("line", "words"),
     [

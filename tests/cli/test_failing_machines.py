@@ -78,6 +78,7 @@ LONG = [
 ]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("size", [0, 1000, 20_000, 100_000])
 def test_a_disk_that_fills_while_the_file_is_made(folder: Path, size: int) -> None:
     pytest.importorskip("resource")
@@ -88,6 +89,7 @@ def test_a_disk_that_fills_while_the_file_is_made(folder: Path, size: int) -> No
     assert tree(folder) == before
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("size", [0, 20_000, 120_000])
 def test_a_disk_that_fills_during_the_run(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, size: int

@@ -124,6 +124,7 @@ def test_kinds_are_told_by_their_first_bytes(tmp_path, kind):
         check_output(tmp_path / "x.h5", kind, overwrite=True)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "line", ["analyze a.h5 --csv new/t.csv", "plot run.h5", "analyze a.h5 --csv old.csv --overwrite"]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,11 +126,19 @@ def test_a_specific_heat_far_above_the_slope_of_the_energy_is_off_scale():
     assert "out of equilibrium" in figure.caption
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> Path:
     """Files of a glass and of two ferromagnets."""
+    folder = tmp_path_factory.mktemp("saved")
     for name, result in (("glass", glass(4)), ("4", ferromagnet(4)), ("8", ferromagnet(8))):
-        result.save(tmp_path / f"{name}.h5")
+        result.save(folder / f"{name}.h5")
+    return folder
+
+
+@pytest.fixture
+def folder(saved, tmp_path, monkeypatch) -> Path:
+    """A working folder with copies of them."""
+    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -18,7 +18,7 @@ from spinsim.engine import Dynamics, create_engine
 from spinsim.gemm import rungs
 from spinsim.transfer_matrix import Layer, TransferOperator, Vectors
 
-pytestmark = pytest.mark.usefixtures("emulated")
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("emulated")]
 
 
 @pytest.mark.parametrize("name", ["cubic-samples", "cubic-open-odd", "random-graph-field"])

@@ -32,7 +32,7 @@ UNLIKE = ("2D", "2D, ten", "pm-j")  # of unlike rates on a geometric ladder
 
 @pytest.mark.parametrize(("make", "text"), [MODELS[name] for name in UNLIKE], ids=UNLIKE)
 def test_all_neighbours_exchange_equally_often(device: str, make, text: str) -> None:
-    result = ss.temper(make(), text, sweeps=8000, thermalize=1000, device=device)
+    result = ss.temper(make(), text, 8000, 1000, measure_every=1000, correlations=False, device=device)
     rates, ladder = result.swap_rate, result.temperature
     wanted = read_range(text)
     assert (ladder[0], ladder[-1]) == (wanted.low, wanted.high)
@@ -48,7 +48,7 @@ def test_all_neighbours_exchange_equally_often(device: str, make, text: str) -> 
 
 def exchange_spread(model: ss.Ising, ladder: np.ndarray) -> float:
     """Largest over smallest exchange rate of a ladder."""
-    rates = ss.temper(model, ladder, sweeps=4000, thermalize=1000).swap_rate
+    rates = ss.temper(model, ladder, 4000, 1000, measure_every=1000, correlations=False).swap_rate
     return float(rates.max() / rates.min())
 
 
@@ -119,6 +119,7 @@ def test_the_pre_run_is_never_repeated(do, tmp_path, monkeypatch, capsys) -> Non
     assert contents(part, *own) == contents(whole, *own)
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_a_killed_run_keeps_its_ladder(do, tmp_path) -> None:
     line = f"{COMMAND} --sweeps 20000 --quiet --checkpoint-every 0.1"

@@ -57,6 +57,7 @@ def in_shell(lines: str, folder: Path) -> None:
     assert done.returncode == 0, f"{kept}\n{done.stdout}\n{done.stderr}"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -39,6 +39,7 @@ def shell(line: str, folder: Path, **settings: str) -> Outcome:
     return Outcome(done.returncode, *(text.decode(errors="surrogateescape") for text in (done.stdout, done.stderr)))
 
 
+@pytest.mark.system
 @posix
 def test_runs_that_nobody_listens_to(folder):
     """With every stream closed, and with readers that have gone before the first line."""
@@ -52,6 +53,7 @@ def test_runs_that_nobody_listens_to(folder):
     assert (folder / "a.h5").read_bytes()[:4] == b"\x89HDF"  # nothing was printed into it
 
 
+@pytest.mark.system
 @posix
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device here")
 def test_a_full_disk_under_standard_output_is_told_once(folder):
@@ -59,6 +61,7 @@ def test_a_full_disk_under_standard_output_is_told_once(folder):
     one_sentence(done, "standard output cannot be used (No space left on device)")
 
 
+@pytest.mark.system
 @posix
 def test_names_and_locales_without_unicode(folder):
     """A name that is not text, in a locale that knows ASCII alone, with settings of libraries that are nonsense."""
@@ -72,6 +75,7 @@ def test_names_and_locales_without_unicode(folder):
     assert done.out.isascii()
 
 
+@pytest.mark.system
 @posix
 def test_numba_that_may_not_compile(folder):
     done = shell(f"spinsim {RUN}", folder, NUMBA_DISABLE_JIT="1")
@@ -134,6 +138,7 @@ def test_a_hang_up_asks_to_stop_unless_it_is_ignored():
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.system
 @posix
 def test_the_interruption_of_a_run_names_a_line_to_copy(folder):
     process = spinsim(folder, *RUN.split(), "--steps", 100000, "--sweeps", 1000, "--out", "my run.h5")

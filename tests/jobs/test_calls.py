@@ -150,6 +150,7 @@ def test_a_tempering_run_is_made_longer(tmp_path: Path) -> None:
     np.testing.assert_array_equal(h5py.File(path)["start/spins"][...], start)
 
 
+@pytest.mark.system
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path: Path) -> None:
     model, path = MODELS["pm-j"](), tmp_path / "run.h5"
     options = {"start": spins_of(model, 5), "field": LOOP}
@@ -305,6 +306,7 @@ def test_save_replaces_what_spinsim_wrote(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.h5", "letter.txt"]
 
 
+@pytest.mark.system
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals as POSIX has them")
 def test_progress_is_shown_on_a_terminal_where_it_is_asked_for() -> None:
     code = "import spinsim as ss; ss.anneal(ss.Ising(ss.square(4)), [2.0] * 50, 10**4, 2, progress={})"

@@ -124,6 +124,7 @@ def test_interrupted_run_is_completed(do, capsys, monkeypatch) -> None:
     assert contents(part, *OWN, "config_sha256") == contents(whole, *OWN, "config_sha256")
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
 @pytest.mark.parametrize("options", ["--threads 1", "--threads 2", "--basis 0 --threads 1"])
 def test_ctrl_c_ends_a_task_that_is_not_saved(do, monkeypatch, options: str) -> None:
@@ -170,6 +171,7 @@ checkpoints._checksum = checksum
 """
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize(("when", "count"), [(AFTER, 2), (WITHIN, 4)], ids=["between", "within"])
 def test_kill_9_within_a_task(do, monkeypatch, tmp_path, when: str, count: int) -> None:
@@ -203,6 +205,7 @@ Disk.check, appending.RunFile.replace = checked, replaced
 """
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_kill_9_while_a_row_is_rewritten(do, tmp_path) -> None:
     """Half a row that is tried again still counts as lacking levels."""

@@ -117,6 +117,7 @@ def attack(seeds: range, folder: Path) -> tuple[int, int]:
     return outcomes[0], outcomes[1]
 
 
+@pytest.mark.system
 def test_mutated_instances_are_read_right_or_refused(tmp_path):
     good, refused = attack(range(600), tmp_path)
     assert min(good, refused) > 100

@@ -84,6 +84,7 @@ def attack(worker: Worker, names: list[str], seeds: range, commands: list[str]) 
     assert len(in_hdf5) <= len(cases) / 100
 
 
+@pytest.mark.system
 def test_damaged_files_are_read_or_refused_in_a_sentence(worker) -> None:
     attack(worker, NAMES + UNFINISHED, range(25), ["show", "check"])
 
@@ -108,6 +109,7 @@ with store.open_to_append(Path("a.h5")) as file:
 """
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", ["checkpoint/0/spins", "checkpoint/1/place", "summary/energy_per_site"])
 def test_a_flipped_bit_in_a_header_holds_nobody_up(tmp_path, name) -> None:
     """These idled for ever: the lock of h5py was held by a loop over members that an exception had left."""

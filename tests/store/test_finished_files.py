@@ -117,6 +117,7 @@ files.os.replace = killed
 """
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_kill_9_while_the_packed_file_takes_its_place(do, tmp_path, after: bool) -> None:

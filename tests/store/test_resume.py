@@ -98,6 +98,7 @@ def test_a_hundred_and_a_hundred_sweeps_are_two_hundred(do, capsys, monkeypatch,
     assert not list(part.parent.glob(".*"))
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
 def test_a_run_that_was_cut_short_is_extended(do, tmp_path) -> None:
     process = spinsim(tmp_path, *TEMPER.replace("--sweeps 6000", "--sweeps 12000").split(), "--out", "part.h5")
@@ -126,6 +127,7 @@ def test_a_finished_run_is_left_alone(do, capsys, monkeypatch) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
 @pytest.mark.parametrize("line", [ANNEAL, TEMPER], ids=["anneal", "temper"])
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
@@ -174,6 +176,7 @@ def kill_many(tmp_path: Path, do, line: str, kills: int, longest: float) -> int:
     return met
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize("line", [ANNEAL, TEMPER], ids=["anneal", "temper"])
 def test_kill_9(tmp_path, do, line) -> None:
@@ -187,6 +190,7 @@ def test_kill_9_many_times(tmp_path, do, line) -> None:
     assert kill_many(tmp_path, do, line, 50, 2.5) > 25
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("damaged", [1, 2])
 def test_a_damaged_checkpoint_falls_back(do, tmp_path, damaged) -> None:
     whole = of_whole(do, TEMPER)

@@ -36,6 +36,7 @@ def looks(path: Path) -> list[Any]:
     return found
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("job", RUNS)
 def test_a_running_file_can_be_looked_at(tmp_path, job, capsys, monkeypatch) -> None:
     path = tmp_path / "a.h5"

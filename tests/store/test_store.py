@@ -205,6 +205,7 @@ for k in range(30):
 """
 
 
+@pytest.mark.system
 def test_one_of_two_processes_makes_the_file(tmp_path) -> None:
     pipe = subprocess.PIPE
     racers = [
@@ -227,6 +228,7 @@ def test_one_of_two_processes_makes_the_file(tmp_path) -> None:
         assert ss.load(path).energy.shape == (0, 4, 10)
 
 
+@pytest.mark.system
 def test_two_processes_with_one_command(tmp_path, do) -> None:
     line = f"{COMMAND} --out both.h5 --quiet"
     outcomes = [finish(process) for process in [spinsim(tmp_path, *line.split()) for _ in range(2)]]
@@ -376,6 +378,7 @@ def kill_many(tmp_path: Path, do, kills: int) -> list[int]:
     return left
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_kill_9(tmp_path, do) -> None:
     left = kill_many(tmp_path, do, 12)
