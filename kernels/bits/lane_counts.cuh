@@ -26,10 +26,10 @@ __device__ __forceinline__ Counters<PLANES, 4> count_strided(const Item& item, u
     return counters;
 }
 
-// Sums of the eight threads of an octet, of the word that they have in common, into totals[128] in shared memory; every thread
-// of the warp must call it. Octet w of a warp has word w.
+// Adds `weight` times the sums of the eight threads of an octet, of the word that they have in common, to totals[128] in shared
+// memory; every thread of the warp must call it. Octet w of a warp has word w.
 template <int PLANES>
-__device__ __forceinline__ void add_octets(const Counters<PLANES, 1>& counters, u32* totals) {
+__device__ __forceinline__ void add_octets(const Counters<PLANES, 1>& counters, u32* totals, u32 weight = 1) {
     static_assert(PLANES + 3 <= 16, "a count has two bytes");
     const auto sum = pair_sum<1>(pair_sum<2>(pair_sum<4>(counters)));
     const u32 first = threadIdx.x % 8;  // of four lanes, eight apart, a byte each
@@ -37,12 +37,14 @@ __device__ __forceinline__ void add_octets(const Counters<PLANES, 1>& counters, 
 #pragma unroll
     for (int p = 0; p < PLANES + 3; ++p) (p < 8 ? low : high) += (sum.plane[p][0] >> first & 0x01010101) << p % 8;
 #pragma unroll
-    for (int k = 0; k < 4; ++k)
-        atomicAdd(totals + threadIdx.x % 32 / 8 * 32 + first + 8 * k, (low >> 8 * k & 0xff) | (high >> 8 * k & 0xff) << 8);
+    for (int k = 0; k < 4; ++k) {
+        const u32 count = (low >> 8 * k & 0xff) | (high >> 8 * k & 0xff) << 8;
+        atomicAdd(totals + threadIdx.x % 32 / 8 * 32 + first + 8 * k, weight * count);
+    }
 }
 
-// The warp's counts into totals[128] in shared memory; every thread of the warp must call it.
+// Adds `weight` times the warp's counts to totals[128] in shared memory; every thread of the warp must call it.
 template <int PLANES>
-__device__ __forceinline__ void add_warp(const Counters<PLANES, 4>& counters, u32* totals) {
-    add_octets(pair_sum<8>(pair_sum<16>(counters)), totals);
+__device__ __forceinline__ void add_warp(const Counters<PLANES, 4>& counters, u32* totals, u32 weight = 1) {
+    add_octets(pair_sum<8>(pair_sum<16>(counters)), totals, weight);
 }

@@ -1,12 +1,14 @@
 // A measurement of replicas whose sums a counting kernel has left on the device.
 #include "measuring/by_temperature.cuh"
 
-// A block a sample. The sums, [sample][stride], are cleared.
-__global__ void sort_by_temperature(u64* to, Measured measured, Exchange exchange, u64* one, u64* other, size_t stride) {
+// Writes what was counted of a sample, a block each. The sums, [sample][stride], are cleared.
+__global__ void sort_by_temperature(u64* to, Measured measured, Exchange exchange, u64* one, u64* other, u64* third,
+                                    size_t stride) {
     const u32 sample = blockIdx.x;
-    u64 *const ones = one + sample * stride, *const others = other + sample * stride;
-    measured.write(to, exchange.of(sample), sample, [&](int replica, long long& first, long long& second) {
-        first = ones[replica], second = others[replica];
-        ones[replica] = others[replica] = 0;
+    measured.write(to, exchange.of(sample), sample, [&](int replica) -> Counted {
+        const size_t at = sample * stride + replica;
+        const Counted counted = {(long long)one[at], (long long)other[at], (long long)third[at]};
+        one[at] = other[at] = third[at] = 0;
+        return counted;
     });
 }

@@ -3,35 +3,38 @@
 #pragma once
 #include "tempering/exchange.cuh"
 
-// Of two sums of a replica.
-struct Linear {
-    long long one, other, constant;
+// What kernels count of a replica; the third one, of the first sublattice, for measurements alone.
+struct Counted { long long one, other, third; };
 
-    __device__ __forceinline__ long long of(long long first, long long second) const {
-        return one * first + other * second + constant;
+// A weighted sum of these and a constant.
+struct Linear {
+    long long one, other, third, constant;
+
+    __device__ __forceinline__ long long of(const Counted& counted) const {
+        return one * counted.one + other * counted.other + third * counted.third + constant;
     }
 };
 CHECK_LAYOUT(Linear, engine.measuring.cuda.LINEAR);
 
 // First words, of 64 bits, of what a buffer holds of all samples; `size` words are a measurement's.
 struct Measured {
-    size_t energy, magnetization, overlap, link_overlap, attempts, accepts, trips, place, holder, last_end, size;
-    Linear energy_of, magnetization_of;
+    size_t energy, magnetization, staggered_magnetization, overlap, link_overlap, attempts, accepts, trips, place, holder, last_end, size;
+    Linear energy_of, magnetization_of, staggered_of;
     double quantum;
     size_t compared, linked, sites, bonds;  // of each sample: overlaps and link overlaps, and what they are of equal copies
 
-    // One sample's part, by a whole block. `sums(replica, one, other)` finds a replica's sums; exchange.of(sample) may hold
-    // `place`, `holder` and `last_end` in shared memory.
+    // Writes one sample's part, by a whole block. `sums(replica)` returns what was counted of a replica; exchange.of(sample)
+    // may hold `place`, `holder` and `last_end` in shared memory.
     template <typename Sums>
     __device__ __forceinline__ void write(u64* to, const Exchange& e, u32 sample, const Sums& sums) const {
         const size_t replicas = e.copies * e.temperatures, pairs = e.temperatures - 1;
         for (size_t i = threadIdx.x; i < replicas; i += blockDim.x) {
             const size_t at = sample * replicas + i;
             const int replica = e.holder[i];
-            long long one, other;
-            sums(replica, one, other);
-            ((double*)(to + energy))[at] = __dmul_rn((double)energy_of.of(one, other), quantum);
-            to[magnetization + at] = magnetization_of.of(one, other);
+            const Counted counted = sums(replica);
+            ((double*)(to + energy))[at] = __dmul_rn((double)energy_of.of(counted), quantum);
+            to[magnetization + at] = magnetization_of.of(counted);
+            to[staggered_magnetization + at] = staggered_of.of(counted);
             to[trips + at] = *(volatile const u64*)(e.trips + i);  // atomics bypass the nearest cache
             ((int*)(to + holder))[at] = replica;
             ((int*)(to + place))[at] = e.place[i];

@@ -1,4 +1,4 @@
-// Exact counts of every lane of replica-packed lattices: spins +1 and unsatisfied bonds.
+// Exact counts of every lane of replica-packed lattices: spins +1, unsatisfied bonds, and the spins +1 of the first sublattice.
 #include "bits/lane_counts.cuh"
 
 constexpr int THREADS = HOST(engine.metropolis.replica_packed.cuda_lattices.COUNT_THREADS);
@@ -18,16 +18,18 @@ __device__ __forceinline__ void count_items(Item item, u32 items, u32* block_tot
     __syncthreads();
 }
 
-// Replica-packed lattices: totals[(sample * blocks + block) * 128 + lane], of spins +1 and of unsatisfied bonds.
-// `edges` are pairs of places in a lattice.
+// Counts replica-packed lattices into totals[(sample * blocks + block) * 128 + lane], of each sum. `edges` are pairs of places
+// in a lattice. The first sublattice has the first places; it is counted alone where `up_first` is not null.
 __global__ __launch_bounds__(THREADS, 4) void count_replica(const uint4* state, u32 sites, const int2* edges,
-                                                        const u8* negative, size_t sign_stride, u32 bonds, u64* up,
-                                                        u64* unsatisfied) {
+                                                        const u8* negative, size_t sign_stride, u32 bonds, u32 first_sites,
+                                                        u64* up, u64* unsatisfied, u64* up_first) {
     __shared__ u32 block_totals[128];
     const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y;
     const uint4* const lattice = state + part * sites;
     const u8* const signs = negative + blockIdx.z * sign_stride;
-    count_items([=](u32 i) { return lattice[i]; }, sites, block_totals, up + part * 128);
+    const auto spins = [=](u32 i) { return lattice[i]; };
+    count_items(spins, sites, block_totals, up + part * 128);
+    if (up_first) count_items(spins, first_sites, block_totals, up_first + part * 128);
     count_items(
         [=](u32 b) {
             const int2 ends = edges[b];

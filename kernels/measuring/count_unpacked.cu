@@ -1,4 +1,4 @@
-// Exact energies and spins of unpacked replicas.
+// Exact energies of unpacked replicas, their spins -1 and those of the first sublattice.
 #include "packing/unpacked.cuh"
 
 constexpr int THREADS = HOST(engine.metropolis.unpacked.cuda.THREADS), BLOCKS = HOST(engine.metropolis.unpacked.cuda.MEASURE_BLOCKS);
@@ -71,4 +71,26 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void total_energy(
 #pragma unroll
     for (int r = 0; r < REPLICAS; ++r) energy[r] = minus[r / 4] >> 8 * (r % 4) & 0xff;
     add_rows(energy, place, in_use, sums, down + out);
+}
+
+// Counts the spins -1 of the first sublattice, whose `count` sites are `chosen`, as total_energy counts those of all sites.
+template <int CALLS>
+__global__ __launch_bounds__(THREADS, BLOCKS) void count_down(const Spins<CALLS>* spins, u32 sites, u32 parts, u32 columns,
+                                                                const u32* chosen, u32 count, u64* down_first) {
+    constexpr int REPLICAS = 4 * CALLS;
+    __shared__ long long sums[THREADS * REPLICAS];
+    const Place place = {columns, threadIdx.x % columns, threadIdx.x / columns, blockDim.x / columns};
+    const u32 first = blockIdx.y * columns, in_use = min(columns, parts - first);
+    const Spins<CALLS>* const lattice = spins + (size_t)blockIdx.z * sites * parts + first + place.column;
+    u32 minus[CALLS] = {};  // counts of four replicas, a byte each
+    u32 number = place.column < in_use ? blockIdx.x * place.rows + place.row : count;
+    for (; number < count; number += gridDim.x * place.rows) {
+        const Spins<CALLS> own = lattice[(size_t)chosen[number] * parts];
+#pragma unroll
+        for (int c = 0; c < CALLS; ++c) minus[c] += own.word[c] >> 7 & 0x01010101;
+    }
+    long long counts[REPLICAS];
+#pragma unroll
+    for (int r = 0; r < REPLICAS; ++r) counts[r] = minus[r / 4] >> 8 * (r % 4) & 0xff;
+    add_rows(counts, place, in_use, sums, down_first + ((size_t)blockIdx.z * parts + first) * REPLICAS);
 }

@@ -22,11 +22,14 @@ struct HeldLadder {
     double steps[128];
     int place[128], holder[128];
     u32 pairs[64];                  // tried in even rounds: the copy and, in the lower half, the colder temperature
-    u32 up[128], unsatisfied[128];  // of each lane; the former where there is a field, and after the last round
+    u32 up[128];  // spins +1 of each lane, those of the first sublattice again in the upper half; in a field or where it is noted
+    u32 unsatisfied[128];                         // bonds of each lane
     unsigned short rules[NEAR ? ROWS * 128 : 1];  // of each row and temperature: the planes' bits, the highest first; certain
     signed char last_end[128];
 
-    // `own`: the sample's arrays. A barrier must follow.
+    __device__ __forceinline__ u32 all_up(u32 lane) const { return up[lane] & 0xffff; }
+
+    // Takes the sample's arrays, `own`. A barrier must follow.
     __device__ __forceinline__ void load(const Exchange& own, const Ladder& ladder, u32 none) {
         const u32 temperatures = own.temperatures, half = temperatures / 2;
         for (u32 r = threadIdx.x; r < 128; r += blockDim.x) {
@@ -83,7 +86,7 @@ struct HeldLadder {
                                              u32 sample, const Key& key) {
         const u32 copies = own.copies, temperatures = own.temperatures, tried = copies * (temperatures / 2);  // at most
         const Exchange nearby = near(own);
-        const auto energy = [&](int r) { return per_up * up[r] + per_unsatisfied * unsatisfied[r]; };
+        const auto energy = [&](int r) { return per_up * all_up(r) + per_unsatisfied * unsatisfied[r]; };
         const HalfSweep time = counter_half_sweep(round, STREAM_SWAP);
         for (u32 i = threadIdx.x; i < tried; i += blockDim.x) {
             const u32 pair = pairs[i], t = (pair & 0xffff) + (round & 1);

@@ -16,8 +16,8 @@ struct Bonds {
 };
 CHECK_LAYOUT(Bonds, engine.metropolis.replica_packed.cuda_records.BONDS);
 
-// Of each lane, as the last round leaves it, [sample][128].
-struct LaneSums { u64 *up, *unsatisfied; };
+// What is counted of each lane after the last round, [sample][128].
+struct LaneSums { u64 *up, *unsatisfied, *up_first; };
 CHECK_LAYOUT(LaneSums, engine.metropolis.replica_packed.cuda_records.LANE_SUMS);
 
 // Measurements after every `every` rounds, none if 0: their numbers and the lattices that they are of.
@@ -28,9 +28,10 @@ struct Notes {
 };
 CHECK_LAYOUT(Notes, engine.metropolis.replica_packed.cuda_records.NOTES);
 
-// Adds ITEMS words a thread and lane for each of `items` to totals[128] in shared memory, by a whole block.
+// Adds `weight` times the set bits of every lane in WORDS words of each of `items` to totals[128] in shared memory, by a whole
+// block.
 template <int WORDS, int AT_ONCE, typename Item>
-__device__ __forceinline__ void count_block(const Item& item, u32 items, u32* totals) {
+__device__ __forceinline__ void count_block(const Item& item, u32 items, u32* totals, u32 weight = 1) {
     constexpr int COUNTED = 5;
     constexpr u32 MOST = 31 / (WORDS * AT_ONCE) * AT_ONCE;  // of a thread, that the planes hold
     for (u32 base = 0; base < items; base += MOST * blockDim.x) {
@@ -51,8 +52,16 @@ __device__ __forceinline__ void count_block(const Item& item, u32 items, u32* to
             }
             counters.add(word);
         }
-        add_warp(counters, totals);
+        add_warp(counters, totals, weight);
     }
+}
+
+// Adds every lane's spins +1 to `totals`; those of the first `first_sites` places are added to the upper half as well.
+__device__ __forceinline__ void count_up(const uint4* words, u32 first_sites, u32 sites, u32* totals) {
+    static_assert(PLACE_BITS < 16, "both counts fit into a word");
+    for (u32 begin = 0, end = first_sites ? first_sites : sites; begin < sites; begin = end, end = sites)
+        count_block<1, 4>([&](u32 i, uint4 (&spin)[1]) { spin[0] = words[begin + i]; }, end - begin, totals,
+                          begin < first_sites ? 0x10001 : 1);
 }
 
 // Adds every lane's unsatisfied bonds, bond by bond.
@@ -72,14 +81,16 @@ __device__ __forceinline__ void count_bonds(const uint4* words, const u64* group
         count, totals);
 }
 
-// `tallied`: bonds are counted while the last colour is updated, and `phantoms` bonds with them that are none.
+// Where `tallied`, bonds are counted while the last colour is updated, and `phantoms` bonds with them that are none. The first
+// sublattice has the first `first_sites` places.
 template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>
 __global__ __launch_bounds__(MOST_SHARED_THREADS, 1) void temper_shared(uint4* state, u32 sites, const Batch* batches,
                                                         const int* colour_start, int colours, Model model, const uint4* lanes,
                                                         Ladder ladder, Exchange exchange, Bonds bonds, long long per_up,
-                                                        long long per_unsatisfied, u32 tallied, u32 phantoms, LaneSums sums,
-                                                        u32 first_sample, u64 first_half_sweep, u32 sweeps, u64 first_round,
-                                                        u32 rounds, Notes notes, Measured measured, Key key) {
+                                                        long long per_unsatisfied, u32 tallied, u32 phantoms,
+                                                        u32 first_sites, LaneSums sums, u32 first_sample,
+                                                        u64 first_half_sweep, u32 sweeps, u64 first_round, u32 rounds,
+                                                        Notes notes, Measured measured, Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
     extern __shared__ uint4 shared[];
     __shared__ HeldLadder<R> held;
@@ -101,8 +112,7 @@ __global__ __launch_bounds__(MOST_SHARED_THREADS, 1) void temper_shared(uint4* s
         lattice.sweep(sweeps, half_sweep, batches, colour_start, colours, model, thresholds, sample,
                       counter_block(first_sample + sample, 0), key, tally);
         if (!is_tallied) count_bonds(lattice.words, bonds.groups + sample * bonds.stride, bonds.count, held.unsatisfied);
-        if (FIELD || last || noted)
-            count_block<1, 4>([&](u32 i, uint4 (&spin)[1]) { spin[0] = lattice.words[i]; }, sites, held.up);
+        if (FIELD || last || noted) count_up(lattice.words, last || noted ? first_sites : 0, sites, held.up);
         if (!is_tallied || FIELD || last || noted) __syncthreads();
         held.exchange(exchange.of(sample), per_up, per_unsatisfied, first_round + done, first_sample + sample, key);
         if (noted) {
@@ -110,14 +120,15 @@ __global__ __launch_bounds__(MOST_SHARED_THREADS, 1) void temper_shared(uint4* s
             const size_t number = done / (u32)notes.every;
             lattice.store(notes.copies + (number * gridDim.z + sample) * sites);
             measured.write(notes.to + number * measured.size, held.near(exchange.of(sample)), sample,
-                           [&](int replica, long long& up, long long& unsatisfied) {
-                               up = held.up[replica], unsatisfied = held.unsatisfied[replica];
+                           [&](int replica) -> Counted {
+                               return {held.all_up(replica), held.unsatisfied[replica], held.up[replica] >> 16};
                            });
             left = notes.every;
             __syncthreads();
         }
         for (u32 r = threadIdx.x; r < 128; r += blockDim.x) {
-            if (last) sums.up[sample * 128 + r] = held.up[r], sums.unsatisfied[sample * 128 + r] = held.unsatisfied[r];
+            const u32 at = sample * 128 + r;
+            if (last) sums.up[at] = held.all_up(r), sums.unsatisfied[at] = held.unsatisfied[r], sums.up_first[at] = held.up[r] >> 16;
             held.up[r] = 0, held.unsatisfied[r] = none;
         }
         if (!last) held.lay(lattice, ladder);

@@ -36,7 +36,7 @@ class Functions(NamedTuple):
 
 def observables_of(result: Tempered) -> tuple[Observable, ...]:
     """Returns what the summary of a run has."""
-    return observables(result.model, result.energy.shape[2], result.has_correlations)
+    return observables(result.model, result.energy.shape[2], result.has_correlations, staggered=result.has_staggered)
 
 
 def measured(result: Tempered) -> Measured:
@@ -46,6 +46,7 @@ def measured(result: Tempered) -> Measured:
         model,
         energy=result.energy / sites,
         m=result.magnetization / sites,
+        m_s=result.staggered_magnetization / sites,
         q=result.overlap / sites,
         q_link=result.link_overlap / max(1, model.bonds),
         overlap=result.overlap,

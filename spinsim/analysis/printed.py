@@ -41,11 +41,13 @@ def with_error(value: float, error: float, trusted: bool = True) -> str:
 
 
 def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
-    """The estimates that say most of a model, the most important first: connected in a field, else of m or of q."""
-    from spinsim.analysis.sizes import is_ferromagnet
+    """The estimates that say most of a model, the most important first: connected in a field, else of m, m_s or q."""
+    from spinsim.analysis.sizes import is_antiferromagnet, is_ferromagnet
 
     glassy = "overlap_squared" in estimates and not is_ferromagnet(model)
     kind = "field" if in_field(model) else "glass" if glassy else "magnet"
+    if "abs_staggered_magnetization" in estimates and is_antiferromagnet(model):
+        kind = "antiferromagnet"
     return [name for name in MAIN[kind] if name in estimates]
 
 

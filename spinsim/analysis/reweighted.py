@@ -94,7 +94,8 @@ def _without(result: Tempered, stretch: int) -> Tempered:
     bins = min(BINS, steps // 2)
     first = steps % bins + stretch * (steps // bins)
     kept = np.r_[0:first, first + steps // bins : steps]
-    names = ("sweep", "energy", "magnetization", "overlap", "link_overlap", "overlap_mode", "magnetization_mode")
+    names = ("sweep", "energy", "magnetization", "staggered_magnetization", "overlap", "link_overlap", "overlap_mode",
+             "magnetization_mode")  # fmt: skip
     return replace(result, **{name: rows[kept] for name in names if len(rows := getattr(result, name))})
 
 
@@ -170,7 +171,7 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
 def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
     """Returns what is found at other temperatures; ``reference`` as ``Facts`` has it."""
     copies = min(result.energy.shape[2], COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
-    return observables(result.model, copies, result.has_correlations, reference)
+    return observables(result.model, copies, result.has_correlations, reference, result.has_staggered)
 
 
 def _tau(series: Array) -> Array:

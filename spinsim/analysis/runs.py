@@ -47,6 +47,10 @@ class Annealed(Run, Protocol):
         """Sums of spins, likewise."""
 
     @property
+    def staggered_magnetization(self) -> Integers | None:
+        """Sums over the first sublattice less those over the second, likewise; None where they were not measured."""
+
+    @property
     def field(self) -> Floats | None:
         """Uniform field of each step, (steps,); None where none changed."""
 
@@ -71,6 +75,10 @@ class Tempered(Run, Protocol):
         """Sums of spins, likewise."""
 
     @property
+    def staggered_magnetization(self) -> Integers:
+        """Sums over the first sublattice less those over the second, likewise; no copies where it was not measured."""
+
+    @property
     def overlap(self) -> Integers:
         """Sums over sites of two copies' product, (steps, samples, pairs of copies, temperatures)."""
 
@@ -89,6 +97,10 @@ class Tempered(Run, Protocol):
     @property
     def has_correlations(self) -> bool:
         """Whether link overlaps and modes were measured."""
+
+    @property
+    def has_staggered(self) -> bool:
+        """Whether staggered magnetisations were measured."""
 
     @property
     def attempts(self) -> Integers:

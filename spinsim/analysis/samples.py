@@ -18,6 +18,7 @@ _SAMPLES_FIRST: Final = ("attempts", "accepts", "round_trips", "best_energy", "b
 _SAMPLES_SECOND: Final = (
     "energy",
     "magnetization",
+    "staggered_magnetization",
     "overlap",
     "permutation",
     "link_overlap",
@@ -43,7 +44,7 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
     for name, value in vars(result).items():
         if name in _SAMPLES_FIRST and value is not None:
             parts[name] = value[chosen]
-        elif name in _SAMPLES_SECOND:
+        elif name in _SAMPLES_SECOND and value is not None:
             parts[name] = value[:, chosen]
     return replace(result, **parts)
 

@@ -94,8 +94,9 @@ def compare_sizes(
 
     Args:
         results: Of one lattice in different sizes, two or more.
-        observable: ``overlap`` or ``magnetization``, whose Binder cumulants and correlation lengths are compared. By
-            default the magnetisation of ferromagnets, the overlap of all else.
+        observable: ``overlap``, ``magnetization`` or ``staggered_magnetization``, whose cumulants and correlation
+            lengths are compared. By default the magnetisation of ferromagnets, the staggered one of antiferromagnets
+            where it was measured, the overlap of all else.
         near: The crossing nearest to this temperature, in the unit of the couplings, is taken where curves
             cross more than once.
         summaries: Of each result, in the same order; found here where they are not given.
@@ -141,6 +142,20 @@ def is_ferromagnet(model: Ising) -> bool:
     return model.bonds > 0 and bool(model.couplings.min() >= 0 and model.couplings.max() > 0)
 
 
+def is_antiferromagnet(model: Ising) -> bool:
+    """Whether no coupling is positive and all join two sublattices, whose staggered magnetisation is then its order."""
+    return model.is_bipartite and bool(model.bonds > 0 and model.couplings.max() <= 0 and model.couplings.min() < 0)
+
+
+def order_parameter(results: Sequence[Tempered]) -> str:
+    """What orders in runs of one kind of model: ``magnetization``, ``staggered_magnetization`` or ``overlap``."""
+    if all(is_ferromagnet(result.model) for result in results):
+        return "magnetization"
+    if all(result.has_staggered and is_antiferromagnet(result.model) for result in results):
+        return "staggered_magnetization"
+    return "overlap"
+
+
 def size_label(model: Ising) -> str:
     """Such as "L = 8", "8 x 8 x 4" where sides differ, "N = 100" without a lattice."""
     if model.lattice is None:
@@ -165,8 +180,7 @@ def check_sizes(results: Sequence[Tempered]) -> None:
 
 
 def _check_observable(results: list[Tempered], observable: str | None) -> str:
-    if observable is None:
-        observable = "magnetization" if all(is_ferromagnet(result.model) for result in results) else "overlap"
+    observable = observable or order_parameter(results)
     if observable not in CROSSING:
         raise InputError(f"observable {observable!r} is unknown: choose {' or '.join(CROSSING)}")
     for result in results:
@@ -174,6 +188,11 @@ def _check_observable(results: list[Tempered], observable: str | None) -> str:
             raise InputError(
                 f"the run of {result.model.name}, {size_label(result.model)}, has one copy at each temperature and no "
                 "overlaps: run it with --replicas 2 or more, or choose the observable magnetization"
+            )
+        if observable == "staggered_magnetization" and not result.has_staggered:
+            raise InputError(
+                f"the run of {result.model.name}, {size_label(result.model)}, has no staggered magnetisation, which "
+                "takes a lattice of two sublattices and a file of this version: choose another observable"
             )
     return observable
 

@@ -10,19 +10,37 @@ their mean energy no longer falls: then it is not the slope dE/dT that it must b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
 from spinsim.analysis.runs import Annealed
+from spinsim.analysis.sizes import is_antiferromagnet
+from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
 
 REACH: Final = 2  # steps to either side over which the slope of the energy is taken
 LIMIT: Final = 2.0  # standard errors, where these are known well
 _ROUNDING: Final = 1e-12  # of a heat per site in k_B
+
+
+class OrderParameter(NamedTuple):
+    """The order parameter that is shown of a run at each step.
+
+    Attributes:
+        name: Of its column.
+        symbol: What heads its column in printed tables.
+        mean: Its mean per site, (steps,).
+        error: The standard error of that.
+    """
+
+    name: str
+    symbol: str
+    mean: Array
+    error: Array
 
 
 @dataclass(frozen=True)
@@ -42,6 +60,8 @@ class Thermodynamics:
         magnetization_error: Its standard error.
         signed_magnetization: Mean m per site.
         signed_magnetization_error: Its standard error.
+        staggered_magnetization: Mean |m_s| per site; NaN where it was not measured.
+        staggered_magnetization_error: Its standard error.
     """
 
     temperature: Array
@@ -54,6 +74,15 @@ class Thermodynamics:
     magnetization_error: Array
     signed_magnetization: Array
     signed_magnetization_error: Array
+    staggered_magnetization: Array
+    staggered_magnetization_error: Array
+
+    def order_parameter(self, model: Ising) -> OrderParameter:
+        """Returns mean |m_s| of an antiferromagnet where it was measured, else mean |m|."""
+        if is_antiferromagnet(model) and not np.isnan(self.staggered_magnetization).any():
+            mean = self.staggered_magnetization, self.staggered_magnetization_error
+            return OrderParameter("abs_staggered_magnetization", "<|m_s|>", *mean)
+        return OrderParameter("abs_magnetization", "<|m|>", self.magnetization, self.magnetization_error)
 
 
 def thermodynamics(result: Annealed) -> Thermodynamics:
@@ -75,6 +104,9 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
     else:  # the energy changes with the field too
         compared = agrees = np.zeros(len(temperature), bool)
     left_out = compared & ~agrees
+    staggered = (
+        np.full(energy.shape, np.nan) if result.staggered_magnetization is None else result.staggered_magnetization
+    )
     return Thermodynamics(
         temperature,
         *_mean(energy),
@@ -83,6 +115,7 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
         compared & agrees,
         *_mean(np.abs(result.magnetization) / sites),
         *_mean(result.magnetization / sites),
+        *_mean(np.abs(staggered) / sites),
     )
 
 

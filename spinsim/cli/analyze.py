@@ -51,13 +51,13 @@ def analyze(
     ] = None,
 ) -> None:
     """Find averages with errors at each temperature and write them into the files' /summary."""
+    from spinsim.analysis.estimators import observables_of
     from spinsim.analysis.printed import as_tables
     from spinsim.analysis.summary import summarize
     from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.errors import InputError
     from spinsim.jobs import job_of
     from spinsim.machine.outputs import check_output
-    from spinsim.observables import observables
     from spinsim.result import load
     from spinsim.store.layout import summary_series
 
@@ -79,7 +79,7 @@ def analyze(
         found = summarize(result)
         summaries.append(found)
         reports.append([heading(file, result), *report(result, found, columns, every)])
-        rooms.append(summary_series(observables(result.model, result.energy.shape[2], result.has_correlations)))
+        rooms.append(summary_series(observables_of(result)))
         if csv:
             rows.append(job_of(result.job).columns(result, by) if by else summary_columns(found))
     if csv:

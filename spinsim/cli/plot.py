@@ -35,7 +35,10 @@ def plot(
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
     observable: Annotated[
         str | None,
-        typer.Option(help="Of several sizes: overlap or magnetization.  [magnetization of ferromagnets, else overlap]"),
+        typer.Option(
+            help="Of several sizes: overlap, magnetization or staggered_magnetization.  [magnetization of "
+            "ferromagnets, staggered_magnetization of antiferromagnets, else overlap]"
+        ),
     ] = None,
     columns: Annotated[
         str | None,

@@ -20,10 +20,13 @@ class Counts(NamedTuple):
     Attributes:
         energy: Total energy in quanta, ``int64``.
         magnetization: Sum of spins, ``int64``.
+        staggered_magnetization: Sum over the first sublattice less that over the second, ``int64``; 0 where the model
+            is not bipartite.
     """
 
     energy: npt.NDArray[np.int64]
     magnetization: npt.NDArray[np.int64]
+    staggered_magnetization: npt.NDArray[np.int64]
 
 
 Spins = Callable[[int, int], npt.NDArray[np.int8]]
@@ -36,6 +39,8 @@ class LadderMeasurement(NamedTuple):
     Attributes:
         energy: Totals in the unit of the couplings, ``float64`` (samples, copies, temperatures).
         magnetization: Sums of spins, ``int64``, likewise.
+        staggered_magnetization: Those over the first sublattice less those over the second, likewise; 0 where the model
+            is not bipartite.
         holder: Replica at each temperature, ``int32``, likewise.
         exchange: State of the exchange.
         correlations: Of copies at equal temperatures; where overlaps alone were asked for, link overlaps have no pairs
@@ -45,6 +50,7 @@ class LadderMeasurement(NamedTuple):
 
     energy: npt.NDArray[np.float64]
     magnetization: npt.NDArray[np.int64]
+    staggered_magnetization: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int32]
     exchange: Exchange
     correlations: Correlations

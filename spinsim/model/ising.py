@@ -95,6 +95,11 @@ class Ising(Described):
         return self.graph.lattice
 
     @property
+    def is_bipartite(self) -> bool:
+        """Whether the model lives on a lattice of two sublattices, which all bonds join."""
+        return self.lattice is not None and self.lattice.is_bipartite
+
+    @property
     def sites(self) -> int:
         """Number of sites."""
         return self.graph.sites

@@ -28,6 +28,7 @@ class Measured:
         model: What was simulated.
         energy: Energy per site, of each copy.
         m: Magnetisation per site, likewise.
+        m_s: Staggered magnetisation per site, likewise; no copies where it was not measured.
         q: Overlap per site, of each pair of copies; no pairs where there is one copy.
         q_link: Link overlap per bond, likewise; no pairs where it was not measured.
         overlap: The overlap in sites, integers.
@@ -38,6 +39,7 @@ class Measured:
     model: Ising
     energy: Array
     m: Array
+    m_s: Array
     q: Array
     q_link: Array
     overlap: npt.NDArray[np.int64]
@@ -71,6 +73,9 @@ MOMENTS: Final = {
     "(m - <m>)^2": Moment(lambda run: run.m, variance=True),
     "(|m| - <|m|>)^2": Moment(lambda run: np.abs(run.m), variance=True),
     "|m(k)|^2": Moment(lambda run: longest_modes(run.model, run.m_modes)),
+    "|m_s|": Moment(lambda run: np.abs(run.m_s)),
+    "m_s^2": Moment(lambda run: run.m_s**2),
+    "m_s^4": Moment(lambda run: (run.m_s**2) ** 2),
     "q": Moment(lambda run: run.q, pairs=True),
     "|q|": Moment(lambda run: np.abs(run.q), pairs=True),
     "q^2": Moment(lambda run: run.q**2, pairs=True),

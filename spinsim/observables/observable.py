@@ -26,12 +26,14 @@ class Facts(NamedTuple):
         correlations: Whether link overlaps and Fourier modes were measured.
         reference: Of averages between the temperatures that were simulated: what free energy and entropy are related
             to, ``infinity`` or ``hottest`` for the highest temperature of the ladder; empty for all others.
+        staggered: Whether staggered magnetisations were measured.
     """
 
     model: Ising
     copies: int
     correlations: bool
     reference: str = ""
+    staggered: bool = False
 
 
 class Point(NamedTuple):
@@ -74,6 +76,16 @@ def zero_field(facts: Facts) -> bool:
 def uniform(facts: Facts) -> bool:
     """Returns whether all sites are alike, so that <m(k)> vanishes."""
     return is_uniform(facts.model)
+
+
+def staggered(facts: Facts) -> bool:
+    """Returns whether staggered magnetisations of two sublattices were measured."""
+    return facts.staggered
+
+
+def like_sublattices(facts: Facts) -> bool:
+    """Returns whether m_s is distributed evenly about 0: no field, or one that favours neither sublattice."""
+    return zero_field(facts) or uniform(facts)
 
 
 def modes(facts: Facts) -> bool:
@@ -120,7 +132,8 @@ class Observable:
         label: The head of its column in printed tables.
         symbol: The label of its axis in figures.
         formula: What it is, in words; goes into the file and into captions.
-        of: What it is an average of: ``energy``, ``magnetization``, ``overlap``, ``link_overlap`` or ``free_energy``.
+        of: What it is an average of: ``energy``, ``magnetization``, ``staggered_magnetization``, ``overlap``,
+            ``link_overlap`` or ``free_energy``.
         moments: Names of the moments whose averages it is a function of, see ``moments.py``.
         series: The moment whose autocorrelation time says how far its error can be trusted.
         value: The function. It takes a ``Point`` and the averages of ``moments`` in turn, (temperatures,) each, and

@@ -19,8 +19,10 @@ from spinsim.observables.observable import (
     four_copies,
     from_infinity,
     from_the_hottest,
+    like_sublattices,
     links,
     modes,
+    staggered,
     two_copies,
     uniform,
     zero_field,
@@ -137,6 +139,30 @@ TABLE: Final = (
         of="overlap", moments=("|q|",), series="q^2", needs=(two_copies,),
     ),
     Observable(
+        "abs_staggered_magnetization", "<|m_s|>", r"staggered magnetisation $\langle|m_\mathrm{s}|\rangle$",
+        "|staggered magnetisation| per site",
+        of="staggered_magnetization", moments=("|m_s|",), series="m_s^2", needs=(staggered,),
+    ),
+    Observable(
+        "staggered_magnetization_squared", "<m_s^2>", r"$\langle m_\mathrm{s}^2\rangle$",
+        "squared staggered magnetisation per site",
+        of="staggered_magnetization", moments=("m_s^2",), series="m_s^2", needs=(staggered,),
+    ),
+    Observable(
+        "staggered_susceptibility", "chi_s", r"susceptibility $\chi_\mathrm{s}$",
+        "staggered susceptibility N <m_s^2> / T",
+        of="staggered_magnetization", moments=("m_s^2",), series="m_s^2", units="1 / coupling unit",
+        needs=(staggered, like_sublattices),
+        value=lambda at, squares: at.model.sites * squares / at.temperature,
+    ),
+    Observable(
+        "staggered_binder_cumulant", "U_s", r"Binder cumulant $U_\mathrm{s}$",
+        "Binder cumulant of the staggered magnetisation",
+        of="staggered_magnetization", moments=("m_s^2", "m_s^4"), series="m_s^2", needs=(staggered, like_sublattices),
+        crosses=True,
+        value=lambda _, second, fourth: binder_cumulant(second, fourth),
+    ),
+    Observable(
         "free_energy_per_site", "F/N", "free energy per site $F/N$", "free energy per site",
         of="free_energy", moments=("ln Z", "ln Z at infinity"), series="energy", units="coupling unit",
         needs=(from_infinity,),
@@ -173,6 +199,12 @@ MAIN: Final = {
         "binder_cumulant",
         "correlation_length_over_L",
     ),
+    "antiferromagnet": (
+        "energy_per_site",
+        "specific_heat",
+        "abs_staggered_magnetization",
+        "staggered_binder_cumulant",
+    ),
     "glass": (
         "energy_per_site",
         "overlap_squared",
@@ -192,6 +224,11 @@ MAIN: Final = {
 """What is printed unless other columns are asked for, the most important first, by the kind of model."""
 SEVERAL: Final = {
     "magnetization": ("abs_magnetization", "susceptibility_abs", "correlation_length_over_L", "binder_cumulant"),
+    "staggered_magnetization": (
+        "abs_staggered_magnetization",
+        "staggered_susceptibility",
+        "staggered_binder_cumulant",
+    ),
     "overlap": (
         "link_overlap",
         "spin_glass_susceptibility",
@@ -201,12 +238,15 @@ SEVERAL: Final = {
 }
 """What is drawn of several sizes beside energy and specific heat, by the order parameter."""
 CROSSING: Final = {
-    of: tuple(dict.fromkeys(o.name for o in TABLE if o.crosses and o.of == of)) for of in ("overlap", "magnetization")
+    of: tuple(dict.fromkeys(o.name for o in TABLE if o.crosses and o.of == of))
+    for of in ("overlap", "magnetization", "staggered_magnetization")
 }
 """Observables whose curves of several sizes cross, by the order parameter that they are of."""
 
 
-def observables(model: Ising, copies: int, correlations: bool, reference: str = "") -> tuple[Observable, ...]:
+def observables(
+    model: Ising, copies: int, correlations: bool, reference: str = "", staggered: bool = False
+) -> tuple[Observable, ...]:
     """Returns what the summary of a run has, in its order; in a field all susceptibilities and lengths are connected.
 
     Args:
@@ -214,8 +254,9 @@ def observables(model: Ising, copies: int, correlations: bool, reference: str = 
         copies: Replicas at each temperature.
         correlations: Whether link overlaps and Fourier modes were measured.
         reference: Of reweighted averages, see ``Facts``.
+        staggered: Whether staggered magnetisations were measured.
     """
-    facts = Facts(model, copies, correlations, reference)
+    facts = Facts(model, copies, correlations, reference, staggered)
     return tuple(o for o in TABLE if o.is_in(facts))
 
 

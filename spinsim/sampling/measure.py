@@ -16,13 +16,16 @@ class Measurement(NamedTuple):
     Attributes:
         energy: Total energy, ``float64``, exact: an integer number of the model's quanta below 2^53.
         magnetization: Sum of spins, ``int64``.
+        staggered_magnetization: Sum over the first sublattice less that over the second, ``int64``; 0 where the model
+            is not bipartite.
     """
 
     energy: npt.NDArray[np.float64]
     magnetization: npt.NDArray[np.int64]
+    staggered_magnetization: npt.NDArray[np.int64]
 
 
 def measure(engine: Counting) -> Measurement:
-    """Energy and magnetisation of the engine's present state."""
-    counts = engine.counts()
-    return Measurement(counts.energy.astype(np.float64) * engine.model.quantum, counts.magnetization)
+    """Energies and magnetisations of the engine's present state."""
+    energy, *magnetizations = engine.counts()
+    return Measurement(energy.astype(np.float64) * engine.model.quantum, *magnetizations)

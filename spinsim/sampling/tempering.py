@@ -32,6 +32,8 @@ class TemperFrame:
         sweep: Sweeps done since thermalisation.
         energy: Totals, ``float64`` (samples, copies, temperatures).
         magnetization: Sums of spins, ``int64``, likewise.
+        staggered_magnetization: Those over the first sublattice less those over the second, likewise; 0 where the model
+            is not bipartite.
         overlap: Sums over sites of two copies' spins' product, ``int64`` (samples, pairs of copies, temperatures).
         link_overlap: Sums over bonds of two copies' products s_i s_j, likewise.
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis of the lattice, k = 2 pi / L,
@@ -48,6 +50,7 @@ class TemperFrame:
     sweep: int
     energy: npt.NDArray[np.float64]
     magnetization: npt.NDArray[np.int64]
+    staggered_magnetization: npt.NDArray[np.int64]
     overlap: npt.NDArray[np.int64]
     link_overlap: npt.NDArray[np.int64]
     overlap_mode: npt.NDArray[np.float64]
@@ -182,4 +185,5 @@ def _temper(
 
 
 def _frame(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
-    return TemperFrame(step, sweep, m.energy, m.magnetization, *m.correlations, m.holder, m.exchange, m.spins)
+    magnetizations = m.magnetization, m.staggered_magnetization
+    return TemperFrame(step, sweep, m.energy, *magnetizations, *m.correlations, m.holder, m.exchange, m.spins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Final
@@ -34,7 +35,7 @@ def extend(
 
     Args:
         path: Of the file.
-        layout: What it holds.
+        layout: What it holds, but for series that a file of an older version lacks.
         rows: Rows that there shall be room for.
         check: Called with its root attributes and the SHA-256 of the model in it; raises where they are wrong.
         attributes: Those that it gets.
@@ -68,6 +69,7 @@ def _extend(
         arrays = {name: slot[name][...] for name in list(slot)}
         root = {name: value for name, value in found.items() if name != "finished"} | dict(attributes)
         best_of = old["best/energy"].shape[1] if "best" in old else 0
+        layout = replace(layout, series=tuple(series for series in layout.series if series.path in old))
         with replacement(path, disk) as room:
             write_new(room, read_model(old), layout, rows, root, best_of, arrays)
             with h5py.File(room, "r+") as new:

@@ -20,6 +20,9 @@ ENERGY, TEMPERATURE = "coupling unit", "coupling unit / k_B"
 """Units: those of the couplings as they were given, see docs/conventions.md."""
 
 
+STAGGERED = "sum of spins over the first sublattice, that of site 0, less that over the second"
+"""What staggered magnetisations are, for readers."""
+
 COORDINATES = ("temperature", "field", "sweep", "sample", "k", "k_time")
 """Series that say where a row stands: coordinates for xarray."""
 

@@ -20,7 +20,11 @@ LADDER = np.array([2.0, 4.0])  # in units of |J|
 
 
 def model_of(kind: str, size: float, field: float) -> ss.Ising:
-    """A 3 x 3 lattice: one ferromagnet, or three spin glasses."""
+    """A 3 x 3 lattice: one ferromagnet or, with open ends, antiferromagnet, or three spin glasses; or 2 x 2 sites."""
+    if kind == "two sublattices":
+        return ss.Ising(ss.square(2), size, size * field)
+    if kind == "open antiferromagnet":
+        return ss.Ising(ss.square(3, periodic=False), -size, size * field)
     if kind == "ferromagnet":
         return ss.Ising(ss.square(3), size, size * field)
     couplings = size * np.random.default_rng(5).choice([-1.0, 1.0], (3, 18), p=[0.2, 0.8])
@@ -31,14 +35,16 @@ def model_of(kind: str, size: float, field: float) -> ss.Ising:
 @pytest.mark.parametrize("size", [1.0, 2.0])
 @pytest.mark.parametrize(
     ("kind", "field"),
-    [("ferromagnet", 0.0), ("ferromagnet", 0.5), ("glass", 0.0), ("glass", 0.5), ("random field", 0.7)],
-)
+    [("ferromagnet", 0.0), ("ferromagnet", 0.5), ("glass", 0.0), ("glass", 0.5), ("random field", 0.7),
+     ("two sublattices", 0.0), ("two sublattices", 0.5), ("open antiferromagnet", 0.0), ("open antiferromagnet", 0.5)],
+)  # fmt: skip
 def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: float) -> None:
     """The given samples are no random ones: errors are those of their noise, not those over samples."""
     model = model_of(kind, size, field)
     result = ss.temper(model, size * LADDER, sweeps=3000, thermalize=100, replicas=4, measure_every=2, seed=3)
     found = summarize(result)
-    names = [observable.name for observable in observables(model, 4, correlations=True)]
+    there = observables(model, 4, correlations=True, staggered=model.is_bipartite)
+    names = [observable.name for observable in there]
     assert list(found.estimates) == names
     rows, noise = [], noise_of(result)
     for k, temperature in enumerate(result.temperature):

@@ -31,8 +31,8 @@ MODELS = {
 @pytest.mark.parametrize("reference", ["", "infinity", "hottest"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_run_has_one_record_of_a_name(kind: str, reference: str) -> None:
-    for copies, correlations in product((1, 2, 4), (False, True)):
-        names = [o.name for o in observables(MODELS[kind], copies, correlations, reference)]
+    for copies, correlations, staggered in product((1, 2, 4), (False, True), (False, True)):
+        names = [o.name for o in observables(MODELS[kind], copies, correlations, reference, staggered)]
         assert len(set(names)) == len(names)
         assert set(printed_order(names)) == set(names)
         assert sum(name.startswith(("free_energy", "entropy")) for name in names) == (2 if reference else 0)

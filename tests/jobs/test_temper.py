@@ -27,8 +27,8 @@ COMMAND = (
 
 
 def same(one: TemperResult, other: TemperResult) -> bool:
-    names = ("temperature", "sweep", "energy", "magnetization", "overlap", "link_overlap", "overlap_mode",
-             "magnetization_mode", "permutation", "attempts", "round_trips")  # fmt: skip
+    names = ("temperature", "sweep", "energy", "magnetization", "staggered_magnetization", "overlap", "link_overlap",
+             "overlap_mode", "magnetization_mode", "permutation", "attempts", "round_trips")  # fmt: skip
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
@@ -73,7 +73,7 @@ def test_what_is_measured_can_be_chosen(do, tmp_path, capsys, monkeypatch, flags
     read = load_temper(path)
     assert same(load_temper(read.save(tmp_path / "saved.h5")), read)
     with xarray.open_dataset(path, group="measurements", engine="h5netcdf") as dataset:
-        assert set(dataset.data_vars) == there | {"energy", "magnetization"}
+        assert set(dataset.data_vars) == there | {"energy", "magnetization", "staggered_magnetization"}
         xarray.testing.assert_identical(read.dataset(), dataset.load())
     run(capsys, monkeypatch, "analyze", str(path))
     with xarray.open_dataset(path, group="summary", engine="h5netcdf") as dataset:

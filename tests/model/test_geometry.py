@@ -40,6 +40,7 @@ def test_bonds_and_colours(lattice: ss.Lattice) -> None:
         assert set(np.bincount(graph.edges.ravel())) == {lattice.cell.coordination}
     sublattices = lattice.two_colours()
     assert sublattices is None or set(sublattices[graph.edges].sum(axis=1)) <= {1}
+    assert lattice.is_bipartite == (lattice.name != "triangular" and colour.max() < 2)
 
 
 @pytest.mark.parametrize("make", [ss.triangular, ss.honeycomb, ss.hypercubic, ss.cubic])
@@ -115,6 +116,10 @@ def test_averages_against_enumeration(name: str) -> None:
         }
         for what, values in found.items():
             rows.append((f"{name}, sample {k}, {what}", *replica_mean(values), getattr(exact, what)))
+        if model.is_bipartite and not model.fields.any():  # m_s is m of the couplings' negatives
+            negative = enumerate_states(ss.Ising(model.graph, -1.0 * model.couplings), temperature, k)
+            squares = (result.staggered_magnetization[:, k, :, 0] / n) ** 2
+            rows.append((f"{name}, sample {k}, m_s^2", *replica_mean(squares), negative.magnetization_squared))
     assert_agree(rows)
 
 

@@ -133,7 +133,8 @@ def test_unfinished_files_of_earlier_versions_are_completed(do, capsys, monkeypa
         whole = whole or do(command, "whole")
         do(f"resume {path.name} --quiet" if again == "resume" else command, again)
         assert ss.load(path).finished
-        xarray.testing.assert_equal(ss.load(path).dataset(), ss.load(whole).dataset())
+        found = ss.load(path).dataset()  # without series that a later version began to measure
+        xarray.testing.assert_equal(found, ss.load(whole).dataset()[list(found)])
 
 
 @pytest.mark.parametrize("where", [(3, 0), (5, 1)])

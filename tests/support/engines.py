@@ -104,6 +104,7 @@ def check_counts(engine: Engine) -> None:
     spins, counts = configurations(engine), engine.counts()
     np.testing.assert_array_equal(counts.energy * engine.model.quantum, engine.model.energy(spins))
     np.testing.assert_array_equal(counts.magnetization, spins.sum(axis=1, dtype=np.int64))
+    np.testing.assert_array_equal(counts.staggered_magnetization, oracle.staggered(engine.model, spins))
 
 
 def plainly(engine: Engine, dynamics: Dynamics) -> tuple[np.ndarray, Callable[..., np.ndarray]]:
@@ -148,6 +149,7 @@ def check_measurement(m: LadderMeasurement, engine: Engine, state: oracle.State,
     counts = (np.take_along_axis(x, holder.reshape(samples, -1), axis=1).reshape(holder.shape) for x in engine.counts())
     np.testing.assert_array_equal(m.energy, next(counts) * np.float64(engine.model.quantum))
     np.testing.assert_array_equal(m.magnetization, next(counts))
+    np.testing.assert_array_equal(m.staggered_magnetization, next(counts))
     for name, expected in state._asdict().items():
         np.testing.assert_array_equal(getattr(m.exchange, name), expected, name)
     np.testing.assert_array_equal(m.correlations.overlap, oracle.overlaps(spins, state.place, copies))

@@ -28,6 +28,7 @@ class Thermal:
         self.model, self.temperature, self.energy = model, temperature, energy / model.sites
         self.weight = weight / weight.sum()
         self.m = self.spins.mean(axis=0)
+        self.m_s = sublattices(model) @ self.spins / model.sites
         self.q = self.spins.T @ self.spins / model.sites
         self.pair = np.outer(self.weight, self.weight)
         self.of_site = self.spins @ self.weight
@@ -47,6 +48,16 @@ class Thermal:
         return float(np.mean(found))
 
 
+def sublattices(model: ss.Ising) -> Array:
+    """+1 and -1 on the two sublattices of a lattice with right angles, by the parity of x + y + z, from 0 on."""
+    lattice, rest, parity = model.lattice, np.arange(model.sites), np.zeros(model.sites, int)
+    assert lattice is not None
+    for side in lattice.shape:
+        parity += rest % side
+        rest //= side
+    return 1.0 - 2 * (parity % 2)
+
+
 def exact_summary(samples: list[Thermal]) -> dict[str, float]:
     """Every observable that a summary may have, by name, of samples at one temperature; all axes are equally long."""
     model, temperature = samples[0].model, samples[0].temperature
@@ -57,13 +68,15 @@ def exact_summary(samples: list[Thermal]) -> dict[str, float]:
         return float(np.mean([of(sample) for sample in samples]))
 
     def length(zero: float, smallest: float) -> float:
-        return float(np.sqrt(zero / smallest - 1) / (2 * np.sin(np.pi / side)) / side)
+        ratio = max(0.0, zero / smallest - 1)  # of antiferromagnets, which have no such length
+        return float(np.sqrt(ratio) / (2 * np.sin(np.pi / side)) / side)
 
     squares = over(lambda s: s.mean(s.m**2))
     connected = over(lambda s: s.mean(s.m**2) - s.mean(s.m) ** 2)
     overlaps, ends = over(lambda s: s.mean(s.q**2)), model.graph.edges
     both = over(lambda s: float(((s.of_sites - np.outer(s.of_site, s.of_site)) ** 2).sum()) / sites)
     second = connected if field else squares
+    staggered = over(lambda s: s.mean(s.m_s**2))
     found = {
         "energy_per_site": over(lambda s: s.mean(s.energy)),
         "specific_heat": sites * over(lambda s: s.mean(s.energy**2) - s.mean(s.energy) ** 2) / temperature**2,
@@ -76,6 +89,10 @@ def exact_summary(samples: list[Thermal]) -> dict[str, float]:
         "susceptibility_abs": sites * (squares - over(lambda s: s.mean(np.abs(s.m)) ** 2)) / temperature,
         "binder_cumulant": 1 - over(lambda s: s.mean(s.m**4)) / (3 * squares**2),
         "correlation_length_over_L": length(second, over(lambda s: s.mode(s.of_sites))),
+        "abs_staggered_magnetization": over(lambda s: s.mean(np.abs(s.m_s))),
+        "staggered_magnetization_squared": staggered,
+        "staggered_susceptibility": sites * staggered / temperature,
+        "staggered_binder_cumulant": 1 - over(lambda s: s.mean(s.m_s**4)) / (3 * staggered**2),
         "overlap": over(lambda s: s.mean(s.q)),
         "abs_overlap": over(lambda s: s.mean(np.abs(s.q))),
         "overlap_squared": overlaps,

@@ -123,6 +123,16 @@ def energy(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
     return -(couplings * s[:, ends[:, 0]] * s[:, ends[:, 1]]).sum(axis=1) - (fields * s).sum(axis=1)
 
 
+def staggered(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    """Sums over colour 0 less those over colour 1, (sample, replica), of spins (sample, site, replica).
+
+    They are 0 off lattices and where an odd cycle leaves more than two colours.
+    """
+    colour = colouring(model)
+    sign = np.where(colour == 0, 1, -1) if model.lattice and colour.max() < 2 else np.zeros(model.sites, np.int64)
+    return np.asarray((sign[:, None] * spins.astype(np.int64)).sum(axis=1))
+
+
 def start(model: Ising, replicas: int, seed: int, rounds: int = 10) -> npt.NDArray[np.int8]:
     """Random initial spins (sample, site, replica)."""
     k, i, r = np.ogrid[: model.samples, : model.sites, :replicas]

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from spinsim.analysis import onsager
+from spinsim.analysis.estimators import observables_of
 from spinsim.analysis.figures.panels import (
     BARS,
     OFF_SCALE,
@@ -35,15 +36,21 @@ from spinsim.analysis.figures.paper import (
 )
 from spinsim.analysis.printed import chosen_columns
 from spinsim.analysis.runs import Tempered
-from spinsim.analysis.sizes import is_ferromagnet, size_label
+from spinsim.analysis.sizes import order_parameter, size_label
 from spinsim.analysis.summary import Summary
-from spinsim.observables import SEVERAL, SYMBOLS, observables
+from spinsim.observables import SEVERAL, SYMBOLS
 
 _EXACT: Final = {
     "energy_per_site": onsager.energy,
     "specific_heat": onsager.specific_heat,
     "abs_magnetization": onsager.magnetization,
 }
+_OF_ONE: Final = {
+    "magnetization": "abs_magnetization",
+    "staggered_magnetization": "abs_staggered_magnetization",
+    "overlap": "spin_glass_susceptibility",
+}
+"""What is drawn of one run beside energy and specific heat, by the order parameter."""
 _DECADES: Final = 1.3  # that a positive quantity spans where its axis is logarithmic
 
 
@@ -56,17 +63,18 @@ def averages_figure(
 ) -> PaperFigure:
     """Energy, specific heat and order parameters against temperature, with errors that can be trusted.
 
-    Of one run there are three panels; the third is mean |m| for ferromagnets and where there are no overlaps, else the
-    spin-glass susceptibility, and left out for MaxCut instances where it would be |m|. Of several sizes a curve each in
-    panels of all that they have in common: order parameter (|m| or the link overlap), susceptibility, xi / L, Binder
-    cumulant. Points whose error cannot be trusted are open and have no bar, and specific heats far above dE/dT are
-    marked above the panel. A square ferromagnet in zero field comes with the exact curves of the infinite lattice.
+    Of one run there are three panels; the third is mean |m| for ferromagnets and where there are no overlaps, mean
+    |m_s| for antiferromagnets, else the spin-glass susceptibility, and left out for MaxCut instances where it would be
+    |m|. Of several sizes a curve each in panels of all that they have in common: order parameter (|m|, |m_s| or the
+    link overlap), susceptibility, xi / L, Binder cumulant. Points whose error cannot be trusted are open and have no
+    bar, and specific heats far above dE/dT are marked above the panel. A square ferromagnet in zero field comes with
+    the exact curves of the infinite lattice.
 
     Args:
         results: Of one size each, from the smallest on.
         summaries: Of each.
         style: Width, ``single`` or ``double``.
-        observable: Of several sizes, ``magnetization`` or ``overlap``.
+        observable: Of several sizes, ``magnetization``, ``staggered_magnetization`` or ``overlap``.
         columns: Names of estimates, with commas between them, that are drawn instead.
 
     Raises:
@@ -101,13 +109,14 @@ def _names(
         chosen = [chosen_columns(columns, summary.estimates) for summary in summaries]
         return chosen[0]
     common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
-    magnetic = all(is_ferromagnet(result.model) for result in results) or "overlap_squared" not in common
+    order = order_parameter(results)
+    if order == "overlap" and "overlap_squared" not in common:
+        order = "magnetization"
     if len(results) > 1:
-        observable = observable or ("magnetization" if magnetic else "overlap")
-        wanted: tuple[str, ...] = SEVERAL[observable]
+        wanted: tuple[str, ...] = SEVERAL[observable or order]
     else:
         cut = results[0].model.maxcut_weight is not None
-        wanted = () if cut and magnetic else ("abs_magnetization" if magnetic else "spin_glass_susceptibility",)
+        wanted = () if cut and order == "magnetization" else (_OF_ONE[order],)
     if "susceptibility_abs" not in common:  # in a field it is the connected one that counts
         wanted = tuple("susceptibility" if name == "susceptibility_abs" else name for name in wanted)
     return [name for name in ("energy_per_site", "specific_heat", *wanted) if name in common]
@@ -154,7 +163,7 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
 
 def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_scale: bool) -> str:
     run = results[0]
-    what = {o.name: o.formula for o in observables(run.model, run.energy.shape[2], run.has_correlations)}
+    what = {o.name: o.formula for o in observables_of(run)}
     runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
     quantities = " and ".join(filter(None, (", ".join(what[name] for name in names[:-1]), what[names[-1]])))
     sentences = [f"Against temperature: {quantities}, of {runs}.", BARS]

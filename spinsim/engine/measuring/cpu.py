@@ -118,10 +118,11 @@ class CpuMeasuring:
         ladder, exchange = tempering.ladder, tempering.exchange.copied()
         holder = holders(exchange.place, ladder.copies)
         among_all = np.arange(0, holder.size, ladder.replicas)[:, None, None] + holder
-        energy, magnetization = (x.reshape(-1)[among_all] for x in counts)
+        energy, magnetization, staggered_magnetization = (x.reshape(-1)[among_all] for x in counts)
         return LadderMeasurement(
             energy * np.float64(self._model.quantum),
             magnetization,
+            staggered_magnetization,
             holder.astype(np.int32),
             exchange,
             self._correlations(ladder, holder) if full else overlaps_alone(self._overlaps(ladder, holder), ladder),

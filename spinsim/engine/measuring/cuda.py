@@ -22,11 +22,12 @@ from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.engine.tempering.ladder import Exchange
 
 THREADS: Final = 256  # of a sample
-LINEAR: Final = struct_type(one=np.int64, other=np.int64, constant=np.int64)
+LINEAR: Final = struct_type(one=np.int64, other=np.int64, third=np.int64, constant=np.int64)
 MEASURED: Final = struct_type(
-    **dict.fromkeys(("energy", "magnetization", "overlap", "link_overlap", "attempts", "accepts"), SIZE),
-    **dict.fromkeys(("trips", "place", "holder", "last_end", "size"), SIZE),
-    energy_of=LINEAR, magnetization_of=LINEAR, quantum=np.float64, compared=SIZE, linked=SIZE, sites=SIZE, bonds=SIZE,
+    **dict.fromkeys(("energy", "magnetization", "staggered_magnetization", "overlap", "link_overlap"), SIZE),
+    **dict.fromkeys(("attempts", "accepts", "trips", "place", "holder", "last_end", "size"), SIZE),
+    energy_of=LINEAR, magnetization_of=LINEAR, staggered_of=LINEAR, quantum=np.float64,
+    compared=SIZE, linked=SIZE, sites=SIZE, bonds=SIZE,
 )  # fmt: skip
 NOTHING: Final = np.zeros((), MEASURED)
 
@@ -57,7 +58,7 @@ class Measuring:
         sweeps: The stream of the kernels; the present one of CuPy.
         tempering: The ladder.
         comparison: What compares copies.
-        observables: From the two sums that counting kernels make.
+        observables: From the three sums that counting kernels make.
         stride: Of these sums, from sample to sample.
         held: Copies of the state.
         most: Measurements that are made in succession.
@@ -85,6 +86,7 @@ class Measuring:
         self._fields = fields = Fields(
             energy=(by_temperature, np.float64),
             magnetization=(by_temperature, np.int64),
+            staggered_magnetization=(by_temperature, np.int64),
             overlap=(pairs, np.int64),
             link_overlap=(links, np.int64),
             attempts=(between, np.int64),
@@ -99,13 +101,14 @@ class Measuring:
         compared, linked = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
         self.record = record(
             MEASURED, **words, size=fields.size, energy_of=observables.energy.in_order,
-            magnetization_of=observables.magnetization.in_order, quantum=model.quantum,
+            magnetization_of=observables.magnetization.in_order,
+            staggered_of=observables.staggered_magnetization.in_order, quantum=model.quantum,
             compared=compared, linked=linked, sites=model.sites, bonds=model.bonds,
         )  # fmt: skip
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
         self._sort = Launch(what.device, "measuring/by_temperature.cu", "sort_by_temperature", {
             "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "one": np.uint64(0),
-            "other": np.uint64(0), "stride": np.uint64(stride),
+            "other": np.uint64(0), "third": np.uint64(0), "stride": np.uint64(stride),
         })  # fmt: skip
 
     def open(self, state: Any, count: int) -> Measurements:
@@ -119,9 +122,9 @@ class Measuring:
     def write(self, into: Measurements, number: int, state: Any, counted: Totals) -> None:
         """Queue a measurement of the present state, whose counts are there; they are cleared."""
         into.held.copy(state, number, self._sweeps)
-        one, other = counted.parts
+        one, other, third = counted.parts
         grid = self._comparison.what.model.samples, 1, 1
-        self._sort(self._sweeps, grid, THREADS, to=into.address(number), one=one, other=other)
+        self._sort(self._sweeps, grid, THREADS, to=into.address(number), one=one, other=other, third=third)
 
     def close(
         self, written: Measurements, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
@@ -150,6 +153,5 @@ class Measuring:
         found = self._fields.split(fetched(number))
         correlations = Correlations(found["overlap"], found["link_overlap"], *self._comparison.by_kind(found["modes"]))
         exchange = Exchange(**{name: found[name] for name in Exchange._fields})
-        return LadderMeasurement(
-            found["energy"], found["magnetization"], found["holder"], exchange, correlations, spins
-        )
+        sorted_ = (found[name] for name in ("energy", "magnetization", "staggered_magnetization", "holder"))
+        return LadderMeasurement(*sorted_, exchange, correlations, spins)

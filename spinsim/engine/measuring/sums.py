@@ -47,10 +47,12 @@ class Observables:
     Attributes:
         energy: Total energy in quanta.
         magnetization: Sum of spins.
+        staggered_magnetization: Sum over the first sublattice less that over the second; 0 where there are none.
     """
 
     energy: Linear
     magnetization: Linear
+    staggered_magnetization: Linear
 
     @property
     def sums(self) -> tuple[str, ...]:
@@ -59,27 +61,39 @@ class Observables:
 
     def counts(self, sums: Mapping[str, Integers]) -> Counts:
         """Energies and magnetisations from sums (samples, replicas) by their names."""
-        return Counts(self.energy.of(sums), self.magnetization.of(sums))
+        return Counts(*(linear.of(sums) for linear in (self.energy, self.magnetization, self.staggered_magnetization)))
 
 
-def of_up_and_unsatisfied(model: Ising, magnitude: int, field: int) -> Observables:
-    """From ``up``, the spins +1, and ``unsatisfied``, the unsatisfied bonds, of couplings of one magnitude.
+def of_up_and_unsatisfied(model: Ising, magnitude: int, field: int, first: int) -> Observables:
+    """From spins +1, ``up``, unsatisfied bonds, and the spins +1 of the first sublattice, ``up_first``.
 
     Args:
         model: Couplings of one magnitude and a uniform field.
         magnitude: |J| in quanta.
         field: h in quanta.
+        first: Sites of the first sublattice, 0 where the model is not bipartite.
     """
     ground = field * model.sites - magnitude * model.bonds  # all spins -1, all bonds satisfied
+    there = 1 if first else 0
     return Observables(
-        energy=Linear({"up": -2 * field, "unsatisfied": 2 * magnitude}, ground),
-        magnetization=Linear({"up": 2, "unsatisfied": 0}, -model.sites),
+        energy=Linear({"up": -2 * field, "unsatisfied": 2 * magnitude, "up_first": 0}, ground),
+        magnetization=Linear({"up": 2, "unsatisfied": 0, "up_first": 0}, -model.sites),
+        staggered_magnetization=Linear(
+            {"up": -2 * there, "unsatisfied": 0, "up_first": 4}, there * (model.sites - 2 * first)
+        ),
     )
 
 
-def of_energy_and_down(model: Ising) -> Observables:
-    """From ``energy``, the total energy in quanta, and ``down``, the spins -1."""
+def of_energy_and_down(model: Ising, first: int) -> Observables:
+    """From the total ``energy`` in quanta, spins -1, ``down``, and those of the first sublattice, ``down_first``.
+
+    ``first`` is the number of its sites, 0 where the model is not bipartite.
+    """
+    there = 1 if first else 0
     return Observables(
-        energy=Linear({"energy": 1, "down": 0}, 0),
-        magnetization=Linear({"energy": 0, "down": -2}, model.sites),
+        energy=Linear({"energy": 1, "down": 0, "down_first": 0}, 0),
+        magnetization=Linear({"energy": 0, "down": -2, "down_first": 0}, model.sites),
+        staggered_magnetization=Linear(
+            {"energy": 0, "down": 2 * there, "down_first": -4}, there * (2 * first - model.sites)
+        ),
     )

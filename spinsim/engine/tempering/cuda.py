@@ -79,8 +79,8 @@ class CudaTempering:
         stream: Of the kernels; the present one of CuPy.
         ladder: Temperatures of each copy.
         steps: ``Ladder.steps``.
-        shape: Of the sums that energies follow from, (2, samples, ...).
-        energy: What they follow.
+        shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two.
+        energy: How they follow.
         rng_rounds: Philox rounds.
         key: Round keys.
 
@@ -109,14 +109,14 @@ class CudaTempering:
         self._samples = samples = shape[1]
         self._state = state = DeviceExchange(ladder, samples, stream)
         self.place = state.arrays.place
-        self._steps, self._sums = cupy.asarray(steps), cupy.zeros(shape, cupy.int64)
+        self._steps, self._sums = cupy.asarray(steps), cupy.zeros((2, *shape[1:]), cupy.int64)
         self.sums = tuple(part.data.ptr for part in self._sums)
         e = state.arrays
         self.record = record(
             EXCHANGE, place=e.place, holder=state.holder, attempts=e.attempts, accepts=e.accepts, trips=e.trips,
             last_end=e.last_end, steps=self._steps, copies=ladder.copies, temperatures=ladder.temperatures,
         )  # fmt: skip
-        (one, other), (per_one, per_other) = self.sums, energy.weights.values()
+        (one, other), (per_one, per_other, _) = self.sums, energy.weights.values()
         sums = record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=self._sums[0, 0].size)
         self._exchange = Launch(device, "tempering/exchange.cu", instance("exchange_neighbours", rng_rounds), {
             "exchange": self.record, "sums": sums,

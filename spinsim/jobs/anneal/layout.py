@@ -7,11 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.store.forms import Form, group_of, length_of
-from spinsim.store.layout import ENERGY, MEASUREMENTS, TEMPERATURE, Layout, Series, Sizes
+from spinsim.store.layout import ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes
 
 
 def anneal_layout(
-    samples: int, replicas: int, in_field: bool = False, start: npt.NDArray[np.int8] | None = None
+    samples: int,
+    replicas: int,
+    in_field: bool = False,
+    start: npt.NDArray[np.int8] | None = None,
+    staggered: bool = False,
 ) -> Layout:
     """A row after each temperature of the schedule.
 
@@ -20,8 +24,10 @@ def anneal_layout(
         replicas: Of each.
         in_field: Whether a uniform field changes with the temperature.
         start: Initial configurations where they were given.
+        staggered: Whether staggered magnetisations are measured.
     """
     axes = "sample", "replica"
+    of_sublattices = (Series("staggered_magnetization", axes, np.int64, STAGGERED),) if staggered else ()
     fields = (Series("field", (), np.float64, "uniform field, added to the model's own", ENERGY),) if in_field else ()
     return Layout(
         {"sample": np.arange(samples), "replica": np.arange(replicas)},
@@ -32,6 +38,7 @@ def anneal_layout(
             *fields,
             Series("energy", axes, np.float64, "total energy", ENERGY),
             Series("magnetization", axes, np.int64, "sum of spins"),
+            *of_sublattices,
         ),
         start=start,
     )
@@ -39,8 +46,9 @@ def anneal_layout(
 
 def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     """Returns the layout that a file should have, by its own axes, and the replicas of each sample."""
-    replicas = length_of(group_of(file, MEASUREMENTS), "replica")
-    return anneal_layout(sizes.samples, replicas, "field" in file[MEASUREMENTS]), replicas
+    group = group_of(file, MEASUREMENTS)
+    replicas, staggered = length_of(group, "replica"), "staggered_magnetization" in group
+    return anneal_layout(sizes.samples, replicas, "field" in group, staggered=staggered), replicas
 
 
 FORM = Form(planned={"steps": (int,)}, groups=(MEASUREMENTS,), layout=_layout_of, has_best=True)

@@ -84,9 +84,10 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
         return {"lowest_energy": None}, []
     table = thermodynamics(result)
     lines = lowest_lines(result.model, lowest)
-    first, last = ("T", "<|m|>") if result.field is None else ("h", "<m>")
+    order = table.order_parameter(result.model)
+    first, last = ("T", order.symbol) if result.field is None else ("h", "<m>")
     lines.append(f"{first:>8}        E/N      error        C/N      error {last:>10}      error")
-    means = (table.magnetization, table.magnetization_error)
+    means = (order.mean, order.error)
     if result.field is not None:
         means = (table.signed_magnetization, table.signed_magnetization_error)
     for k in sorted({round(k * (len(table.temperature) - 1) / 9) for k in range(10)}):

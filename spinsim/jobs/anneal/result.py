@@ -16,6 +16,7 @@ from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
+from spinsim.store.layout import Layout
 
 if TYPE_CHECKING:
     import h5py
@@ -35,6 +36,8 @@ class AnnealResult(Result):
         best_spins: State of lowest energy met, ``int8`` (samples, sites).
         field: Uniform field of each step, (steps,), which was added to the model's own. Its energy is part of
             ``energy`` but not of ``best_energy``. None where no field changed.
+        staggered_magnetization: Sums of spins over the sublattice of site 0 less those over the other, of the shape of
+            ``magnetization``. None where the lattice is not bipartite and in older files.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
@@ -47,6 +50,7 @@ class AnnealResult(Result):
     best_energy: npt.NDArray[np.float64]
     best_spins: npt.NDArray[np.int8]
     field: npt.NDArray[np.float64] | None = None
+    staggered_magnetization: npt.NDArray[np.int64] | None = None
     attributes: dict[str, str] = default(default_factory=dict)
 
     @property
@@ -65,16 +69,21 @@ class AnnealResult(Result):
         """
         return float(self.model.cut(self.lowest_energy.min()))
 
+    @property
+    def _layout(self) -> Layout:
+        _, samples, replicas = self.energy.shape
+        staggered = self.staggered_magnetization is not None
+        return anneal_layout(samples, replicas, self.field is not None, staggered=staggered)
+
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
 
         Raises:
             InputError: where xarray is not installed.
         """
-        steps, samples, replicas = self.energy.shape
-        layout = anneal_layout(samples, replicas, self.field is not None)
+        layout = self._layout
         values = {series.name: getattr(self, series.name) for series in layout.series if series.name != "step"}
-        return self._labelled(layout, values | {"step": np.arange(steps)})
+        return self._labelled(layout, values | {"step": np.arange(len(self.energy))})
 
     @property
     def _run_facts(self) -> dict[str, str]:
@@ -86,9 +95,8 @@ class AnnealResult(Result):
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""
-        _, _, replicas = self.energy.shape
+        replicas, layout = self.energy.shape[2], self._layout
         planned = self.config.get("anneal", {}).get("steps", 0)
-        layout = anneal_layout(self.model.samples, replicas, self.field is not None)
         store.create(target, self.model, layout, max(planned, len(self.temperature)), self._origin, best_of=replicas)
         with store.open_to_append(target) as file:
             names = {series.name for series in layout.series} - {"step"}
@@ -111,7 +119,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         magnetization=m["magnetization"][:rows],
         best_energy=best["best/energy"],
         best_spins=best["best/spins"],
-        field=m["field"][:rows] if "field" in m else None,
+        **{name: m[name][:rows] for name in ("field", "staggered_magnetization") if name in m},
         attributes=attributes,
     )
 

@@ -109,7 +109,9 @@ class _Annealing(SampledRun):
             engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
         super().__init__(plan, saving, watch, engine)
         self._frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due, fields)
-        self.layout = anneal_layout(plan.model.samples, run.replicas, fields is not None, plan.start)
+        self.layout = anneal_layout(
+            plan.model.samples, run.replicas, fields is not None, plan.start, plan.model.is_bipartite
+        )
 
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come."""
@@ -121,10 +123,11 @@ class _Annealing(SampledRun):
                 self.write_best(file)
                 self._saving.saved()
                 continue
-            energy, magnetization = frame.measured
-            best.update(energy + _rounded(frame.field, self.engine.model) * magnetization, self.engine.spins)
+            measured = frame.measured
+            of_field = _rounded(frame.field, self.engine.model) * measured.magnetization
+            best.update(measured.energy + of_field, self.engine.spins)
             row = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
-            file.write(row | frame.measured._asdict())
+            file.write(row | measured._asdict())
         file.write_best(best.energy, best.spins)
 
 

@@ -31,6 +31,12 @@ def _by_temperature(result: AnnealResult) -> Columns:
             "magnetization": found.signed_magnetization,
             "magnetization_error": found.signed_magnetization_error,
         }
+    staggered: Columns = {}
+    if result.staggered_magnetization is not None:
+        staggered = {
+            "abs_staggered_magnetization": found.staggered_magnetization,
+            "abs_staggered_magnetization_error": found.staggered_magnetization_error,
+        }
     return {
         "temperature": found.temperature,
         **in_field,
@@ -41,4 +47,5 @@ def _by_temperature(result: AnnealResult) -> Columns:
         "specific_heat_trusted": found.specific_heat_trusted,
         "abs_magnetization": found.magnetization,
         "abs_magnetization_error": found.magnetization_error,
+        **staggered,
     }

@@ -32,12 +32,13 @@ Array = npt.NDArray[np.float64]
 
 
 def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
-    """Energy and specific heat per site and mean |m| against temperature, with standard errors.
+    """Energy and specific heat per site and the order parameter against temperature, with standard errors.
 
-    A MaxCut instance has no panel of |m|. Runs at one temperature are drawn against the step number. A square
-    ferromagnet in zero field comes with the exact curves of the infinite lattice. Specific heats that are not the slope
-    of the energy are left out, and those far above it where that could not be tested are marked "off scale". A run
-    in a field that changes has its energy and m, with its sign, against the field.
+    The order parameter is mean |m_s| of antiferromagnets, else mean |m|; a MaxCut instance has none. Runs at one
+    temperature are drawn against the step number. A square ferromagnet in zero field comes with the exact curves of the
+    infinite lattice. Specific heats that are not the slope of the energy are left out, and those far above it where
+    that could not be tested are marked "off scale". A run in a field that changes has its energy and m, with its sign,
+    against the field.
 
     Raises:
         InputError: where no step is done yet.
@@ -49,7 +50,8 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
         return _loop_figure(result, result.field, table, style)
     temperature = table.temperature
     x = np.arange(len(temperature), dtype=np.float64) if is_constant(temperature) else temperature
-    names = ["energy_per_site", "specific_heat", *([] if model.maxcut_weight is not None else ["abs_magnetization"])]
+    order = table.order_parameter(model)
+    names = ["energy_per_site", "specific_heat", *([] if model.maxcut_weight is not None else [order.name])]
     off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
     heat = np.where(off_scale, np.nan, table.specific_heat)
     with matplotlib.style.context(PAPER):
@@ -60,7 +62,7 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
         why = "undefined for a single replica" if result.energy.shape[2] == 1 else "nowhere the slope of the energy"
         _draw_series(panels[1], x, heat, table.specific_heat_error, why_none=why)
         if len(names) > 2:
-            _draw_series(panels[2], x, table.magnetization, table.magnetization_error)
+            _draw_series(panels[2], x, order.mean, order.error)
         if is_onsager(model):
             draw_exact(panels[0], temperature, onsager.energy, model.coupling_unit)
             draw_exact(panels[1], temperature, onsager.specific_heat, model.coupling_unit, 1.3)
@@ -118,7 +120,8 @@ def _count_steps(panels: list[Axes], steps: int) -> None:
 
 
 def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> str:
-    what = "Energy and specific heat per site" + (" and mean |m|" if result.model.maxcut_weight is None else "")
+    order = table.order_parameter(result.model).symbol.strip("<>")
+    what = "Energy and specific heat per site" + (f" and mean {order}" if result.model.maxcut_weight is None else "")
     entries = "over samples" if result.model.samples > 1 else "over replicas"
     sentences = [f"{what} after each step of {result.model.name}, {replicas_text(result)}.", f"{BARS[:-1]} {entries}."]
     left_out = int(np.isnan(table.specific_heat).sum())

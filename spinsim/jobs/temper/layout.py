@@ -14,7 +14,7 @@ from spinsim.model.ising import Ising
 from spinsim.observables import observables
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
-from spinsim.store.layout import ENERGY, MEASUREMENTS, TEMPERATURE, Layout, Series, Sizes, summary_series
+from spinsim.store.layout import ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes, summary_series
 
 TEMPERING: Final = "tempering"
 """The group of the exchanges."""
@@ -30,6 +30,7 @@ def temper_layout(
     correlations: bool = True,
     placement: Placement | None = None,
     start: npt.NDArray[np.int8] | None = None,
+    staggered: bool | None = None,
 ) -> Layout:
     """A row after every few sweeps, temperatures from the lowest to the highest.
 
@@ -40,10 +41,11 @@ def temper_layout(
         correlations: Whether link overlaps and modes are measured.
         placement: How the temperatures were placed, if they were.
         start: Initial configurations where they were given.
+        staggered: Whether staggered magnetisations are measured; by default where the model is bipartite.
     """
-    sizes = Sizes.of(model)
-    layout = tempering_layout(sizes, copies, temperatures, correlations, placement)
-    summary = summary_series(observables(model, copies, correlations))
+    measured = model.is_bipartite if staggered is None else staggered
+    layout = tempering_layout(Sizes.of(model), copies, temperatures, correlations, placement, measured)
+    summary = summary_series(observables(model, copies, correlations, staggered=measured))
     return replace(layout, sums=(*layout.sums, *summary), start=start)
 
 
@@ -53,6 +55,7 @@ def tempering_layout(
     temperatures: npt.NDArray[np.float64],
     correlations: bool,
     placement: Placement | None,
+    staggered: bool,
 ) -> Layout:
     """The same without the summary of an analysis: what the sizes of a model are enough for."""
     axes = model.dimension if correlations else 0
@@ -65,6 +68,8 @@ def tempering_layout(
         Series("energy", state, np.float64, "total energy", ENERGY),
         Series("magnetization", state, count, "sum of spins"),
     ]
+    if staggered:
+        measured.append(Series("staggered_magnetization", state, count, STAGGERED))
     if axes:
         measured.append(Series("magnetization_mode", (*state, "axis"), np.float64, mode.format("spins")))
     if copies > 1:
@@ -128,7 +133,8 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     if PLACEMENT in file:
         iterations, rungs = (length_of(group_of(file, PLACEMENT), name) for name in ("iteration", "rung"))
         placement = Placement(np.empty((iterations, rungs)), np.empty((iterations, max(0, rungs - 1))))
-    return tempering_layout(sizes, copies, ladder, correlations, placement), copies * len(ladder)
+    staggered = "staggered_magnetization" in group
+    return tempering_layout(sizes, copies, ladder, correlations, placement, staggered), copies * len(ladder)
 
 
 def _check_numbers(file: h5py.File, rows: int) -> None:

@@ -44,6 +44,8 @@ class TemperResult(Result):
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis of the lattice,
             ``float64`` (steps, samples, pairs of copies, temperatures, axes); no axes where it was not measured.
         magnetization_mode: The same of spins, (steps, samples, copies, temperatures, axes).
+        staggered_magnetization: Sums of spins over the sublattice of site 0 less those over the other, of the shape of
+            ``energy``; no copies where the lattice is not bipartite and in older files.
         placement: How the temperatures were placed, None where they were given.
         best_energy: Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was
             killed before its first checkpoint.
@@ -66,6 +68,7 @@ class TemperResult(Result):
     link_overlap: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
     overlap_mode: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     magnetization_mode: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    staggered_magnetization: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
     placement: Placement | None = None
     best_energy: npt.NDArray[np.float64] | None = None
     best_spins: npt.NDArray[np.int8] | None = None
@@ -77,9 +80,14 @@ class TemperResult(Result):
         return bool(self.link_overlap.shape[2] or self.magnetization_mode.shape[-1])
 
     @property
+    def has_staggered(self) -> bool:
+        """Whether staggered magnetisations were measured."""
+        return bool(self.staggered_magnetization.shape[2])
+
+    @property
     def _layout(self) -> Layout:
-        copies = self.energy.shape[2]
-        return temper_layout(self.model, copies, self.temperature, self.has_correlations, self.placement)
+        copies, measured = self.energy.shape[2], (self.has_correlations, self.placement)
+        return temper_layout(self.model, copies, self.temperature, *measured, staggered=self.has_staggered)
 
     @property
     def swap_rate(self) -> npt.NDArray[np.float64]:
@@ -148,6 +156,7 @@ def written_again(file: h5py.File, attributes: Mapping[str, str]) -> dict[str, A
 def unmeasured(rows: int, samples: int, copies: int, temperatures: int) -> dict[str, npt.NDArray[Any]]:
     """What stands in the place of series that were not measured."""
     return {
+        "staggered_magnetization": np.empty((rows, samples, 0, temperatures), np.int32),
         "overlap": np.empty((rows, samples, 0, temperatures), np.int32),
         "link_overlap": np.empty((rows, samples, 0, temperatures), np.int32),
         "overlap_mode": np.empty((rows, samples, copies * (copies - 1) // 2, temperatures, 0)),

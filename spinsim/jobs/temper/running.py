@@ -79,6 +79,7 @@ def _row(frame: TemperFrame) -> dict[str, Any]:
         "sweep": frame.sweep,
         "energy": frame.energy,
         "magnetization": frame.magnetization,
+        "staggered_magnetization": frame.staggered_magnetization,
         "overlap": frame.overlap,
         "link_overlap": frame.link_overlap,
         "overlap_mode": frame.overlap_mode,

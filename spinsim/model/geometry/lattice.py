@@ -116,10 +116,7 @@ class Lattice:
     def colours(self) -> npt.NDArray[np.int32] | None:
         """Colours (sites,) by the cell's rule, or None where a periodic side does not let it continue."""
         rule = self.cell.colours
-        if self.periodic and not all(
-            side * weight % rule.number == 0 or (side == 1 and self.joins_layers)
-            for side, weight in zip(self.shape, rule.weight, strict=True)
-        ):
+        if not self._colours_continue:
             return None
         colour = np.zeros((*self.shape[::-1], self.cell.sites), np.int32)
         colour += np.array(rule.first, np.int32)
@@ -130,8 +127,22 @@ class Lattice:
         return _without_gaps(colour.reshape(-1)) if rule.number > 2 else colour.reshape(-1)
 
     def two_colours(self) -> npt.NDArray[np.int32] | None:
-        """The two sublattices (sites,) as 0 and 1; None where there are none or the cell's rule does not continue."""
-        return self.colours() if self.cell.colours.number == 2 else None
+        """The two sublattices (sites,) as 0 and 1; None where the lattice is not bipartite."""
+        return self.colours() if self.is_bipartite else None
+
+    @property
+    def is_bipartite(self) -> bool:
+        """Whether all bonds join two sublattices: the two colours of its cell, which continue across the boundary."""
+        return self.cell.colours.number == 2 and self._colours_continue
+
+    @property
+    def _colours_continue(self) -> bool:
+        """Whether the colours of the cell's rule fit together where the lattice closes on itself."""
+        rule = self.cell.colours
+        return not self.periodic or all(
+            side * weight % rule.number == 0 or (side == 1 and self.joins_layers)
+            for side, weight in zip(self.shape, rule.weight, strict=True)
+        )
 
     def layers(self, axis: int) -> npt.NDArray[np.int32]:
         """The sites layer by layer along an axis, (layers, sites a layer); each site of a cell has its own layers."""

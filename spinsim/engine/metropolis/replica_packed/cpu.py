@@ -48,20 +48,24 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
 
 
 def counts(plan: ReplicaPlan, blocks: Blocks) -> Counts:
-    """Energy and magnetisation of every replica."""
+    """Energies and magnetisations of every replica."""
     samples, number = plan.shape[:2]
-    up = np.zeros((samples, number, packing.LANES), np.int64)
-    unsatisfied = np.zeros_like(up)
+    sums = {name: np.zeros((samples, number, packing.LANES), np.int64) for name in plan.observables.sums}
+    first, others = np.split(plan.batches.order, [plan.first])
 
     def count(_: int, sample: int, block: int) -> None:
         state = blocks.state[sample, block]
-        count_up(state, up[sample, block])
+        up, unsatisfied, up_first = (totals[sample, block] for totals in sums.values())
+        count_up(state, first, up_first)
+        count_up(state, others, up)
+        up += up_first
         negative = plan.negative[sample % len(plan.negative)]
-        count_unsatisfied(state, plan.model.graph.edges, negative, unsatisfied[sample, block])
+        count_unsatisfied(state, plan.model.graph.edges, negative, unsatisfied)
 
     blocks.each(count)
-    up, unsatisfied = (x.reshape(samples, -1)[:, : plan.replicas] for x in (up, unsatisfied))
-    return plan.observables.counts({"up": up, "unsatisfied": unsatisfied})
+    return plan.observables.counts(
+        {name: totals.reshape(samples, -1)[:, : plan.replicas] for name, totals in sums.items()}
+    )
 
 
 class ReplicaSweeper:

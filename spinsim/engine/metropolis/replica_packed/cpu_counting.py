@@ -66,16 +66,17 @@ def count_row(done, n, totals, w):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_up(state, totals):  # type: ignore[no-untyped-def]
-    """Add to ``totals`` (128,) each lane's number of spins +1; ``state`` is uint64 (sites, 2)."""
+def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (128,) each lane's number of spins +1 at ``sites``; ``state`` is uint64 (all sites, 2)."""
     w = np.zeros(ITEM + ROW, np.uint64)
     done = 0
-    for first in range(0, state.shape[0], BATCH):
-        rows = state[first : first + BATCH]
-        n = rows.shape[0]
+    for first in range(0, sites.size, BATCH):
+        chosen = sites[first : first + BATCH]
+        n = chosen.size
         for q in range(n):
-            w[ITEM + q] = rows[q, 0]
-            w[ITEM + BATCH + q] = rows[q, 1]
+            i = chosen[q]
+            w[ITEM + q] = state[i, 0]
+            w[ITEM + BATCH + q] = state[i, 1]
         done = count_row(done, n, totals, w)
     empty_into(totals, w)
 

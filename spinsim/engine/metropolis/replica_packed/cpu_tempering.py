@@ -77,7 +77,7 @@ def temper_packed(  # type: ignore[no-untyped-def]
                 sweep_packed_wide(state[b], batches, signs, always[b], planes[b], thresholds[b], lanes[b], block, key,
                                   rng_rounds, half_sweep, sweeps, share, count_bits, has_field)  # fmt: skip
             if field != 0:
-                count_up(state[b], up[b * LANES : (b + 1) * LANES])
+                count_up(state[b], batches.order, up[b * LANES : (b + 1) * LANES])
             count_unsatisfied(state[b], edges, negative, unsatisfied[b * LANES : (b + 1) * LANES])
         energy = -magnitude * (edges.shape[0] - 2 * unsatisfied) - field * (2 * up - sites)
         exchange(

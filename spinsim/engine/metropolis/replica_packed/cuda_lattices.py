@@ -123,15 +123,16 @@ class ReplicaLattices:
         return Launch(self._queue.device, "measuring/count_replica_packed.cu", "count_replica", {
             "state": self.present, "sites": np.uint32(self.plan.model.sites), "edges": self.edges,
             "negative": self._negative, "sign_stride": np.uint64(bonds if len(self._negative) > 1 else 0),
-            "bonds": np.uint32(bonds), "up": np.uint64(0), "unsatisfied": np.uint64(0),
+            "bonds": np.uint32(bonds), "first_sites": np.uint32(self.plan.first),
+            "up": np.uint64(0), "unsatisfied": np.uint64(0), "up_first": np.uint64(0),
         })  # fmt: skip
 
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding spins +1 and unsatisfied bonds to the sums at two addresses."""
-        up, unsatisfied = to
+        """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the first sublattice's."""
+        up, unsatisfied, up_first = (*to, 0)[:3]
         samples, blocks, sites, _ = self.plan.shape
         grid = -(-max(self.plan.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
-        self._count(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied)
+        self._count(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first)
 
     def words(self) -> npt.NDArray[np.uint64]:
         """The words of a snapshot: in the order of the sites."""

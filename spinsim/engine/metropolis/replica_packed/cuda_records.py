@@ -33,7 +33,7 @@ MODEL: Final = struct_type(
 )
 TABLES: Final = struct_type(always=ADDRESS, planes=ADDRESS, thresholds=ADDRESS, lanes=ADDRESS, stride=SIZE)
 BONDS: Final = struct_type(groups=ADDRESS, stride=SIZE, count=SIZE)
-LANE_SUMS: Final = struct_type(up=ADDRESS, unsatisfied=ADDRESS)
+LANE_SUMS: Final = struct_type(up=ADDRESS, unsatisfied=ADDRESS, up_first=ADDRESS)
 NOTES: Final = struct_type(to=ADDRESS, copies=ADDRESS, every=SIZE)
 
 

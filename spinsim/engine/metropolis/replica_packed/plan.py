@@ -35,7 +35,8 @@ class ReplicaPlan:
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
         colours: Half-sweeps in a sweep.
-        observables: From the spins +1 and the unsatisfied bonds.
+        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
+        observables: From the spins +1, those of the first sublattice and the unsatisfied bonds.
 
     Raises:
         InputError: for a model that cannot be replica-packed.
@@ -46,13 +47,14 @@ class ReplicaPlan:
         if magnitude is None or field is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.observables = of_up_and_unsatisfied(model, magnitude, field)
         self.has_field = field != 0
         self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
         self.negative = model.negative_bonds()
         self.batches = build_batches(model.graph, colour, self.classes, self.negative, largest_batch)
+        self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
+        self.observables = of_up_and_unsatisfied(model, magnitude, field, self.first)
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
 

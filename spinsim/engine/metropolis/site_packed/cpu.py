@@ -73,16 +73,16 @@ class SiteLattices:
 
 
 def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> Counts:
-    """Energy and magnetisation of every replica."""
-    totals = np.zeros((2, blocks.parts, *plan.shape[:2]), np.int64)
+    """Energies and magnetisations of every replica."""
+    names = plan.observables.sums
+    totals = np.zeros((len(names), blocks.parts, *plan.shape[:2]), np.int64)
 
     def count(part: int, sample: int, replica: int) -> None:
         lattice, signs = lattices.words[sample, replica], lattices.signs_of(sample)
         totals[:, part, sample, replica] = count_site(lattice, lattices.sides, signs, part, blocks.parts)
 
     blocks.each(count, blocks.parts)
-    up, unsatisfied = totals.sum(axis=1)
-    return plan.observables.counts({"up": up, "unsatisfied": unsatisfied})
+    return plan.observables.counts(dict(zip(names, totals.sum(axis=1), strict=True)))
 
 
 class SiteSweeper:

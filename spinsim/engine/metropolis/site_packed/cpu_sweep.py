@@ -227,17 +227,21 @@ def sweep_site(  # type: ignore[no-untyped-def]
 
 @kernel
 def count_site(state, sides, signs, index, parts):  # type: ignore[no-untyped-def]
-    """Spins +1 and unsatisfied bonds of one replica; of each colour's groups those of part ``index`` of ``parts``.
+    """Spins +1, unsatisfied bonds and spins +1 of colour 0, of one replica.
+
+    Of each colour's groups those of part ``index`` of ``parts`` are counted.
 
     Every bond has one end of colour 0. Arguments as in ``sweep_site``.
     """
     w = np.empty(WIDE_WORDS, np.uint64)
     groups = state.shape[1]
-    up, unsatisfied = ZERO, ZERO
+    up, unsatisfied, up_first = ZERO, ZERO, ZERO
     start, stop = groups * index // parts, groups * (index + 1) // parts
     for colour in range(2):
         for i in range(start, stop):
             up += set_bits(state[colour, i, 0]) + set_bits(state[colour, i, 1])
+        if colour == 0:
+            up_first = up
     for first in range(start, stop, BATCH):
         n = min(BATCH, stop - first)
         slots = load(0, first, n, state, sides, signs, w)
@@ -245,4 +249,4 @@ def count_site(state, sides, signs, index, parts):  # type: ignore[no-untyped-de
             for half in range(2):
                 for q in range(n):
                     unsatisfied += set_bits(unlike(k, half * BATCH + q, w))
-    return np.int64(up), np.int64(unsatisfied)
+    return np.int64(up), np.int64(unsatisfied), np.int64(up_first)

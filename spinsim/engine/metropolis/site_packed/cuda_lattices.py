@@ -93,17 +93,18 @@ class SiteLattices:
         """The counting kernel and how many of its blocks share a lattice."""
         expression = instance("count_site", self.dimension, self.is_signed)
         launch = Launch(self._queue.device, "measuring/count_site_packed.cu", expression, {
-            **self.arguments, "up": np.uint64(0), "unsatisfied": np.uint64(0),
+            **self.arguments, "up": np.uint64(0), "unsatisfied": np.uint64(0), "up_first": np.uint64(0),
         })  # fmt: skip
         most = max(1, COUNT_BLOCKS * multiprocessors(self._queue.device) // self.count)
         return launch, min(most, -(-self.plan.groups // COUNT_THREADS))
 
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding spins +1 and unsatisfied bonds to the sums at two addresses."""
-        up, unsatisfied = to
+        """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the spins +1 of colour 0."""
+        up, unsatisfied, up_first = (*to, 0)[:3]
         samples, replicas = self.plan.shape[:2]
         launch, blocks = self._count
-        launch(self._queue.stream, (blocks, replicas, samples), COUNT_THREADS, up=up, unsatisfied=unsatisfied)
+        grid = blocks, replicas, samples
+        launch(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first)
 
     def words(self) -> npt.NDArray[np.uint64]:
         """The words of a snapshot."""

@@ -36,7 +36,7 @@ class SitePlan:
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
         colours: Half-sweeps in a sweep.
-        observables: From the spins +1 and the unsatisfied bonds.
+        observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds.
 
     Raises:
         InputError: for a model that cannot be site-packed.
@@ -52,7 +52,7 @@ class SitePlan:
                 "periodic lattice of even sides, the first a multiple of 256"
             )
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.observables = of_up_and_unsatisfied(model, magnitude, field)
+        self.observables = of_up_and_unsatisfied(model, magnitude, field, model.sites // 2)
         self.lattice = lattice
         self.has_field = field != 0
         self.classes = Classes.of(2 * lattice.dimension, magnitude, field)

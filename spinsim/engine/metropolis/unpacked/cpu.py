@@ -13,7 +13,7 @@ from spinsim.acceptance import check_beta
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
-from spinsim.engine.metropolis.unpacked.cpu_counting import total_energies
+from spinsim.engine.metropolis.unpacked.cpu_counting import sum_spins, total_energies
 from spinsim.engine.metropolis.unpacked.cpu_sweep import sweep_general
 from spinsim.engine.metropolis.unpacked.cpu_tempering import temper_unpacked
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
@@ -38,7 +38,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         packing=packing.Packing.UNPACKED,
         state=chunks,
         sweeper=UnpackedSweeper(model, plan, dynamics, chunks),
-        counts=partial(counts, model, chunks),
+        counts=partial(counts, model, chunks, plan.order[: plan.first]),
         comparison=CpuReplicaComparison(model, replicas),
         threads=pool,
     )
@@ -140,22 +140,23 @@ class Chunks:
         return spins[:, lane % WORDS * calls + lane // WORDS].copy()
 
 
-def counts(model: Ising, chunks: Chunks) -> Counts:
-    """Energy and magnetisation of every replica."""
-    energy = np.zeros((model.samples, chunks.replicas), np.int64)
-    magnetization = np.zeros_like(energy)
+def counts(model: Ising, chunks: Chunks, first_sublattice: npt.NDArray[np.uint32]) -> Counts:
+    """Energies and magnetisations of every replica."""
+    found = np.zeros((3, model.samples, chunks.replicas), np.int64)
 
     def count(sample: int, first: int) -> None:
         spins = chunks.of(sample, first)
-        sums = np.zeros((2, spins.shape[1]), np.int64)
+        sums = energy, magnetization, of_first = np.zeros((3, spins.shape[1]), np.int64)
         couplings, fields = model.integer_couplings(sample), model.integer_fields(sample)
-        total_energies(spins, model.graph.edges, couplings, fields, sums[0], sums[1])
+        total_energies(spins, model.graph.edges, couplings, fields, energy, magnetization)
+        sum_spins(spins, first_sublattice, of_first)
         last = min(first + chunks.size, chunks.replicas)
-        for target, source in ((energy, sums[0]), (magnetization, sums[1])):
+        for target, source in zip(found, sums, strict=True):
             target[sample, first:last] = by_replica(source)[: last - first]
 
     chunks.each(count)
-    return Counts(energy, magnetization)
+    energy, magnetization, of_first = found
+    return Counts(energy, magnetization, 2 * of_first - magnetization if first_sublattice.size else of_first)
 
 
 class UnpackedSweeper:

@@ -27,3 +27,12 @@ def total_energies(spins, edges, couplings, fields, energy, magnetization):  # t
             magnetization[r] += row[r]
     for r in range(total.size):
         energy[r] += np.int64(total[r])
+
+
+@kernel
+def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (replicas,) each replica's sum over ``sites`` of ``spins``, int8 (all sites, replicas)."""
+    for i in sites:
+        row = spins[i]
+        for r in range(totals.size):
+            totals[r] += row[r]

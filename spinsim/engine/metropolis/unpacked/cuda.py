@@ -121,26 +121,31 @@ class UnpackedSpins:
         }  # fmt: skip
 
     @cached_property
-    def _count(self) -> tuple[Launch, tuple[int, int, int], int]:
-        """The counting kernel, its grid and the threads of a block."""
+    def _count(self) -> tuple[tuple[Launch, Launch], tuple[int, int, int], int]:
+        """The kernels that count all sites and the first sublattice, their grid and the threads of a block."""
         samples, sites, parts = self.model.samples, self.model.sites, self.calls // self.calls_a_thread
         across = -(-parts // MEASURE_COLUMNS)
         columns = -(-parts // across)
         rows = THREADS // columns
-        expression = instance("total_energy", self.integer, self.calls_a_thread)
-        launch = Launch(self._queue.device, "measuring/count_unpacked.cu", expression, {
-            **self.arguments, "parts": np.uint32(parts), "columns": np.uint32(columns),
-            "energies": np.uint64(0), "down": np.uint64(0),
+        file, width = "measuring/count_unpacked.cu", {"parts": np.uint32(parts), "columns": np.uint32(columns)}
+        everything = Launch(self._queue.device, file, instance("total_energy", self.integer, self.calls_a_thread), {
+            **self.arguments, **width, "energies": np.uint64(0), "down": np.uint64(0),
+        })  # fmt: skip
+        first = Launch(self._queue.device, file, instance("count_down", self.calls_a_thread), {
+            "spins": self.present, "sites": np.uint32(sites), **width, "chosen": self.order,
+            "count": np.uint32(self.plan.first), "down_first": np.uint64(0),
         })  # fmt: skip
         fill = MEASURE_BLOCKS * multiprocessors(self._queue.device) // (across * samples)
         least, most = -(-sites // (rows * MEASURE_SITES)), -(-sites // rows)
-        return launch, (max(least, min(fill, most)), across, samples), columns * rows
+        return (everything, first), (max(least, min(fill, most)), across, samples), columns * rows
 
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding energies and spins -1 to the sums at two addresses."""
-        energies, down = to
-        launch, grid, threads = self._count
-        launch(self._queue.stream, grid, threads, energies=energies, down=down)
+        """Queue adding energies, spins -1 and, where a third address is given, those of the first sublattice."""
+        energies, down, *of_first = to
+        (everything, first), grid, threads = self._count
+        everything(self._queue.stream, grid, threads, energies=energies, down=down)
+        if of_first and self.plan.first:
+            first(self._queue.stream, grid, threads, down_first=of_first[0])
 
     def words(self) -> npt.NDArray[np.uint64]:
         """The words of a snapshot: replica-packed."""

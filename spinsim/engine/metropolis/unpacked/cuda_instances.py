@@ -15,6 +15,7 @@ INSTANCES: Final[Instances] = (
         for integer, calls, r in product(INTEGERS, CALLS, PHILOX_ROUNDS)
     ),
     *(("measuring/count_unpacked.cu", instance("total_energy", i, calls)) for i, calls in product(INTEGERS, CALLS)),
+    *(("measuring/count_unpacked.cu", instance("count_down", calls)) for calls in CALLS),
     ("tempering/lay_tables.cu", "lay_betas"),
     ("measuring/overlaps.cu", "differing_spins"),
 )

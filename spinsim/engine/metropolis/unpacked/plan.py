@@ -22,16 +22,18 @@ class UnpackedPlan:
         couplings: J of each neighbour in quanta, (1 or samples, neighbours), int32 where local fields fit, else int64.
         fields: h in quanta, (1 or samples, sites), of the same type.
         colours: Half-sweeps in a sweep.
-        observables: From energies and the spins -1, which the CUDA kernel counts.
+        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
+        observables: From energies, the spins -1 and those of the first sublattice, which CUDA kernels count.
     """
 
     def __init__(self, model: Ising) -> None:
-        self.observables = of_energy_and_down(model)
         near = adjacency(model.graph)
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
         self.order = np.argsort(colour, kind="stable").astype(np.uint32)
         self.colour_start = np.searchsorted(colour[self.order], np.arange(self.colours + 1))
+        self.first = int(self.colour_start[1]) if model.is_bipartite else 0
+        self.observables = of_energy_and_down(model, self.first)
         self.start, self.neighbour = near.start, near.neighbour.astype(np.uint32)
         width = np.int32 if 2 * model.largest_local_field < 2**31 else np.int64
         rows = range(len(model.couplings)), range(len(model.fields))
