@@ -32,7 +32,11 @@ class Linear:
 
     def of(self, sums: Mapping[str, Integers]) -> Integers:
         """Its exact values."""
-        return np.asarray(sum(weight * sums[name] for name, weight in self.weights.items()) + self.constant)
+        found = np.full_like(next(iter(sums.values())), self.constant)
+        for name, weight in self.weights.items():
+            if weight:
+                found += weight * sums[name]
+        return found
 
     @property
     def in_order(self) -> tuple[int, ...]:

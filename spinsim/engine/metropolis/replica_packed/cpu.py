@@ -51,7 +51,7 @@ def counts(plan: ReplicaPlan, blocks: Blocks) -> Counts:
     """Energies and magnetisations of every replica."""
     samples, number = plan.shape[:2]
     sums = {name: np.zeros((samples, number, packing.LANES), np.int64) for name in plan.observables.sums}
-    first, others = np.split(plan.batches.order, [plan.first])
+    first, others = plan.batches.order[: plan.first], plan.batches.order[plan.first :]
 
     def count(_: int, sample: int, block: int) -> None:
         state = blocks.state[sample, block]

@@ -31,12 +31,12 @@ def add_row(w, n, depth):  # type: ignore[no-untyped-def]
 
 
 @part
-def empty_into(totals, w):  # type: ignore[no-untyped-def]
-    """Move the counters into ``totals`` (128,)."""
+def empty_into(totals, w, depth):  # type: ignore[no-untyped-def]
+    """Move the counters, which are ``depth`` planes deep, into ``totals`` (128,)."""
     for half in range(2):
         for bit in range(64):
             total = np.int64(0)
-            for plane in range(PLANES):
+            for plane in range(depth):
                 ones = ZERO
                 for q in range(BATCH):
                     ones += (w[plane * ROW + half * BATCH + q] >> np.uint64(bit)) & ONE
@@ -61,7 +61,7 @@ def count_row(done, n, totals, w):  # type: ignore[no-untyped-def]
     add_row(w, n, planes_for(done + 1))
     if done + 1 < FULL:
         return done + 1
-    empty_into(totals, w)
+    empty_into(totals, w, PLANES)
     return 0
 
 
@@ -78,7 +78,7 @@ def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
             w[ITEM + q] = state[i, 0]
             w[ITEM + BATCH + q] = state[i, 1]
         done = count_row(done, n, totals, w)
-    empty_into(totals, w)
+    empty_into(totals, w, planes_for(done))
 
 
 @kernel
@@ -96,4 +96,4 @@ def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untype
             w[ITEM + q] = state[i, 0] ^ state[j, 0] ^ sign
             w[ITEM + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
         done = count_row(done, n, totals, w)
-    empty_into(totals, w)
+    empty_into(totals, w, planes_for(done))
