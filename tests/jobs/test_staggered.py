@@ -111,4 +111,4 @@ def test_files_of_versions_that_did_not_measure_it_are_extended(tmp_path, capsys
     assert not after.has_staggered
     options = "--observable", "staggered_magnetization"
     other = ss.temper(ss.EdwardsAnderson(ss.cubic(4, periodic=False)), [1.0, 2.0], 160, 0).save(tmp_path / "other.h5")
-    one_sentence(run(capsys, monkeypatch, "plot", path, other, *options), "staggered_magnetization", "choose")
+    one_sentence(run(capsys, monkeypatch, "plot", path, other, *options), "has no staggered magnetisation", "choose")
