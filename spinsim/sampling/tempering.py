@@ -185,5 +185,8 @@ def _temper(
 
 
 def _frame(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
-    magnetizations = m.magnetization, m.staggered_magnetization
-    return TemperFrame(step, sweep, m.energy, *magnetizations, *m.correlations, m.holder, m.exchange, m.spins)
+    c = m.correlations
+    return TemperFrame(
+        step, sweep, m.energy, m.magnetization, m.staggered_magnetization, c.overlap, c.link_overlap, c.overlap_mode,
+        c.magnetization_mode, m.holder, m.exchange, m.spins,
+    )  # fmt: skip

@@ -153,5 +153,12 @@ class Measuring:
         found = self._fields.split(fetched(number))
         correlations = Correlations(found["overlap"], found["link_overlap"], *self._comparison.by_kind(found["modes"]))
         exchange = Exchange(**{name: found[name] for name in Exchange._fields})
-        sorted_ = (found[name] for name in ("energy", "magnetization", "staggered_magnetization", "holder"))
-        return LadderMeasurement(*sorted_, exchange, correlations, spins)
+        return LadderMeasurement(
+            found["energy"],
+            found["magnetization"],
+            found["staggered_magnetization"],
+            found["holder"],
+            exchange,
+            correlations,
+            spins,
+        )
