@@ -26,7 +26,7 @@ struct Counters {
             plane[PLANE][w] ^= item[ITEMS - 1];
         }
     }
-    // Then the carries likewise.
+    // Adds items of one word, of weight 2^PLANE, and then the carries likewise.
     template <int PLANE = 0, int ITEMS>
     __device__ __forceinline__ void add(const u32 (&item)[ITEMS], int w) {
         if constexpr (PLANE < PLANES) {
@@ -35,7 +35,7 @@ struct Counters {
             add<PLANE + 1>(carry, w);
         }
     }
-    // Items of WORDS words each.
+    // Adds items of WORDS words each.
     template <int ITEMS>
     __device__ __forceinline__ void add(const u32 (&item)[WORDS][ITEMS]) {
 #pragma unroll
@@ -43,7 +43,7 @@ struct Counters {
     }
 };
 
-// The sum over two threads DISTANCE apart. Of several words each thread keeps half, the one with the bit set the upper.
+// Returns the sum over two threads DISTANCE apart. Of several words each thread keeps half, the one with the bit set the upper.
 template <int DISTANCE, int PLANES, int WORDS>
 __device__ __forceinline__ auto pair_sum(const Counters<PLANES, WORDS>& own) {
     constexpr int KEPT = WORDS > 1 ? WORDS / 2 : 1;

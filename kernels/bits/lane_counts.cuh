@@ -15,7 +15,7 @@ __device__ __forceinline__ void count_batch(const Item& item, u32 first, Counter
     counters.add(word);
 }
 
-// The calling thread's items from `first` on below `stop`, blockDim.x apart; no more than the planes hold.
+// Counts the calling thread's items from `first` on below `stop`, blockDim.x apart; no more than the planes hold.
 template <int PLANES, typename Item>
 __device__ __forceinline__ Counters<PLANES, 4> count_strided(const Item& item, u32 first, u32 stop) {
     Counters<PLANES, 4> counters;

@@ -19,7 +19,7 @@ __device__ __forceinline__ void exchange_squares(u32 (&a)[32]) {
     }
 }
 
-// Bit b of a[i] goes to bit i of a[b] (Warren, Hacker's Delight, 7-3).
+// Moves bit b of a[i] to bit i of a[b] (Warren, Hacker's Delight, 7-3).
 __device__ __forceinline__ void transpose(u32 (&a)[32]) {
     exchange_squares<16, 0x0000ffff>(a);
     exchange_squares<8, 0x00ff00ff>(a);

@@ -3,10 +3,10 @@
 #pragma once
 #include "tempering/exchange.cuh"
 
-// What kernels count of a replica; the third one, of the first sublattice, for measurements alone.
+// Holds what kernels count of a replica; the third one, of the first sublattice, is for measurements alone.
 struct Counted { long long one, other, third; };
 
-// A weighted sum of these and a constant.
+// Is a weighted sum of these and a constant.
 struct Linear {
     long long one, other, third, constant;
 
@@ -16,7 +16,7 @@ struct Linear {
 };
 CHECK_LAYOUT(Linear, engine.measuring.cuda.LINEAR);
 
-// First words, of 64 bits, of what a buffer holds of all samples; `size` words are a measurement's.
+// Says at which words of 64 bits of a buffer begins what it holds of all samples; a measurement has `size` words.
 struct Measured {
     size_t energy, magnetization, staggered_magnetization, overlap, link_overlap, attempts, accepts, trips, place, holder, last_end, size;
     Linear energy_of, magnetization_of, staggered_of;

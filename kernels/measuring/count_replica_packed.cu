@@ -5,7 +5,7 @@ constexpr int THREADS = HOST(engine.metropolis.replica_packed.cuda_lattices.COUN
 constexpr int COUNT_PLANES = 5;
 static_assert(HOST(engine.metropolis.replica_packed.cuda_lattices.ITEMS_A_THREAD) < 1 << COUNT_PLANES, "the planes hold a thread's items");
 
-// totals[lane] += items of 128 lanes; every block takes consecutive ones. `block_totals` is shared memory.
+// Adds items of 128 lanes to totals[lane]; every block takes consecutive ones. `block_totals` is shared memory.
 template <typename Item>
 __device__ __forceinline__ void count_items(Item item, u32 items, u32* block_totals, u64* totals) {
     for (u32 lane = threadIdx.x; lane < 128; lane += blockDim.x) block_totals[lane] = 0;

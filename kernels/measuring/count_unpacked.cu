@@ -4,10 +4,10 @@
 constexpr int THREADS = HOST(engine.metropolis.unpacked.cuda.THREADS), BLOCKS = HOST(engine.metropolis.unpacked.cuda.MEASURE_BLOCKS);
 static_assert(HOST(engine.metropolis.unpacked.cuda.MEASURE_SITES) < 256, "a byte holds a thread's spins");
 
-// What the threads of a block work on in total_energy: `columns` of replicas in each of its rows.
+// Says what a thread of a block works on: one of `columns` of replicas in each of its rows.
 struct Place { u32 columns, column, row, rows; };
 
-// totals[column * REPLICAS + r] += sums of value[r] over a block's rows, for the columns in use; `sums` is shared memory.
+// Adds sums of value[r] over a block's rows to totals[column * REPLICAS + r], of columns in use; `sums` is shared memory.
 template <int REPLICAS>
 __device__ __forceinline__ void add_rows(const long long (&value)[REPLICAS], Place place, u32 in_use, long long* sums,
                                          u64* totals) {
@@ -22,7 +22,7 @@ __device__ __forceinline__ void add_rows(const long long (&value)[REPLICAS], Pla
     __syncthreads();
 }
 
-// Energy in quanta and number of spins -1 of unpacked spins, (sample, replica). A thread has 4 * CALLS replicas of at most
+// Adds up energies in quanta and spins -1 of unpacked spins, (sample, replica). A thread has 4 * CALLS replicas of at most
 // 255 sites: sites in x, in strides; blocks of columns in y; samples in z. A bond is counted from its lower site.
 template <typename Integer, int CALLS>
 __global__ __launch_bounds__(THREADS, BLOCKS) void total_energy(

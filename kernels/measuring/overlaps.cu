@@ -26,7 +26,7 @@ CHECK_LAYOUT(Items, engine.measuring.cuda_comparison.ITEMS);
 struct Parts { Items part[PARTS]; };
 CHECK_LAYOUT(Parts, engine.measuring.cuda_comparison.COUNTED_PARTS);
 
-// A word for each replica of a column, from 32 items or fewer, to to[0] ... to[31].
+// Writes a word for each replica of a column, from 32 items or fewer, to to[0] ... to[31].
 struct PackedReplicas {
     const u32* words;  // [block][place][4]
     u32 sites;
@@ -82,14 +82,14 @@ struct UnpackedReplicas {
     }
 };
 
-// What two replicas of a tile's words differ in, and where one of them is NOBODY the other's set bits.
+// Returns what two replicas of a tile's words differ in, and where one of them is NOBODY the other's set bits.
 struct Couple {
     u32 one, other;
 
     __device__ __forceinline__ u32 in(const u32* tile) const { return tile[one] ^ tile[other]; }
 };
 
-// Sums of a segment's `height` tiles, `stride` words apart, and of the bonds to the next segment's.
+// Adds up a segment's `height` tiles, `stride` words apart, and of the bonds to the next segment's.
 __device__ __forceinline__ uint2 compare_tiles(Couple couple, const u32* tile, const u32* next, u32 height, u32 stride) {
     uint2 sums = make_uint2(0, 0);
     if (next) {
@@ -181,14 +181,14 @@ __device__ __forceinline__ void count_items(const Replicas& replicas, u32 any_co
     }
 }
 
-// The part that a thread block works on, and its share of it.
+// Says which part a thread block works on, and its share of it.
 __device__ __forceinline__ const Items& part_of(const Parts& parts, u32& share) {
     u32 k = 0;
     for (; share >= parts.part[k].shares; ++k) share -= parts.part[k].shares;
     return parts.part[k];
 }
 
-// Replica-packed: parts and their shares in x. `first`: the launch's first sample.
+// Compares replica-packed copies: parts and their shares in x. `first` is the launch's first sample.
 template <u32 COLUMNS>
 __global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(
     const u32* state, u32 sites, u32 blocks, u32 tiles, u32 first, Parts parts, Pairs pairs) {
@@ -199,7 +199,7 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(
     count_items<COLUMNS>(replicas, 4 * blocks, tiles, items, share, sample, pairs);
 }
 
-// Unpacked: likewise.
+// Compares unpacked copies likewise.
 __global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(
     const signed char* state, u32 sites, u32 width, u32 tiles, u32 first, Parts parts, Pairs pairs) {
     u32 share = blockIdx.x;
@@ -209,8 +209,8 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(
     count_items<0>(replicas, (width + 31) / 32, tiles, items, share, sample, pairs);
 }
 
-// What becomes of a part's sums: totals[sample][pair] less twice them, likewise link_totals of links, and, of a layer each,
-// with cosines and sines of `wave`, modes[sample][compared][axis]; any of them may be missing.
+// Says what becomes of a part's sums: totals[sample][pair] less twice them, likewise link_totals of links, and, of a layer
+// each, with cosines and sines of `wave`, modes[sample][compared][axis]; any of them may be missing.
 struct Outcome {
     const u32 *sums, *links;
     size_t segments, compared, size;

@@ -5,7 +5,7 @@
 
 constexpr u32 THREADS = HOST(engine.measuring.cuda_comparison.THREADS), WARPS = THREADS / 32;
 
-// Two site-packed lattices where they differ, or one alone.
+// Reads two site-packed lattices where they differ, or one alone.
 struct Differing {
     const uint4 *one, *other;
 

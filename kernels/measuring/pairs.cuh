@@ -2,8 +2,8 @@
 #pragma once
 #include "bits/types.cuh"
 
-// Pair q * temperatures + t: the replicas of copies[q].x and copies[q].y at temperature t. Past the `count` pairs: each
-// replica alone, in the order of `holder`, its partner -1.
+// Names the replicas of pair q * temperatures + t: those of copies[q].x and copies[q].y at temperature t. Past the `count`
+// pairs: each replica alone, in the order of `holder`, its partner -1.
 struct Pairs {
     const int* holder;   // [sample][copy][temperature]
     const int2* copies;  // [q]

@@ -14,7 +14,7 @@ static_assert(ZERO_PLANES == OWN_PLANES + 1, "decide_lanes takes the last plane 
 __device__ __forceinline__ u32 word_of(const uint4& v, int w) { return w == 0 ? v.x : w == 1 ? v.y : w == 2 ? v.z : v.w; }
 __device__ __forceinline__ u32 word_of(u32 v, int) { return v; }
 
-// Table rows of four words, lane by lane, in global memory.
+// Reads table rows of four words, which hold a bit of each lane, from global memory.
 struct GlobalRows {
     static constexpr bool UNIFORM = false, SUMS = false;
     const uint4* rows;
@@ -22,7 +22,8 @@ struct GlobalRows {
     __device__ __forceinline__ GlobalRows from(int row) const { return {rows + row}; }
 };
 
-// The same in shared memory. Volatile, because the compiler would otherwise keep all rows in registers across groups.
+// Reads such rows from shared memory. Loads are volatile, as the compiler would otherwise keep all rows in registers across
+// groups.
 struct SharedRows {
     static constexpr bool UNIFORM = false, SUMS = false;
     u32 address;
@@ -36,7 +37,7 @@ struct SharedRows {
     __device__ __forceinline__ SharedRows from(int row) const { return {address + 16 * row}; }
 };
 
-// Rows of one word in shared memory: all lanes have one temperature.
+// Reads rows of one word, where all lanes have one temperature, from shared memory.
 struct UniformRows {
     static constexpr bool UNIFORM = true, SUMS = false;
     u32 address;
@@ -48,33 +49,34 @@ struct UniformRows {
     __device__ __forceinline__ UniformRows from(int row) const { return {address + 4 * row}; }
 };
 
-// The same for classes of two bits, each row as a sum: factors times the words of the two bits and of both. Bit by bit the sum
+// Reads such rows for classes of two bits as sums: factors times the words of the two bits and of both. Bit by bit the sum
 // is 0 or 1, so nothing carries; a multiply-add takes a fifth of the time of a logical operation.
 struct UniformSums {
     static constexpr bool UNIFORM = true, SUMS = true;
     u32 address;  // constant, factor of bit 0, of bit 1, of both, plane by plane
     __device__ __forceinline__ uint4 load(int plane) const { return SharedRows{address}.load(plane); }
 
-    // The factors of one plane; `row` holds 0 or all ones, -1, for each class. Without class 0 both bits' word is not needed.
+    // Returns the factors of one plane; `row` holds 0 or all ones, -1, for each class. Without class 0 both bits' word is not
+    // needed.
     static __device__ __forceinline__ uint4 factors(const u32* row, bool class_0) {
         if (class_0) return make_uint4(row[0], row[0] - row[1], row[0] - row[2], row[1] + row[2] - row[0] - row[3]);
         return make_uint4(row[1] + row[2] - row[3], row[2] - row[3], row[1] - row[3], 0);
     }
 };
 
-// The word of each column's occupant; `occupant` words are disjoint.
+// Picks the word of each column's occupant; `occupant` words are disjoint.
 __device__ __forceinline__ u32 fold(const u32 (&word)[4], const u32 (&occupant)[4]) {
     return mux(occupant[0], mux(occupant[1], mux(occupant[2], word[3], word[2]), word[1]), word[0]);
 }
 
-// Flip classes of W words of lanes as bit planes. PLAIN, a number of slots, says that class 3 are flips that cost nothing,
-// under the default rule, except with 7 slots; with 4 slots no lane has class 0. PLAIN = 0 takes any class.
+// Holds flip classes of W words of lanes as bit planes. PLAIN, a number of slots, says that class 3 are flips that cost
+// nothing, under the default rule, except with 7 slots; with 4 slots no lane has class 0. PLAIN = 0 takes any class.
 template <int PLAIN, int BITS, int W>
 struct Classes {
     static_assert(PLAIN == 0 || (BITS == 2 && (PLAIN == 4 || PLAIN == 6 || PLAIN == 7)), "plain classes have two bits");
     u32 bit[BITS][W];
 
-    // The row of every lane's class among 2^B rows.
+    // Picks for every lane the row of its class among 2^B rows.
     template <int B, typename Rows>
     __device__ __forceinline__ void tree(const Rows& rows, u32 (&out)[W]) const {
         if constexpr (B == 0) {
@@ -106,7 +108,7 @@ struct Classes {
         }
     }
 
-    // The row of every lane's class in one plane.
+    // Picks for every lane the row of its class in one plane.
     template <typename Rows>
     __device__ __forceinline__ void pick_plane(const Rows& planes, int plane, u32 (&out)[W]) const {
         if constexpr (Rows::SUMS) {
@@ -123,7 +125,8 @@ struct Classes {
         }
     }
 
-    // The same for own planes where the temperature is so low that class 2 alone has bits there, besides class 3's of 63/64.
+    // Does the same for own planes where the temperature is so low that class 2 alone has bits there, besides class 3's of
+    // 63/64.
     template <typename Rows>
     __device__ __forceinline__ void pick_cold(const Rows& planes, int plane, u32 (&out)[W]) const {
         const auto two = planes.load(plane << BITS | 2);
@@ -139,13 +142,13 @@ struct Classes {
     }
 };
 
-// One more significant bit of the comparison: one ternary operation for each result.
+// Compares one more significant bit: one ternary operation for each result.
 __device__ __forceinline__ void compare(u32 threshold, u32 random, u32& accepted, u32& undecided) {
     accepted = lop3<(IN_A & ~IN_B & 0xff) | (~(IN_A ^ IN_B) & IN_C & 0xff)>(threshold, random, accepted);
     undecided = lop3<~(IN_A ^ IN_B) & IN_C & 0xff>(threshold, random, undecided);
 }
 
-// A group's calls, made when they are asked for.
+// Makes a group's random calls when they are asked for.
 template <int ROUNDS>
 struct Calls {
     Prefix prefix;
@@ -156,7 +159,7 @@ struct Calls {
     __device__ __forceinline__ uint4 operator()(int plane) const { return philox_finish<ROUNDS>(prefix, word3 + plane, key); }
 };
 
-// The same, made at once.
+// Makes a group's random calls at once.
 template <int ROUNDS>
 struct CallsAhead {
     uint4 call[OWN_PLANES + 1];
@@ -171,8 +174,8 @@ struct CallsAhead {
     __device__ __forceinline__ const uint4& operator()(int plane) const { return call[plane]; }
 };
 
-// Decides lanes of a group, those in `open`. ZERO: of these, class 3 are flips that cost nothing, under the default rule, and
-// `planes` has no rows of theirs; COLD: thresholds of classes 0 and 1 are below 2^-OWN_PLANES.
+// Decides lanes of a group, those in `open`. ZERO says that of these, class 3 are flips that cost nothing, under the default
+// rule, and that `planes` has no rows of theirs; COLD, that thresholds of classes 0 and 1 are below 2^-OWN_PLANES.
 // On return `accepted` holds for lanes in `open`; `undecided` are lanes left to a call of their own, of them those in `deep`
 // after PLANES bits, the others after OWN_PLANES. Row `plane << BITS | class` of `planes` holds the threshold bits of a
 // plane; `calls(plane)` are random words. `meanwhile` is called halfway, to start loads that are needed later.

@@ -2,7 +2,8 @@
 #pragma once
 #include "bits/logic.cuh"
 
-// Unsatisfied bonds as three bit planes (4 slots: one phantom bond more). `wanted`: the spin that each bond asks for.
+// Counts unsatisfied bonds as three bit planes; of 4 slots one phantom bond more. `wanted` are the spins that the bonds ask
+// for.
 template <int SLOTS>
 __device__ __forceinline__ void count_unsatisfied_bonds(const u32 (&wanted)[SLOTS], u32 spin, u32 (&count)[3]) {
     static_assert(SLOTS == 4 || SLOTS == 6 || SLOTS == 7, "the three sizes that degrees are padded to");
@@ -24,9 +25,9 @@ __device__ __forceinline__ void count_unsatisfied_bonds(const u32 (&wanted)[SLOT
     }
 }
 
-// Without a field: the class (low two bits of the padded count; 3 where a flip costs nothing, but for 7 slots) and lanes
-// that gain energy.
-// A spin gains when it is not what most bonds want; how many want it up decides the rest, by symmetry for both spins.
+// Finds, without a field, the class (the low two bits of the padded count; 3 where a flip costs nothing, but for 7 slots) and
+// the lanes that gain energy. A spin gains when it is not what most bonds want; how many want it up decides the rest, by
+// symmetry for both spins.
 template <int SLOTS>
 __device__ __forceinline__ void classify(const u32 (&wanted)[SLOTS], u32 spin, u32& low, u32& high, u32& gain) {
     const u32 sum_a = parity(wanted[0], wanted[1], wanted[2]), carry_a = majority(wanted[0], wanted[1], wanted[2]);

@@ -3,9 +3,10 @@
 #include "metropolis/bonds.cuh"
 #include "metropolis/tail.cuh"
 
-// How sites are updated. SLOTS: bonds of every site, 4, 6 or 7, or 0 for any number; COUNT_BITS of their count; FIELD: the
-// spin belongs to the class; KIND: any, plain (the default zero-cost rule, no field, no certain acceptance but for gains), or
-// plain and so cold that only the smallest cost is accepted with a probability of 2^-OWN_PLANES or more.
+// Says how sites are updated. SLOTS is the number of bonds of every site, 4, 6 or 7, or 0 for any number; COUNT_BITS are those
+// of their count; with FIELD the spin belongs to the class. KIND is any, plain (the default zero-cost rule, no field, no
+// certain acceptance but for gains), or plain and so cold that only the smallest cost is accepted with a probability of
+// 2^-OWN_PLANES or more.
 enum Kind {
     ANY = HOST(engine.metropolis.packed.kinds.Kind.ANY),
     PLAIN_KIND = HOST(engine.metropolis.packed.kinds.Kind.PLAIN),
@@ -23,13 +24,13 @@ struct Rule {
     using Group = Classes<PLAIN ? SLOTS : 0, BITS, 4>;
 };
 
-// The lanes of one site that chance decides, and of what class.
+// Holds the lanes of one site that chance decides, and their classes.
 template <typename R>
 struct Chances {
     typename R::Group classes;
     u32 open[4];
 
-    // From a count of unsatisfied bonds, where no rule is plain.
+    // Sets classes from a count of unsatisfied bonds, where no rule is plain.
     __device__ __forceinline__ void set(const u32 (&count)[R::COUNT_BITS], u32 spin, int w, u32 (&certain)[4]) {
 #pragma unroll
         for (int b = 0; b < R::BITS; ++b) classes.bit[b][w] = b < R::COUNT_BITS ? count[b < R::COUNT_BITS ? b : 0] : spin;
@@ -59,7 +60,7 @@ __device__ __forceinline__ void flip_certain(Chances<R>& c, uint4* kept, const u
     if (there) *kept = make_uint4(after[0], after[1], after[2], after[3]);
 }
 
-// A group with a fixed number of bonds; `wanted`: the spins that each bond asks for. Flips what flips for certain.
+// Weighs a group with a fixed number of bonds, which ask for the spins `wanted`, and flips what flips for certain.
 template <typename R, typename Always>
 __device__ __forceinline__ Chances<R> weigh_bonds(const uint4 (&wanted)[R::SLOTS], const uint4& spin, uint4* kept,
                                                   const Always& always, const uint4& used, bool there) {
@@ -83,7 +84,7 @@ __device__ __forceinline__ Chances<R> weigh_bonds(const uint4 (&wanted)[R::SLOTS
     return c;
 }
 
-// The rest of a group's update. `counter_group` addresses its random numbers, `group` its words in the lattice.
+// Does the rest of a group's update. `counter_group` addresses its random numbers, `group` its words in the lattice.
 template <typename R, typename Rows, typename Calls, typename Meanwhile, typename Tally = NoTally>
 __device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4* kept, uint4* place, bool there,
                                                 u32 counter_group, u32 group, const Rows& planes, const Calls& calls,

@@ -15,7 +15,7 @@ struct Layer { static constexpr int value = NUMBER; };
 template <bool FLAG>
 struct Flag { static constexpr bool value = FLAG; };
 
-// Tables of every replica: planes[part][plane][class] and always[part][class] are 0 or all ones.
+// Gives the tables of every replica: planes[part][plane][class] and always[part][class] are 0 or all ones.
 struct UniformTables {
     const u32 *always, *planes;
     const u64* thresholds;  // [part][class]
@@ -25,7 +25,7 @@ struct UniformTables {
 };
 CHECK_LAYOUT(UniformTables, engine.metropolis.site_packed.cuda_records.UNIFORM_TABLES);
 
-// The rows of one replica in shared memory; those of planes as sums where classes have two bits.
+// Holds the rows of one replica in shared memory; those of planes as sums where classes have two bits.
 template <typename R, bool SUMS = R::BITS == 2>
 struct UniformRules {
     uint4 sums[PLANES];
@@ -55,7 +55,7 @@ struct UniformRules<R, false> {
     __device__ __forceinline__ UniformRows planes() const { return always().from(CLASSES); }
 };
 
-// Division by a number known to the host: `inverse` is floor(2^32 / number) + 1, which may give one too many.
+// Divides by a number known to the host: `inverse` is floor(2^32 / number) + 1, which may give one too many.
 struct Divisor {
     u32 number, inverse;
     __device__ __forceinline__ u32 quotient(u32 n) const {
@@ -66,17 +66,17 @@ struct Divisor {
 };
 CHECK_LAYOUT(Divisor, engine.metropolis.site_packed.cuda_records.DIVISOR);
 
-// How warps share a lattice, cut into layers: rows, or planes in three dimensions. A tile has `columns` neighbouring groups
-// (a power of two that divides a layer, at most 32) of 32 / columns pairs of layers, or of as many single layers where that
-// gives each warp one tile. Else warps take tiles in turn, so that what is read at one time lies together and all end at one
-// time, though some multiprocessors are slower.
+// Says how warps share a lattice, cut into layers: rows, or planes in three dimensions. A tile has `columns` neighbouring
+// groups (a power of two that divides a layer, at most 32) of 32 / columns pairs of layers, or of as many single layers where
+// that gives each warp one tile. Else warps take tiles in turn, so that what is read at one time lies together and all end at
+// one time, though some multiprocessors are slower.
 struct Share {
     u32 columns, tiles;
     Divisor across, width;  // tiles side by side in a layer, groups in a row
 };
 CHECK_LAYOUT(Share, engine.metropolis.site_packed.cuda_records.SHARE);
 
-// One thread's place in a tile: a group of the layer `first`, and the same one of the next layer where layers come in pairs.
+// Is one thread's place in a tile: a group of the layer `first`, and the same one of the next layer where layers come in pairs.
 template <int DIMENSION, int LAYERS>
 struct Place {
     u32 first, in_layer, q, y;
@@ -111,7 +111,7 @@ struct Site {
     __device__ __forceinline__ u32 group(const At& at) const {
         return (at.first + K) * slab.layer(DIMENSION) + at.in_layer;
     }
-    // Whether the sites of a group have odd x.
+    // Returns whether the sites of a group have odd x.
     template <int K>
     __device__ __forceinline__ bool odd(const At& at) const { return (at.first + K + at.y + first_parity) & 1; }
 

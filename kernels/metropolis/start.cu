@@ -1,7 +1,7 @@
 // Initial spins of every replica, from the START stream: spinsim/engine/random_start.py on the GPU.
 #include "random/philox.cuh"
 
-// state[(sample * blocks + block) * sites + place]: random lanes of site order[place], those past the last replica 0.
+// Fills state[(sample * blocks + block) * sites + place] with random lanes of site order[place], those past the last replica 0.
 // Without `order` a site is its own place.
 template <int ROUNDS>
 __global__ void random_start(uint4* state, const uint4* lanes, const u32* order, u32 sites, u32 first_sample,

@@ -4,7 +4,7 @@
 #pragma once
 #include "metropolis/bitplane.cuh"
 
-// Where thresholds of a class and a lane are found: laid out for every lane, or one for all lanes.
+// Finds thresholds of a class and a lane: laid out for every lane, or one for all lanes.
 struct LaneThresholds {
     const u64* thresholds;
     __device__ __forceinline__ u64 of(u32 cls, u32 lane) const { return __ldg(thresholds + (cls << 7 | lane)); }
@@ -14,7 +14,7 @@ struct UniformThresholds {
     __device__ __forceinline__ u64 of(u32 cls, u32) const { return __ldg(thresholds + cls); }
 };
 
-// What is told of flips as they happen: nothing.
+// Is told of flips as they happen, and does nothing.
 struct NoTally {
     template <typename Chances>
     __device__ __forceinline__ void group(const Chances&, const u32 (&)[4], bool) const {}
@@ -24,7 +24,7 @@ struct NoTally {
     static __device__ __forceinline__ bool is_told() { return false; }
 };
 
-// One warp's groups with undecided lanes, in shared memory. slot[0] to slot[count - 1] name the entries in use, the rest
+// Holds one warp's groups with undecided lanes in shared memory. slot[0] to slot[count - 1] name the entries in use, the rest
 // of `slot` those free; the count is a register of all threads.
 template <int BITS>
 struct TailEntries {

@@ -6,7 +6,7 @@
 constexpr int THREADS = HOST(engine.metropolis.unpacked.cuda.THREADS);
 constexpr u32 REFINE = HOST(engine.metropolis.unpacked.cpu_sweep.REFINE);  // plane offset of the lower halves of the uniforms
 
-// Whether a 64-bit uniform is below a threshold; its lower half, word k of another call, is rarely needed.
+// Returns whether a 64-bit uniform is below a threshold; its lower half, word k of another call, is rarely needed.
 template <int ROUNDS>
 __device__ __noinline__ bool below(u32 upper, Threshold t, int k, uint4 lower, const Key& key) {
     const u32 top = (u32)(t.value >> 32);
@@ -14,8 +14,9 @@ __device__ __noinline__ bool below(u32 upper, Threshold t, int k, uint4 lower, c
     return word_of(philox<ROUNDS>(lower.x, lower.y, lower.z, lower.w, key), k) < (u32)t.value;
 }
 
-// All sites of one colour (grid x, with the replicas) of every sample (grid y). A thread has CALLS Philox calls, each of
-// four replicas. `beta_stride`: calls from one sample's temperatures to the next one's, 0 where all samples share them.
+// Updates all sites of one colour (grid x, with the replicas) of every sample (grid y). A thread has CALLS Philox calls, each
+// of four replicas. `beta_stride` are the calls from one sample's temperatures to the next one's, 0 where all samples share
+// them.
 template <typename Integer, int CALLS, int ROUNDS>
 __global__ __launch_bounds__(THREADS) void sweep_general(signed char* spins, const u32* batch, u32 batch_size,
                                                      const long long* start, const u32* near, const Integer* couplings,

@@ -7,7 +7,7 @@
 struct Slab {
     u32 width, height, depth, first_row, parity;
 
-    // Groups in a row or, in three dimensions, a plane; and how many there are.
+    // Return the groups in a row or, in three dimensions, a plane; and how many of these there are.
     __device__ __forceinline__ u32 layer(int dimension) const { return dimension == 3 ? width * height : width; }
     __device__ __forceinline__ u32 layers(int dimension) const { return dimension == 3 ? depth : height; }
 };
@@ -27,7 +27,7 @@ struct Signs {
 };
 CHECK_LAYOUT(Signs, engine.metropolis.site_packed.cuda_records.SIGNS);
 
-// The words one lane further: of lane i + 1 (`up`; the next group's first bit comes in) or i - 1.
+// Returns the words one lane further: of lane i + 1 (`up`; the next group's first bit comes in) or i - 1.
 __device__ __forceinline__ uint4 beside(const uint4& v, const uint4& edge, bool up) {
     const u32 a = up ? v.x : edge.w, b = up ? v.y : v.x, c = up ? v.z : v.y, d = up ? v.w : v.z, e = up ? edge.x : v.w;
     const u32 shift = up ? 1 : 31;
@@ -35,9 +35,8 @@ __device__ __forceinline__ uint4 beside(const uint4& v, const uint4& edge, bool 
                       __funnelshift_r(d, e, shift));
 }
 
-// Words of the neighbours of group g of colour 0, in the order of spinsim/engine/metropolis/site_packed/signs.py's slots.
-// `other(i)` reads colour 1,
-// `before(i)` and `after(i)` its layer on either side of the slab.
+// Finds the words of the neighbours of group g of colour 0, in the order of spinsim/engine/metropolis/site_packed/signs.py's
+// slots. `other(i)` reads colour 1, `before(i)` and `after(i)` its layer on either side of the slab.
 template <int DIMENSION, typename Other, typename Before, typename After>
 __device__ __forceinline__ void neighbours(const Slab& slab, u32 g, const Other& other, const Before& before,
                                            const After& after, uint4 (&near)[2 * DIMENSION]) {

@@ -2,11 +2,11 @@
 #pragma once
 #include "bits/types.cuh"
 
-// What a thread loads at once: one or four words of four replicas.
+// Is what a thread loads at once: one or four words of four replicas.
 template <int WORDS>
 struct alignas(4 * WORDS) Spins { u32 word[WORDS]; };
 
-// Signed byte k of a word: one instruction, which picks a byte and its sign three times.
+// Returns signed byte k of a word by one instruction, which picks a byte and its sign three times.
 __device__ __forceinline__ int signed_byte(u32 word, int k) {
     int out;
     asm("prmt.b32 %0, %1, 0, %2;" : "=r"(out) : "r"(word), "r"(0x8880 + 0x1111 * k));

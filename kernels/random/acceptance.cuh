@@ -15,7 +15,7 @@ __device__ __forceinline__ Threshold threshold_of(double probability) {
     return {false, __double2ull_rz(__dmul_rn(probability, 18446744073709551616.0))};
 }
 
-// Of exp(y), y below 0.
+// Returns the threshold of probability exp(y), y below 0.
 __device__ __forceinline__ Threshold exp_threshold(double y) {
     y = y > -45.0 ? y : -45.0;
     const double shift = 6755399441055744.0;  // 1.5 * 2^52
@@ -38,14 +38,14 @@ __device__ __forceinline__ Threshold exp_threshold(double y) {
     return threshold_of(__dmul_rn(r, __longlong_as_double((long long)(1023 + (int)n) << 52)));
 }
 
-// The same out of line, for where it is rare and written out many times.
+// Does the same out of line, for where it is rare and written out many times.
 __device__ __noinline__ Threshold rare_exp_threshold(double y) { return exp_threshold(y); }
 
 // A flip decided in single precision, where that is sure: all but about one in 10,000.
 struct Screen { bool accept, ask; };
 
-// Whether uniform < exp(-x). `upper`: the uniform's upper 32 bits. The exponent's error is below |x| 2^-21, that of ex2.approx
-// below 2^-22, those of the uniform and of the difference below 2^-22; the margins are four times as wide and more.
+// Says whether uniform < exp(-x); `upper` are the uniform's upper 32 bits. The exponent's error is below |x| 2^-21, that of
+// ex2.approx below 2^-22, those of the uniform and of the difference below 2^-22; the margins are four times as wide and more.
 __device__ __forceinline__ Screen screened(float x, u32 upper) {
     const float one_to_two = __uint_as_float(0x3f800000u | upper >> 9);
     float p;

@@ -40,7 +40,7 @@ __device__ __forceinline__ uint4 philox(u32 c0, u32 c1, u32 c2, u32 c3, const Ke
     return philox_rounds<0, ROUNDS>(c0, c1, c2, c3, key);
 }
 
-// What the first three rounds of one group's calls share: all but counter word 3, which holds the plane.
+// Holds what the first three rounds of one group's calls share: all but counter word 3, which holds the plane.
 struct Prefix { u32 p0, p1, p2, p3, p4; };
 
 __device__ __forceinline__ Prefix philox_prefix(u32 c0, u32 c1, u32 c2, const Key& key) {
@@ -59,7 +59,7 @@ __device__ __forceinline__ uint4 philox_finish(const Prefix& p, u32 c3, const Ke
     return philox_rounds<3, ROUNDS>(p.p2 ^ (u32)b, p.p3, (u32)(a >> 32) ^ p.p4, (u32)a, key);
 }
 
-// Counter words 2 and 3 of a half-sweep; the plane is added to word 3.
+// Holds counter words 2 and 3 of a half-sweep; the plane is added to word 3.
 struct HalfSweep { u32 word2, word3; };
 
 __device__ __forceinline__ HalfSweep counter_half_sweep(u64 half_sweep, u32 stream) {

@@ -1,7 +1,7 @@
 // Copies from global to shared memory that go on while the thread computes (cp.async).
 #pragma once
 
-// BYTES from memory, or zeros where `inside` does not hold; nothing is read then.
+// Starts copying BYTES from memory, or zeros where `inside` does not hold; nothing is read then.
 template <int BYTES>
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool inside) {
     static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "what the hardware copies");
@@ -16,7 +16,7 @@ __device__ __forceinline__ void copy_async(void* to, const void* from, bool insi
 
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Wait for all groups of this thread but the LATEST.
+// Waits for all groups of this thread but the LATEST.
 template <int LATEST>
 __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(LATEST) : "memory");

@@ -1,7 +1,7 @@
 // Tempering between sweeps: exchanges of all samples from energies that a counting kernel has left on the device.
 #include "tempering/exchange.cuh"
 
-// Energies of replicas, up to a constant, are per_one * one + per_other * other; cleared once they are read.
+// Gives energies of replicas, up to a constant, as per_one * one + per_other * other; sums are cleared once they are read.
 struct Sums {
     u64 *one, *other;  // [sample][stride]
     long long per_one, per_other;
@@ -11,7 +11,7 @@ CHECK_LAYOUT(Sums, engine.tempering.cuda.SUMS);
 
 constexpr int THREADS = HOST(engine.tempering.cuda.THREADS);
 
-// A block a sample.
+// Tries one round of exchanges, a block a sample.
 template <int ROUNDS>
 __global__ __launch_bounds__(THREADS) void exchange_neighbours(
     Exchange exchange, Sums sums, u32 first_sample, u64 round, Key key) {

@@ -6,8 +6,8 @@
 
 constexpr signed char FROM_HOT = HOST(engine.tempering.ladder.FROM_HOT), FROM_COLD = HOST(engine.tempering.ladder.FROM_COLD);
 
-// The arrays of Exchange in spinsim/engine/tempering/ladder.py, and the replica at each temperature, so that nothing is ever
-// searched for.
+// Holds the arrays of Exchange in spinsim/engine/tempering/ladder.py, and the replica at each temperature, so that nothing is
+// ever searched for.
 struct Exchange {
     int *place, *holder;      // [sample][replica], [sample][copy][temperature]
     u64 *attempts, *accepts;  // [sample][pair]
@@ -24,7 +24,7 @@ struct Exchange {
 };
 CHECK_LAYOUT(Exchange, engine.tempering.cuda.EXCHANGE);
 
-// Whether a pair is exchanged; `gap`: energy of the hotter replica less that of the colder.
+// Says whether a pair is exchanged; `gap` is the energy of the hotter replica less that of the colder.
 template <int ROUNDS>
 __device__ __forceinline__ bool is_exchanged(long long gap, double step, u32 pair, u32 block, HalfSweep time, const Key& key) {
     if (gap <= 0) return true;

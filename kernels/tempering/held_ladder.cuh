@@ -4,7 +4,7 @@
 #include "tempering/exchange.cuh"
 #include "tempering/ladder.cuh"
 
-// Thresholds of the temperatures at which lanes are.
+// Finds thresholds of the temperatures at which lanes are.
 struct LadderThresholds {
     const u64* limits;  // [class][temperature]
     const int* place;
@@ -12,7 +12,7 @@ struct LadderThresholds {
     __device__ __forceinline__ u64 of(u32 cls, u32 lane) const { return __ldg(limits + cls * temperatures + place[lane]); }
 };
 
-// In shared memory.
+// Lies in shared memory, one for a sample.
 template <typename R>
 struct HeldLadder {
     static constexpr u32 CLASSES = 1 << R::BITS, PARITY = R::SLOTS == 7 ? 1 : 0, PARITIES = R::SLOTS > 0 ? 1 : 2;  // of degrees
@@ -50,7 +50,7 @@ struct HeldLadder {
             own.place[r] = place[r], own.holder[r] = holder[r], own.last_end[r] = last_end[r];
     }
 
-    // As in `rules`.
+    // Makes an entry of `rules` from the ladder in global memory.
     static __device__ __forceinline__ u32 far_rule(const Ladder& ladder, size_t i) {
         return __ldg(ladder.limits + i) >> (64 - PLANES) << 1 | ladder.certain[i];
     }
@@ -76,12 +76,12 @@ struct HeldLadder {
         return {ladder.limits + parity * CLASSES * ladder.temperatures, place, (u32)ladder.temperatures};
     }
 
-    // The sample's arrays, those here where they are.
+    // Returns the sample's arrays, those that are held here in place of its own.
     __device__ __forceinline__ Exchange near(const Exchange& own) {
         return {place, holder, own.attempts, own.accepts, own.trips, last_end, steps, own.copies, own.temperatures};
     }
 
-    // One round, by a whole block; `per_up` and `per_unsatisfied` are weights in an energy.
+    // Does one round of exchanges, by a whole block; `per_up` and `per_unsatisfied` are weights in an energy.
     __device__ __forceinline__ void exchange(const Exchange& own, long long per_up, long long per_unsatisfied, u64 round,
                                              u32 sample, const Key& key) {
         const u32 copies = own.copies, temperatures = own.temperatures, tried = copies * (temperatures / 2);  // at most

@@ -2,7 +2,7 @@
 #pragma once
 #include "metropolis/bitplane.cuh"
 
-// Of every temperature of a ladder, [parity][class][temperature].
+// Says what decides flips at every temperature of a ladder, [parity][class][temperature].
 struct Ladder {
     const u64* limits;   // thresholds
     const u8* certain;   // 1 where a flip needs no random number
@@ -10,7 +10,7 @@ struct Ladder {
 };
 CHECK_LAYOUT(Ladder, engine.tempering.cuda.LADDER);
 
-// The words of 32 lanes' planes: thread p of the warp, below PLANES, is given bit 31 - p of the upper half of each
+// Returns the words of 32 lanes' planes: thread p of the warp, below PLANES, is given bit 31 - p of the upper half of each
 // lane's limit.
 __device__ __forceinline__ u32 plane_word(u32 upper) {
     u32 mine = 0;

@@ -4,7 +4,7 @@
 
 constexpr u32 LANES = HOST(packing.LANES);
 
-// Replica-packed: a block for each block of 128 replicas (x) of every sample (y), a thread a lane.
+// Lays replica-packed tables: a block for each block of 128 replicas (x) of every sample (y), a thread a lane.
 __global__ __launch_bounds__(LANES) void lay_tables(uint4* always, uint4* planes, u64* thresholds, Ladder ladder,
                                                   const int* place, u32 replicas, u32 classes) {
     const u32 lane = threadIdx.x, thread = lane & 31, replica = blockIdx.x * LANES + lane;
@@ -22,7 +22,7 @@ __global__ __launch_bounds__(LANES) void lay_tables(uint4* always, uint4* planes
     }
 }
 
-// Site-packed: a thread for each of all replicas of all samples.
+// Lays site-packed tables: a thread for each of all replicas of all samples.
 __global__ void lay_uniform_tables(u32* always, u32* planes, u64* thresholds, Ladder ladder, const int* place, u32 replicas,
                                    u32 classes) {
     const u32 replica = blockIdx.x * blockDim.x + threadIdx.x;
@@ -37,7 +37,7 @@ __global__ void lay_uniform_tables(u32* always, u32* planes, u64* thresholds, La
     }
 }
 
-// Unpacked: 2 beta of `replicas` of each sample, padded to `width` with the last; a thread for each.
+// Lays 2 beta of `replicas` of each sample, padded to `width` with the last, of unpacked spins; a thread for each.
 __global__ void lay_betas(double* double_beta, float* single_beta, const double* ladder, const int* place, u32 samples,
                           u32 replicas, u32 width) {
     const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -8,19 +8,19 @@ constexpr int PLACE_BITS = HOST(engine.metropolis.replica_packed.cuda_records.PL
 constexpr u64 PLACE_MASK = (1 << PLACE_BITS) - 1;
 static_assert(FIRST_SIGN + GROUPED <= 64, "a word holds the bonds of one place");
 
-// Bonds of a place with up to GROUPED others, PLACE_BITS each, from the lowest bits on; then signs. What is missing is a bond
-// with itself.
+// Holds bonds of a place with up to GROUPED others, PLACE_BITS each, from the lowest bits on; then signs. What is missing is a
+// bond with itself.
 struct Bonds {
     const u64* groups;     // [sample][group]
     size_t stride, count;  // from sample to sample, 0 where all share them; groups of a sample
 };
 CHECK_LAYOUT(Bonds, engine.metropolis.replica_packed.cuda_records.BONDS);
 
-// What is counted of each lane after the last round, [sample][128].
+// Takes what is counted of each lane after the last round, [sample][128].
 struct LaneSums { u64 *up, *unsatisfied, *up_first; };
 CHECK_LAYOUT(LaneSums, engine.metropolis.replica_packed.cuda_records.LANE_SUMS);
 
-// Measurements after every `every` rounds, none if 0: their numbers and the lattices that they are of.
+// Takes measurements after every `every` rounds, none if 0: their numbers and the lattices that they are of.
 struct Notes {
     u64* to;        // [measurement][Measured::size]
     uint4* copies;  // [measurement][sample][place]
