@@ -1,4 +1,4 @@
-"""Every estimator of a run's summary against enumeration, with field and without, for |J| = 1 and 2."""
+"""Every estimator of a run's summary against enumeration, with field and without, for |J| = 2."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def model_of(kind: str, size: float, field: float) -> ss.Ising:
     return ss.Ising(ss.square(3), couplings, fields)
 
 
-@pytest.mark.parametrize("size", [1.0, 2.0])
+# Not of 1 as well: that run has the same spins (test_units.py), and hides powers of |J| that are missing.
+@pytest.mark.parametrize("size", [2.0])
 @pytest.mark.parametrize(
     ("kind", "field"),
     [("ferromagnet", 0.0), ("ferromagnet", 0.5), ("glass", 0.0), ("glass", 0.5), ("random field", 0.7),

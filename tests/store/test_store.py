@@ -256,6 +256,7 @@ def write_log(monkeypatch: pytest.MonkeyPatch, path: Path) -> list[tuple[int, by
     return log
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("model", "flush"), [("samples", 0.0), ("lattice", 0.0), ("fields", 1e9)])
 def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model, flush) -> None:
     """Every state that a killed process can leave, one for each write: all of them open and hold true rows."""
