@@ -5,15 +5,7 @@
 #include "synchronisation/lattice_barrier.cuh"
 #include "synchronisation/tickets.cuh"
 
-constexpr u32 THREADS = HOST(engine.metropolis.replica_packed.cuda.THREADS);
-
-// The places of one batch in turn, by ticket; the only batch of a colour that the kernel updates.
-struct InTurn {
-    Tickets tickets;
-    u32 first;  // of the batch
-    __device__ __forceinline__ u32 draw(u32) const { return tickets.draw(); }
-    __device__ __forceinline__ u32 take(u32 drawn) const { return first + 32 * tickets.take(drawn); }
-};
+constexpr u32 THREADS = HOST(engine.metropolis.replica_packed.cuda_records.GLOBAL_THREADS);
 
 // Updates batches of SLOTS slots; SLOTS = 0 takes all.
 template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>

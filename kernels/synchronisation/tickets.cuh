@@ -21,3 +21,11 @@ struct Tickets {
     }
 };
 CHECK_LAYOUT(Tickets, engine.metropolis.packed.cuda_sharing.TICKETS);
+
+// The places of one batch in turn, by ticket; the only batch of a colour that the kernel updates.
+struct InTurn {
+    Tickets tickets;
+    u32 first;  // of the batch
+    __device__ __forceinline__ u32 draw(u32) const { return tickets.draw(); }
+    __device__ __forceinline__ u32 take(u32 drawn) const { return first + 32 * tickets.take(drawn); }
+};

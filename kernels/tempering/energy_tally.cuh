@@ -7,7 +7,8 @@
 constexpr u32 TALLIED_GROUPS = HOST(engine.metropolis.replica_packed.cuda_records.TALLIED_GROUPS);  // of a thread, at most
 static_assert(5 * sizeof(uint4) + sizeof(u32) == HOST(engine.metropolis.replica_packed.cuda_records.TALLY_BYTES), "a thread's room");
 
-template <typename R, bool = R::PLAIN>
+// FLUSHES: threads may have more than TALLIED_GROUPS groups of the last colour.
+template <typename R, bool FLUSHES = false, bool = R::PLAIN>
 struct EnergyTally : NoTally {
     static constexpr bool POSSIBLE = false;
     __device__ __forceinline__ EnergyTally(void*, u32*, bool) {}
@@ -15,13 +16,14 @@ struct EnergyTally : NoTally {
 
 // A site of class k has k unsatisfied bonds, BONDS - k where it gains, which it loses then; phantom bonds count as well. Of
 // those left to chance k become BONDS - k.
-template <typename R>
-class EnergyTally<R, true> {
+template <typename R, bool FLUSHES>
+class EnergyTally<R, FLUSHES, true> {
     static constexpr u32 BONDS = R::SLOTS == 7 ? 7 : 6, COUNTED = 9;
     static_assert(4 * TALLIED_GROUPS * BONDS < 1 << COUNTED, "four threads' groups fit");
     uint4* room;  // this thread's [5], blockDim.x apart: counts' planes 0 to 3 and 4 to 7, then a group's three planes
     u32* totals;  // of each lane
     bool wanted, on = false;
+    u32 left = 0;  // groups that the counters still hold, where FLUSHES
 
     __device__ __forceinline__ uint4& at(int k) const { return room[k * blockDim.x]; }
     __device__ __forceinline__ u32& last_plane() const {  // words behind all threads' room
@@ -37,6 +39,13 @@ class EnergyTally<R, true> {
         last_plane() = c.plane[8][0];
     }
 
+    __device__ __forceinline__ void clear() {
+        Counters<COUNTED, 1> none;
+        none.clear();
+        store(none);
+        left = TALLIED_GROUPS;
+    }
+
 public:
     static constexpr bool POSSIBLE = true;
 
@@ -50,18 +59,19 @@ public:
 
     __device__ __forceinline__ void begin_half_sweep(bool is_last) {
         on = wanted && is_last;
-        if (!on) return;
-        Counters<COUNTED, 1> none;
-        none.clear();
-        store(none);
+        if (on) clear();
     }
     __device__ __forceinline__ void end_half_sweep() const {
         if (on) add_octets(load(), totals);
     }
 
     // The whole warp must call it. Each thread adds one word of four threads' groups, fetched from shared memory.
-    __device__ __forceinline__ void group(const Chances<R>& c, const u32 (&accepted)[4], bool there) const {
+    __device__ __forceinline__ void group(const Chances<R>& c, const u32 (&accepted)[4], bool there) {
         if (!on) return;
+        if (FLUSHES && left-- == 0) {
+            add_octets(load(), totals);
+            clear(), --left;
+        }
         u32 own[3][4];
 #pragma unroll
         for (int w = 0; w < 4; ++w) {

@@ -33,26 +33,27 @@ __device__ __forceinline__ bool is_exchanged(long long gap, double step, u32 pai
     return t.always || ((u64)random.x << 32 | random.y) < t.value;
 }
 
-// Tries one pair of neighbouring temperatures. `energy(replica)` may leave out what all replicas have in common.
+// Tries one pair of neighbouring temperatures. `energy(replica)` may leave out what all replicas have in common. Where several
+// thread blocks follow one sample, one of them alone `counts` attempts, acceptances and round trips.
 template <int ROUNDS, typename Energy>
 __device__ __forceinline__ void exchange_pair(const Exchange& e, const Energy& energy, u32 copy, u32 t, u32 sample,
-                                              HalfSweep time, const Key& key) {
+                                              HalfSweep time, const Key& key, bool counts = true) {
     int* const at = e.holder + copy * e.temperatures + t;
     const int cold = at[0], hot = at[1];
-    if (copy == 0) atomicAdd(e.attempts + t, (u64)e.copies);  // nothing waits for it
+    if (counts && copy == 0) atomicAdd(e.attempts + t, (u64)e.copies);  // nothing waits for it
     const long long gap = energy(hot) - energy(cold);
     const u32 pair = copy * (e.temperatures - 1) + t;
     if (!is_exchanged<ROUNDS>(gap, e.steps[t], pair, counter_block(sample, 0), time, key)) return;
-    atomicAdd(e.accepts + t, 1ull);
+    if (counts) atomicAdd(e.accepts + t, 1ull);
     at[0] = hot, at[1] = cold;
     e.place[cold] = t + 1, e.place[hot] = t;
 }
 
 // Looks at the ends of one copy's ladder after a round.
-__device__ __forceinline__ void follow_ends(const Exchange& e, u32 copy) {
+__device__ __forceinline__ void follow_ends(const Exchange& e, u32 copy, bool counts = true) {
     int* const at = e.holder + copy * e.temperatures;
     const int cold = at[0], hot = at[e.temperatures - 1];
     if (cold != hot && e.last_end[cold] == FROM_HOT) e.last_end[cold] = FROM_COLD;  // one temperature has no ends
-    if (e.last_end[hot] == FROM_COLD) atomicAdd(e.trips + hot, 1ull);
+    if (counts && e.last_end[hot] == FROM_COLD) atomicAdd(e.trips + hot, 1ull);
     e.last_end[hot] = FROM_HOT;
 }

@@ -1,6 +1,6 @@
-// A sample's ladder while its lattice is in shared memory: where replicas are, and what its exchanges and tables need.
+// A sample's ladder in shared memory during many rounds: where replicas are, and what its exchanges and tables need.
 #pragma once
-#include "metropolis/shared_lattice.cuh"
+#include "metropolis/replica_site.cuh"
 #include "tempering/exchange.cuh"
 #include "tempering/ladder.cuh"
 
@@ -59,16 +59,16 @@ struct HeldLadder {
         if constexpr (NEAR) return rules[i];
         return far_rule(ladder, PARITY * CLASSES * ladder.temperatures + i);
     }
-    // Lays the rows that the sites' degrees call for.
-    __device__ __forceinline__ void lay(const SharedLattice<R>& lattice, const Ladder& ladder) const {
+    // Lays the rows that the sites' degrees call for, behind those that `always_rows` and `plane_rows` point to.
+    __device__ __forceinline__ void lay(uint4* always_rows, uint4* plane_rows, const Ladder& ladder) const {
         const u32 thread = threadIdx.x & 31;
         for (u32 task = threadIdx.x / 32; task < ROWS * 4; task += blockDim.x / 32) {
             const u32 row = task / 4, word = task % 4, parity = PARITY + row / CLASSES, cls = row % CLASSES;
             const u32 own = rule(ladder, row, 32 * word + thread), mine = plane_word(own << (31 - PLANES));
-            if (thread < PLANES) ((u32*)(lattice.plane_rows() + (parity * PLANES + thread) * CLASSES + cls))[word] = mine;
+            if (thread < PLANES) ((u32*)(plane_rows + (parity * PLANES + thread) * CLASSES + cls))[word] = mine;
             if constexpr (!R::PLAIN) {
                 const u32 certain = __ballot_sync(~0u, own & 1);
-                if (thread == 0) ((u32*)(lattice.always_rows() + parity * CLASSES + cls))[word] = certain;
+                if (thread == 0) ((u32*)(always_rows + parity * CLASSES + cls))[word] = certain;
             }
         }
     }
@@ -81,19 +81,20 @@ struct HeldLadder {
         return {place, holder, own.attempts, own.accepts, own.trips, last_end, steps, own.copies, own.temperatures};
     }
 
-    // Does one round of exchanges, by a whole block; `per_up` and `per_unsatisfied` are weights in an energy.
+    // Does one round of exchanges, by a whole block; `per_up` and `per_unsatisfied` are weights in an energy, `counts` is as
+    // in exchange_pair().
     __device__ __forceinline__ void exchange(const Exchange& own, long long per_up, long long per_unsatisfied, u64 round,
-                                             u32 sample, const Key& key) {
+                                             u32 sample, const Key& key, bool counts = true) {
         const u32 copies = own.copies, temperatures = own.temperatures, tried = copies * (temperatures / 2);  // at most
         const Exchange nearby = near(own);
         const auto energy = [&](int r) { return per_up * all_up(r) + per_unsatisfied * unsatisfied[r]; };
         const HalfSweep time = counter_half_sweep(round, STREAM_SWAP);
         for (u32 i = threadIdx.x; i < tried; i += blockDim.x) {
             const u32 pair = pairs[i], t = (pair & 0xffff) + (round & 1);
-            if (t + 1 < temperatures) exchange_pair<R::ROUNDS>(nearby, energy, pair >> 16, t, sample, time, key);
+            if (t + 1 < temperatures) exchange_pair<R::ROUNDS>(nearby, energy, pair >> 16, t, sample, time, key, counts);
         }
         __syncthreads();
         const u32 from_last = blockDim.x - 1 - threadIdx.x;  // the first warps have tables to lay
-        for (u32 copy = from_last; copy < copies; copy += blockDim.x) follow_ends(nearby, copy);
+        for (u32 copy = from_last; copy < copies; copy += blockDim.x) follow_ends(nearby, copy, counts);
     }
 };

@@ -1,5 +1,6 @@
 // Parallel tempering of samples of at most 128 replicas whose lattice is in shared memory: many rounds a launch.
 #include "measuring/by_temperature.cuh"
+#include "metropolis/shared_lattice.cuh"
 #include "tempering/energy_tally.cuh"
 #include "tempering/held_ladder.cuh"
 
@@ -103,7 +104,7 @@ __global__ __launch_bounds__(MOST_SHARED_THREADS, 1) void temper_shared(uint4* s
     lattice.load(state + (size_t)sample * sites, *lanes);
     held.load(exchange.of(sample), ladder, none);
     __syncthreads();
-    held.lay(lattice, ladder);
+    held.lay(lattice.always_rows(), lattice.plane_rows(), ladder);
     wait_for_copies();
     for (u32 done = 0, left = notes.every; done < rounds; ++done) {
         const bool last = done + 1 == rounds, noted = --left == 0;  // never, if `every` is 0
@@ -131,7 +132,7 @@ __global__ __launch_bounds__(MOST_SHARED_THREADS, 1) void temper_shared(uint4* s
             if (last) sums.up[at] = held.all_up(r), sums.unsatisfied[at] = held.unsatisfied[r], sums.up_first[at] = held.up[r] >> 16;
             held.up[r] = 0, held.unsatisfied[r] = none;
         }
-        if (!last) held.lay(lattice, ladder);
+        if (!last) held.lay(lattice.always_rows(), lattice.plane_rows(), ladder);
         __syncthreads();
     }
     lattice.store(state + (size_t)sample * sites);

@@ -44,13 +44,17 @@ class CudaState(Protocol):
 
 
 class ManyRounds(Protocol):
-    """Rounds of sweeps and exchanges in one launch, where lattices are small enough for it."""
+    """Rounds of sweeps and exchanges in one launch."""
 
     def most(self, sweeps: int) -> int:
         """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
 
     def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
         """Queue a launch, after so many half-sweeps."""
+
+
+class MeasuredRounds(ManyRounds, Protocol):
+    """Rounds of sweeps and exchanges in one launch, with measurements between them."""
 
     def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
         """Queue a launch of ``rounds`` rounds before each of the measurements."""
@@ -70,6 +74,10 @@ class CudaSweeper(Protocol):
     @property
     def rounds(self) -> ManyRounds | None:
         """Many rounds in one launch on the present ladder, if the device can."""
+
+    @property
+    def measured_rounds(self) -> MeasuredRounds | None:
+        """Many rounds with measurements between them in one launch on the present ladder, if the device can."""
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,)."""
@@ -259,7 +267,7 @@ class CudaEngine:
 
     def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:
         """Temper and measure, in one launch where it takes all rounds."""
-        many, all_rounds = self._sweeper.rounds, into.count * rounds
+        many, all_rounds = self._sweeper.measured_rounds, into.count * rounds
         if many is not None and 0 < all_rounds <= many.most(sweeps):
             many.measured(rounds, sweeps, self.half_sweep, measuring, into)
             self.half_sweep += all_rounds * sweeps * self.colours

@@ -70,6 +70,15 @@ def test_tempering(name: str) -> None:
     temper_both("cuda", make(), beta[:1], copies, [(2, 1)])
 
 
+@pytest.mark.parametrize("name", ["cubic-samples", "hot"])
+def test_tempering_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.metropolis.replica_packed import cuda_lattices
+
+    monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
+    make, beta, copies = TEMPERED[name][:3]
+    temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2), (3, 1)])
+
+
 @pytest.mark.parametrize(("sites", "sector"), [(13, "even"), (15, "odd"), (12, "all"), (14, "all")])
 def test_butterflies(sites: int, sector: str) -> None:
     """Products with a transfer matrix, also in place, in one pass and in two."""

@@ -193,6 +193,7 @@ static inline unsigned __reduce_add_sync(unsigned, unsigned value) {
 }
 static inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)((const char*)p - emulation::dynamic_shared); }
 template <typename T> static T __ldg(const T* p) { return *p; }
+template <typename T> static T __ldcg(const T* p) { return *p; }
 template <typename T> static T atomicAdd(T* p, T value) { const T old = *p; *p += value; return old; }
 template <typename T> static T atomicAnd(T* p, T value) { const T old = *p; *p &= value; return old; }
 template <typename T> static T atomicXor(T* p, T value) { const T old = *p; *p ^= value; return old; }

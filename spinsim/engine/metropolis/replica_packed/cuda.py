@@ -20,8 +20,9 @@ from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compa
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
 from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
+from spinsim.engine.metropolis.replica_packed.cuda_global_tempering import GlobalRounds, suits_global_rounds
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
-from spinsim.engine.metropolis.replica_packed.cuda_records import places
+from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, places
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.metropolis.replica_packed.cuda_tempering import SharedRounds, fits_with_ladder
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
@@ -29,7 +30,6 @@ from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
-THREADS: Final = 128  # of a lattice in global memory
 UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 SWEEPS_A_LAUNCH: Final = 1000
 UNBOUNDED: Final = 2**62
@@ -117,8 +117,8 @@ class FromGlobal:
 
     def _share(self, queue: Queue, slots: int, launch: Launch) -> int:
         """Thread blocks for each lattice, all resident at once."""
-        room = launch.blocks_at_once(THREADS) * multiprocessors(queue.device) // self._lattices
-        return min(max(1, room), -(-int(self._tiles[slots].max()) // (THREADS // WARP)))
+        room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(queue.device) // self._lattices
+        return min(max(1, room), -(-int(self._tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
 
     def sweep(self, sweeps: int, half_sweep: int) -> None:
         """Queue sweeps: in one launch where all sites have one kernel, else one for each half-sweep and kernel."""
@@ -138,7 +138,7 @@ class FromGlobal:
             tiles = self._tiles[slots]
             share = self._shares[slots]
             launch(
-                self._stream, (share, blocks, samples), THREADS, share > 1,
+                self._stream, (share, blocks, samples), GLOBAL_THREADS, share > 1,
                 half_sweep=half_sweep, half_sweeps=half_sweeps, all_tickets=(self._next.data.ptr, self._drawn),
                 barriers=(self._arrived.data.ptr, self._arrivals),
             )  # fmt: skip
@@ -159,7 +159,8 @@ class ReplicaSweeper:
 
     def __init__(self, queue: Queue, lattices: ReplicaLattices, counting: CudaCounting) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.plan.shape[0] * lattices.plan.shape[1]
-        self.rounds: SharedRounds | None = None
+        self.rounds: SharedRounds | GlobalRounds | None = None
+        self.measured_rounds: SharedRounds | None = None
         self._queue, self._lattices, self._counting, self._plan = queue, lattices, counting, lattices.plan
         self._on_ladder: LadderTables | None = None
         self._launches: Launches | None = None
@@ -168,7 +169,7 @@ class ReplicaSweeper:
         """Take an inverse temperature or one for each replica (replicas,)."""
         tables = DeviceTables.of(self._lattices, self._plan.tables(beta))
         self._make_launches(tables, self._kinds(check_beta(beta, self._plan.replicas)))
-        self._on_ladder, self.rounds = None, None
+        self._on_ladder = self.rounds = self.measured_rounds = None
 
     def _kinds(self, beta: npt.NDArray[np.float64]) -> dict[int, Kind]:
         """The special case of each number of slots at inverse temperatures ``beta``."""
@@ -185,11 +186,12 @@ class ReplicaSweeper:
         kinds = self._kinds(tempering.ladder.beta)
         self._on_ladder = tables = LadderTables(self._queue, self._lattices, tempering)
         self._make_launches(tables, kinds)
-        self.rounds = None
+        given = self._queue, self._lattices, tempering, tables, self._counting, kinds, self._most_sweeps
+        self.rounds = self.measured_rounds = None
         if fits_with_ladder(self._lattices, self._queue.device):
-            self.rounds = SharedRounds(
-                self._queue, self._lattices, tempering, tables, self._counting, kinds, self._most_sweeps
-            )
+            self.rounds = self.measured_rounds = SharedRounds(*given)
+        elif suits_global_rounds(self._lattices, kinds):
+            self.rounds = GlobalRounds(*given)
 
     def lay_tables(self) -> None:
         """Queue what gives replicas the temperatures of their places."""

@@ -21,7 +21,14 @@ UPDATES: Final = (
     ("metropolis/replica_packed_shared.cu", "sweep_shared"),
     ("tempering/temper_shared.cu", "temper_shared"),
 )
+COUNTED_RULES: Final = tuple(
+    rule for rule in RULES if rule[3] != int(Kind.ANY)
+)  # whose kernels count bonds on their way
 INSTANCES: Final[Instances] = (
+    *(
+        ("tempering/temper_global.cu", instance("temper_global", *rule, r))
+        for rule, r in product(COUNTED_RULES, PHILOX_ROUNDS)
+    ),
     *((file, instance(name, *rule, r)) for (file, name), rule, r in product(UPDATES, RULES, PHILOX_ROUNDS)),
     ("measuring/count_replica_packed.cu", "count_replica"),
     ("tempering/lay_tables.cu", "lay_tables"),

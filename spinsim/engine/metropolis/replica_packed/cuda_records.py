@@ -17,6 +17,7 @@ CLASS_BIT_WORDS: Final = 4  # of each bit of its classes
 GROUPED: Final = 3  # bonds of one word of ``bond_groups``
 PLACE_BITS: Final = 15  # of each place there
 SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
+GLOBAL_THREADS: Final = 128  # of a thread block of a lattice in global memory
 HELD_BYTES: Final = 5600  # of a sample's ladder in shared memory, at most
 TALLY_BYTES: Final = 84  # of a thread that counts bonds while it updates
 TALLIED_GROUPS: Final = 18  # that such a thread updates, at most
@@ -34,6 +35,7 @@ MODEL: Final = struct_type(
 TABLES: Final = struct_type(always=ADDRESS, planes=ADDRESS, thresholds=ADDRESS, lanes=ADDRESS, stride=SIZE)
 BONDS: Final = struct_type(groups=ADDRESS, stride=SIZE, count=SIZE)
 LANE_SUMS: Final = struct_type(up=ADDRESS, unsatisfied=ADDRESS, up_first=ADDRESS)
+ROUND_TOTALS: Final = struct_type(rows=ADDRESS, first=np.uint32)
 NOTES: Final = struct_type(to=ADDRESS, copies=ADDRESS, every=SIZE)
 
 

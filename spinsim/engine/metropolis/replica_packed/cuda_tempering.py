@@ -1,4 +1,4 @@
-"""Many rounds of sweeps and exchanges in one launch, for replica-packed lattices in shared memory."""
+"""Many rounds of sweeps and exchanges in one launch, for replica-packed lattices in shared or in global memory."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from spinsim.engine.metropolis.replica_packed.cuda_records import (
     bond_groups,
 )
 from spinsim.engine.metropolis.replica_packed.cuda_tables import LadderTables
+from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.tempering.cuda import CudaTempering
 
 
@@ -36,8 +37,19 @@ def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
     return shared_bytes(lattices.plan, threads) + HELD_BYTES <= shared_memory(device)
 
 
+def last_colour(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
+    """Returns the sites of the last colour."""
+    return plan.batches.order[plan.batches.first[plan.batches.colour_start[-2]] :]
+
+
+def phantoms(plan: ReplicaPlan) -> int:
+    """Returns how many unsatisfied phantom bonds are counted with the bonds of the last colour."""
+    degree = plan.model.graph.degrees()[last_colour(plan)]
+    return int((plan.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
+
+
 class SharedRounds:
-    """``ManyRounds`` of samples that fit a thread block each.
+    """``MeasuredRounds`` of samples that fit a thread block each.
 
     Args:
         queue: Where launches are queued.
@@ -79,30 +91,18 @@ class SharedRounds:
             "ladder": self._tables.ladder, "exchange": self._tempering.record,
             "bonds": record(BONDS, groups=groups, stride=count if len(groups) > 1 else 0, count=count),
             "per_up": np.int64(per["up"]), "per_unsatisfied": np.int64(per["unsatisfied"]), "tallied": np.uint32(0),
-            "phantoms": np.uint32(self._phantoms), "first_sites": np.uint32(self._plan.first),
+            "phantoms": np.uint32(phantoms(self._plan)), "first_sites": np.uint32(self._plan.first),
             "sums": np.zeros((), LANE_SUMS), "first_sample": np.uint32(0), "first_half_sweep": np.uint64(0),
             "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
             "notes": np.zeros((), NOTES), "measured": NOTHING,
         }, shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads * self._tallies)  # fmt: skip
 
     @property
-    def _last_colour(self) -> npt.NDArray[np.uint32]:
-        """The sites of the last colour."""
-        batches = self._plan.batches
-        return batches.order[batches.first[batches.colour_start[-2]] :]
-
-    @property
     def _is_tallied(self) -> bool:
         """Whether bonds can be counted while the last colour is updated: each has an end of it, and there is room."""
         needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + HELD_BYTES
         has_room = needed <= shared_memory(self._queue.device)
-        return has_room and self._last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
-
-    @property
-    def _phantoms(self) -> int:
-        """Unsatisfied phantom bonds that are counted with them."""
-        degree = self._plan.model.graph.degrees()[self._last_colour]
-        return int((self._plan.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
+        return has_room and last_colour(self._plan).size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
 
     def most(self, sweeps: int) -> int:
         """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""

@@ -170,7 +170,7 @@ class SiteSweeper:
         lattices: The spins.
     """
 
-    rounds = None  # lattices of this size are never tempered in one launch
+    rounds = measured_rounds = None  # lattices of this size are never tempered in one launch
 
     def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.count

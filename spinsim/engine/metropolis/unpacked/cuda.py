@@ -169,7 +169,7 @@ class UnpackedSweeper:
         zero_acceptance: Probability of a flip that costs nothing.
     """
 
-    rounds = None  # there is no kernel of many rounds
+    rounds = measured_rounds = None  # there is no kernel of many rounds
 
     def __init__(self, queue: Queue, spins: UnpackedSpins, zero_acceptance: float) -> None:
         self.colours, self.tasks = spins.plan.colours, spins.model.samples  # replicas run side by side within each

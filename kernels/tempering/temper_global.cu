@@ -1,0 +1,98 @@
+// Parallel tempering of samples of at most 128 replicas whose lattice is in global memory: many rounds a launch. Thread blocks
+// that share a sample are resident and wait for each other after each half-sweep; each of them follows the sample's ladder in
+// shared memory, so that an exchange takes no further barrier.
+#include "metropolis/replica_site.cuh"
+#include "synchronisation/lattice_barrier.cuh"
+#include "synchronisation/tickets.cuh"
+#include "tempering/energy_tally.cuh"
+#include "tempering/held_ladder.cuh"
+
+constexpr u32 THREADS = HOST(engine.metropolis.replica_packed.cuda_records.GLOBAL_THREADS);
+static_assert(THREADS == 128, "a thread of a block is a lane of the totals");
+constexpr u32 COUNTED_A_THREAD = 8;  // spins +1 of a share of the lattice
+
+// Of each lane, as the last round leaves it, [sample][128].
+struct LaneSums { u64 *up, *unsatisfied; };
+CHECK_LAYOUT(LaneSums, engine.metropolis.replica_packed.cuda_records.LANE_SUMS);
+
+// Unsatisfied bonds of each lane, counted by all blocks of a sample in turn, [sample][2][128]: while one row is read, the other
+// is cleared for the next round. `first` is the row of the launch's first round.
+struct RoundTotals { u32* rows; u32 first; };
+CHECK_LAYOUT(RoundTotals, engine.metropolis.replica_packed.cuda_records.ROUND_TOTALS);
+
+// For two colours of one batch each; `phantoms` bonds that are none are counted with the others.
+template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>
+__global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 sites, const Batch* batches,
+                                                            const int* colour_start, int colours, Model model,
+                                                            const uint4* lanes, Ladder ladder, Exchange exchange,
+                                                            long long per_unsatisfied, u32 phantoms, LaneSums sums,
+                                                            RoundTotals totals, u32 first_sample, u64 first_half_sweep,
+                                                            u32 sweeps, u64 first_round, u32 rounds, Tickets all_tickets,
+                                                            LatticeBarrier barriers, Key key) {
+    using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
+    static_assert(R::PLAIN, "bonds are counted while sites are updated");
+    constexpr u32 ROWS = PLANES << R::BITS;
+    __shared__ TailEntries<R::BITS> entries[THREADS / 32];
+    __shared__ uint4 rows[1 + 2 * ROWS];  // lanes in use, then rows of planes of both parities
+    __shared__ uint4 kept[THREADS];
+    __shared__ uint4 counters[(HOST(engine.metropolis.replica_packed.cuda_records.TALLY_BYTES) * THREADS + 15) / 16];
+    __shared__ HeldLadder<R> held;
+    const u32 sample = blockIdx.z, thread = threadIdx.x, counter = counter_block(first_sample + sample, 0);
+    const bool tells = blockIdx.x == 0;  // one block of a sample writes what all know
+    uint4* const lattice = state + (size_t)sample * sites;
+    const Exchange own = exchange.of(sample);
+    Tail<R::BITS> tail(entries[thread / 32]);
+    EnergyTally<R, true> tally(counters, held.unsatisfied, true);
+    held.load(own, ladder, 0);
+    if (thread == 0) rows[0] = *lanes;
+    if (tells) sums.up[sample * 128 + thread] = 0;
+    __syncthreads();
+    held.lay(rows + 1, rows + 1, ladder);
+    __syncthreads();
+    const SharedRows used = {(u32)__cvta_generic_to_shared(rows)};
+    const LatticeBarrier barrier = barriers.of(sample);
+    const u32 warp = blockIdx.x * (THREADS / 32) + thread / 32;
+    Tickets tickets = all_tickets.of(sample);
+    u64 half_sweep = first_half_sweep;
+    u32 arrivals = 0, seen = 0;
+    const auto wait = [&] {
+        if (seen < arrivals) barrier.wait(arrivals);
+        seen = arrivals;
+    };
+    for (u32 done = 0; done < rounds; ++done) {
+        u32* const row = totals.rows + (sample * 2 + ((totals.first + done) & 1)) * 128;
+        u32* const next = totals.rows + (sample * 2 + ((totals.first + done + 1) & 1)) * 128;
+        for (u32 left = colours * sweeps; left > 0; --left, ++half_sweep) {
+            const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+            const Batch batch = batches[colour_start[half_sweep % (u32)colours]];
+            tally.begin_half_sweep(left == 1);
+            update_sites<R, true>({batch, model, sample, kept + thread}, lattice, batch.first + 32 * warp,
+                                  batch.first + batch.size, InTurn{tickets, batch.first}, used,
+                                  used.from(1 + batch.parity * ROWS), held.thresholds(ladder, batch.parity), used, counter,
+                                  time, key, tail, wait, tally);
+            tickets.pass((batch.size + 31) / 32);
+            tally.end_half_sweep();
+            if (left == 1) {
+                __syncthreads();
+                atomicAdd(row + thread, held.unsatisfied[thread]);
+            }
+            barrier.arrive();
+            ++arrivals;
+        }
+        wait();
+        held.unsatisfied[thread] = __ldcg(row + thread) - phantoms;
+        if (tells) next[thread] = 0;  // all have read it, and none adds to it before the next barrier
+        __syncthreads();
+        held.exchange(own, 0, per_unsatisfied, first_round + done, first_sample + sample, key, tells);
+        if (tells && done + 1 == rounds) sums.unsatisfied[sample * 128 + thread] = held.unsatisfied[thread];
+        held.unsatisfied[thread] = 0;
+        held.lay(rows + 1, rows + 1, ladder);
+        __syncthreads();
+    }
+    const u32 share = COUNTED_A_THREAD * THREADS;
+    for (u32 first = blockIdx.x * share; first < sites; first += gridDim.x * share)
+        add_warp(count_strided<4>([=](u32 i) { return __ldcg(lattice + i); }, first + thread, min(sites, first + share)), held.up);
+    __syncthreads();
+    if (held.up[thread]) atomicAdd(sums.up + sample * 128 + thread, (u64)held.up[thread]);
+    if (tells) held.store(own);
+}
