@@ -97,7 +97,7 @@ class ReplicaSweeper:
         """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
         assert self._limits is not None  # noqa: S101  (there is a ladder)
         for k, row in enumerate(place):
-            lay_tables(row, *self._limits, *self._tables_of(k))
+            lay_tables(row, self._plan.parities, *self._limits, *self._tables_of(k))
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
         """The tables of one sample, or those of all."""
@@ -140,7 +140,7 @@ class ReplicaSweeper:
         plan, model, limits = self._plan, self._plan.model, self._limits
         assert limits is not None  # noqa: S101  (there is a ladder)
         ladder = (tempering.steps, tempering.ladder.copies, *limits)
-        shape = plan.classes.bits, plan.classes.count_bits, plan.has_field, self.colours
+        shape = plan.classes.bits, plan.classes.count_bits, plan.has_field, self.colours, plan.parities
 
         def task(k: int) -> None:
             row = k % len(plan.negative)

@@ -1,7 +1,8 @@
 """Spins +1 and unsatisfied bonds of every replica, as exact integers.
 
 Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Bonds are dealt to
-BATCH columns, so that each addition works on a row of words; every 255 additions the planes are emptied into integers.
+BATCH columns, so that each addition works on a row of words; every 255 additions the columns are added up, still as
+planes, and what comes of it is emptied into integers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from spinsim.machine.compiled import kernel, part
 
 PLANES: Final = 8
 FULL: Final = 2**PLANES - 1
-ITEM: Final = PLANES * ROW
+SUM_PLANES: Final = PLANES + BATCH.bit_length() - 1  # of the sum over all columns
+ITEM: Final = SUM_PLANES * ROW
+CARRY: Final = ITEM  # while columns are added up
 
 
 @part
@@ -31,22 +34,6 @@ def add_row(w, n, depth):  # type: ignore[no-untyped-def]
 
 
 @part
-def empty_into(totals, w, depth):  # type: ignore[no-untyped-def]
-    """Move the counters, which are ``depth`` planes deep, into ``totals`` (128,)."""
-    for half in range(2):
-        for bit in range(64):
-            total = np.int64(0)
-            for plane in range(depth):
-                ones = ZERO
-                for q in range(BATCH):
-                    ones += (w[plane * ROW + half * BATCH + q] >> np.uint64(bit)) & ONE
-                total += np.int64(ones) << plane
-            totals[half * 64 + bit] += total
-    for e in range(ITEM):
-        w[e] = ZERO
-
-
-@part
 def planes_for(additions):  # type: ignore[no-untyped-def]
     """Counter planes that ``additions`` can reach."""
     depth = 1
@@ -56,12 +43,48 @@ def planes_for(additions):  # type: ignore[no-untyped-def]
 
 
 @part
+def add_up_columns(depth, w):  # type: ignore[no-untyped-def]
+    """Add all columns, ``depth`` planes deep, into the first; how many planes the sum has."""
+    width = BATCH
+    while width > 1:
+        width //= 2
+        for half in range(2):
+            first = half * BATCH
+            for q in range(width):
+                w[CARRY + q] = ZERO
+            for plane in range(depth):
+                row = plane * ROW + first
+                for q in range(width):
+                    one, other, carry = w[row + q], w[row + width + q], w[CARRY + q]
+                    differ = one ^ other
+                    w[row + q] = differ ^ carry
+                    w[CARRY + q] = (one & other) | (differ & carry)
+            for q in range(width):
+                w[depth * ROW + first + q] = w[CARRY + q]
+        depth += 1
+    return depth
+
+
+@part
+def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
+    """Move the counters, of ``done`` additions, into ``totals`` (128,)."""
+    depth = add_up_columns(planes_for(done), w)
+    for plane in range(depth):
+        for half in range(2):
+            word = w[plane * ROW + half * BATCH]
+            for bit in range(64):
+                totals[half * 64 + bit] += np.int64(word >> np.uint64(bit) & ONE) << plane
+    for e in range(depth * ROW):
+        w[e] = ZERO
+
+
+@part
 def count_row(done, n, totals, w):  # type: ignore[no-untyped-def]
     """Add the item row; the number of additions since the counters were empty."""
     add_row(w, n, planes_for(done + 1))
     if done + 1 < FULL:
         return done + 1
-    empty_into(totals, w, PLANES)
+    empty_into(totals, FULL, w)
     return 0
 
 
@@ -78,7 +101,7 @@ def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
             w[ITEM + q] = state[i, 0]
             w[ITEM + BATCH + q] = state[i, 1]
         done = count_row(done, n, totals, w)
-    empty_into(totals, w, planes_for(done))
+    empty_into(totals, done, w)
 
 
 @kernel
@@ -96,4 +119,4 @@ def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untype
             w[ITEM + q] = state[i, 0] ^ state[j, 0] ^ sign
             w[ITEM + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
         done = count_row(done, n, totals, w)
-    empty_into(totals, w, planes_for(done))
+    empty_into(totals, done, w)

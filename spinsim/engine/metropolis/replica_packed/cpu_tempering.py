@@ -14,25 +14,37 @@ from spinsim.packing import LANES
 
 
 @kernel
-def lay_tables(place, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
+def lay_tables(place, parities, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
     """One sample's ``Tables`` for replicas at temperatures ``place`` (replicas,).
 
     ``certain`` and ``limits`` hold, for each parity, class and temperature, whether a flip needs no random number and
-    else its threshold. Lanes past the last replica are never looked at.
+    else its threshold. Parities of the degree from ``parities[0]`` to below ``parities[1]`` have tables; others,
+    and lanes past the last replica, are never looked at.
     """
     always[:] = ZERO
     planes[:] = ZERO
+    lanes = np.zeros((always.shape[0], limits.shape[2], 2), np.uint64)  # those at each temperature
     for r in range(place.size):
         block, lane = r // LANES, r % LANES
-        half, bit = lane // 64, np.uint64(lane % 64)
-        t = place[r]
-        for parity in range(2):
+        lanes[block, place[r], lane // 64] |= ONE << np.uint64(lane % 64)
+        for parity in range(parities[0], parities[1]):
             for c in range(limits.shape[1]):
-                limit = limits[parity, c, t]
-                thresholds[block, parity, c, lane] = limit
-                always[block, parity, c, half] |= np.uint64(certain[parity, c, t]) << bit
-                for plane in range(planes.shape[2]):
-                    planes[block, parity, plane, c, half] |= (limit >> np.uint64(63 - plane) & ONE) << bit
+                thresholds[block, parity, c, lane] = limits[parity, c, place[r]]
+    for block in range(always.shape[0]):
+        for t in range(limits.shape[2]):
+            first, second = lanes[block, t]
+            if first | second == ZERO:
+                continue
+            for parity in range(parities[0], parities[1]):
+                for c in range(limits.shape[1]):
+                    if certain[parity, c, t]:
+                        always[block, parity, c, 0] |= first
+                        always[block, parity, c, 1] |= second
+                    limit = limits[parity, c, t]
+                    for plane in range(planes.shape[2]):
+                        bit = ZERO - (limit >> np.uint64(63 - plane) & ONE)
+                        planes[block, parity, plane, c, 0] |= bit & first
+                        planes[block, parity, plane, c, 1] |= bit & second
 
 
 @kernel
@@ -50,7 +62,7 @@ def temper_packed(  # type: ignore[no-untyped-def]
         tables: ``Tables`` of the sample: always, planes, thresholds; changed in place.
         ladder: ``Ladder.steps``, copies, and ``ReplicaPlan.limits``.
         exchanged: A row of ``Exchange``, changed in place.
-        shape: Bits of a class, bits of the count, whether there is a field, colours.
+        shape: Bits of a class, bits of the count, whether there is a field, colours, parities of the degree.
         sample: Its number.
         key: The two key words.
         rng_rounds: Philox rounds, 7 or 10.
@@ -61,7 +73,7 @@ def temper_packed(  # type: ignore[no-untyped-def]
     always, planes, thresholds = tables
     steps, copies, certain, limits = ladder
     place, attempts, accepts, trips, last_end = exchanged
-    class_bits, count_bits, has_field, colours = shape
+    class_bits, count_bits, has_field, colours, parities = shape
     first, rounds, sweeps = times
     blocks, sites = state.shape[0], state.shape[1]
     up, unsatisfied = np.empty(blocks * LANES, np.int64), np.empty(blocks * LANES, np.int64)
@@ -83,5 +95,5 @@ def temper_packed(  # type: ignore[no-untyped-def]
         exchange(
             energy, steps, copies, first + done, sample, key, rng_rounds, place, attempts, accepts, trips, last_end
         )
-        lay_tables(place, certain, limits, always, planes, thresholds)
+        lay_tables(place, parities, certain, limits, always, planes, thresholds)
         half_sweep += np.uint64(sweeps * colours)
