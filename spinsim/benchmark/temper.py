@@ -79,6 +79,10 @@ CUDA_CASES: Final = (
     TemperCase("3D +-J, L = 8", lambda: EdwardsAnderson(cubic(8), samples=1024), (*_PM_J, 32), 4),
     TemperCase("3D +-J, L = 32", lambda: EdwardsAnderson(cubic(32), samples=16), (*_PM_J, 32), 4),
     TemperCase(
+        "3D +-J, 16 x 16 x 256", lambda: EdwardsAnderson(cubic(16, 16, 256), samples=32), (*_PM_J, 32), 4, _OTHERS
+    ),
+    TemperCase("3D +-J, 24 x 24 x 512", lambda: EdwardsAnderson(cubic(24, 24, 512), samples=8), (*_PM_J, 32), 4),
+    TemperCase(
         "3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian", samples=16), (*_GAUSSIAN, 32), 4
     ),
 )
