@@ -12,7 +12,7 @@ static_assert(THREADS == 128, "a thread of a block is a lane of the totals");
 constexpr u32 COUNTED_A_THREAD = 8;  // spins +1 of a share of the lattice
 
 // Of each lane, as the last round leaves it, [sample][128].
-struct LaneSums { u64 *up, *unsatisfied; };
+struct LaneSums { u64 *up, *unsatisfied, *up_first; };
 CHECK_LAYOUT(LaneSums, engine.metropolis.replica_packed.cuda_records.LANE_SUMS);
 
 // Unsatisfied bonds of each lane, counted by all blocks of a sample in turn, [sample][2][128]: while one row is read, the other
@@ -25,8 +25,8 @@ template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 sites, const Batch* batches,
                                                             const int* colour_start, int colours, Model model,
                                                             const uint4* lanes, Ladder ladder, Exchange exchange,
-                                                            long long per_unsatisfied, u32 phantoms, LaneSums sums,
-                                                            RoundTotals totals, u32 first_sample, u64 first_half_sweep,
+                                                            long long per_unsatisfied, u32 phantoms, u32 first_sites,
+                                                            LaneSums sums, RoundTotals totals, u32 first_sample, u64 first_half_sweep,
                                                             u32 sweeps, u64 first_round, u32 rounds, Tickets all_tickets,
                                                             LatticeBarrier barriers, Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
@@ -45,7 +45,7 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
     EnergyTally<R, true> tally(counters, held.unsatisfied, true);
     held.load(own, ladder, 0);
     if (thread == 0) rows[0] = *lanes;
-    if (tells) sums.up[sample * 128 + thread] = 0;
+    if (tells) sums.up[sample * 128 + thread] = sums.up_first[sample * 128 + thread] = 0;
     __syncthreads();
     held.lay(rows + 1, rows + 1, ladder);
     __syncthreads();
@@ -89,10 +89,16 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
         held.lay(rows + 1, rows + 1, ladder);
         __syncthreads();
     }
-    const u32 share = COUNTED_A_THREAD * THREADS;
-    for (u32 first = blockIdx.x * share; first < sites; first += gridDim.x * share)
-        add_warp(count_strided<4>([=](u32 i) { return __ldcg(lattice + i); }, first + thread, min(sites, first + share)), held.up);
+    const auto count_up = [&](u32 begin, u32 end) {
+        const u32 share = COUNTED_A_THREAD * THREADS;
+        for (u32 first = begin + blockIdx.x * share; first < end; first += gridDim.x * share)
+            add_warp(count_strided<4>([=](u32 i) { return __ldcg(lattice + i); }, first + thread, min(end, first + share)), held.up);
+        __syncthreads();
+    };
+    count_up(0, first_sites);
+    if (held.up[thread]) atomicAdd(sums.up_first + sample * 128 + thread, (u64)held.up[thread]);
     __syncthreads();
+    count_up(first_sites, sites);
     if (held.up[thread]) atomicAdd(sums.up + sample * 128 + thread, (u64)held.up[thread]);
     if (tells) held.store(own);
 }

@@ -31,7 +31,7 @@ SOURCES: Final = (
     "engine/metropolis/replica_packed/cpu_counting.py",
     "engine/metropolis/replica_packed/cpu_sweep.py",
     "engine/metropolis/replica_packed/cpu_sweep_wide.py",
-    "engine/metropolis/replica_packed/cpu_tempering.py",
+    "engine/metropolis/replica_packed/tempering/cpu.py",
     "engine/metropolis/site_packed/cpu_comparison.py",
     "engine/metropolis/site_packed/cpu_sweep.py",
     "engine/metropolis/site_packed/signs.py",

@@ -31,8 +31,8 @@ KERNELS = ROOT / "kernels"
 SOURCES = sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.cu*"))
 NUMBERS = {"u32", "u64", "int", "long long", "size_t", "float", "double", "T"}  # by value
 WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
-    "tempering/temper_shared.cu", "tempering/exchange.cu", "metropolis/site_packed.cu", "measuring/overlaps.cu",
-    "gemm/naive.cu", "transfer_matrix/butterfly.cu",
+    "tempering/temper_shared.cu", "tempering/temper_global.cu", "tempering/exchange.cu", "metropolis/site_packed.cu",
+    "measuring/overlaps.cu", "gemm/naive.cu", "transfer_matrix/butterfly.cu",
 ]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS>::type"  # either of two structs
 

@@ -11,11 +11,12 @@ import hashlib
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spinsim.cuda.compile import OPTIONS, source
 from spinsim.engine.cuda_instances import instantiations as of_engines
@@ -120,23 +121,39 @@ def measure_all(pool: ThreadPoolExecutor, files: Iterable[str]) -> dict[tuple[st
     return {(f, arch): pool.submit(measure, source(f), found[f], arch) for f, arch in product(files, ARCHITECTURES)}
 
 
-def main(record: bool) -> None:
-    """Print what every instance takes and write registers, in whole units, and spills as the new ceilings."""
+def kept() -> dict[str, dict[str, Any]]:
+    """Ceilings of the files that are as they were when they were recorded, by this compiler."""
+    old = tomllib.loads(CEILINGS.read_text()) if CEILINGS.exists() else {}
+    same = old["digests"] if old.get("nvrtc") == nvrtc_version() else {}
+    return {file: old[file] for file in programs() if same.get(file) == digest(file)}
+
+
+def main(record: bool, everything: bool) -> None:
+    """Compile what has changed, or everything, and print what each instance takes.
+
+    Args:
+        record: Write registers, in whole units, and spills as the new ceilings.
+        everything: Compile the files too that have not changed.
+    """
+    ceilings = {} if everything else kept()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        measured = {case: future.result() for case, future in measure_all(pool, programs()).items()}
+        futures = measure_all(pool, [file for file in programs() if file not in ceilings])
+        for (file, arch), future in futures.items():
+            for expression, used in future.result().items():
+                taken = [-(-used.registers // UNIT) * UNIT, used.spills]
+                ceilings.setdefault(file, {}).setdefault(expression, {})[arch] = taken
+                sys.stdout.write(f"{file} {expression} {arch}: {used}\n")
     head = "# Written by tests/support/resources.py --record: registers in units of 8, bytes of spills."
     lines = [head, "", f'nvrtc = "{nvrtc_version()}"', "", "[digests]"]
     lines += [f'"{file}" = "{digest(file)}"' for file in programs()]
     for file, expressions in programs().items():
         lines += ["", f'["{file}"]']
         for expression in expressions:
-            used = {arch: measured[file, arch][expression] for arch in ARCHITECTURES}
-            ceilings = ", ".join(f"{arch} = [{-(-u.registers // UNIT) * UNIT}, {u.spills}]" for arch, u in used.items())
-            lines.append(f'"{expression}" = {{ {ceilings} }}')
-            sys.stdout.writelines(f"{file} {expression} {arch}: {u}\n" for arch, u in used.items())
+            of = ", ".join(f"{arch} = {ceilings[file][expression][arch]}" for arch in ARCHITECTURES)
+            lines.append(f'"{expression}" = {{ {of} }}')
     if record:
         CEILINGS.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
-    main("--record" in sys.argv[1:])
+    main("--record" in sys.argv[1:], "--all" in sys.argv[1:])

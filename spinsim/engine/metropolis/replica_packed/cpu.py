@@ -18,9 +18,9 @@ from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import sweep_packed_wide
-from spinsim.engine.metropolis.replica_packed.cpu_tempering import lay_tables, temper_packed
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tables import Tables, empty_tables
+from spinsim.engine.metropolis.replica_packed.tempering.cpu import lay_tables, temper_packed
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder

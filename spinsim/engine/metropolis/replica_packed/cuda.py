@@ -20,12 +20,12 @@ from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compa
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
 from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
-from spinsim.engine.metropolis.replica_packed.cuda_global_tempering import GlobalRounds, suits_global_rounds
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, places
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
-from spinsim.engine.metropolis.replica_packed.cuda_tempering import SharedRounds, fits_with_ladder
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds
+from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import SharedRounds, fits_with_ladder
 from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising

@@ -13,7 +13,7 @@ from spinsim.engine.metropolis.packed.kinds import Kind
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, LANE_SUMS, ROUND_TOTALS
 from spinsim.engine.metropolis.replica_packed.cuda_tables import LadderTables
-from spinsim.engine.metropolis.replica_packed.cuda_tempering import phantoms
+from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import phantoms
 from spinsim.engine.tempering.cuda import CudaTempering
 
 
@@ -78,6 +78,7 @@ class GlobalRounds:
             **lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": lattices.lanes,
             "ladder": self._tables.ladder, "exchange": self._tempering.record,
             "per_unsatisfied": np.int64(per["unsatisfied"]), "phantoms": np.uint32(phantoms(self._plan)),
+            "first_sites": np.uint32(self._plan.first),
             "sums": np.zeros((), LANE_SUMS), "totals": np.zeros((), ROUND_TOTALS), "first_sample": np.uint32(0),
             "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0), "first_round": np.uint64(0),
             "rounds": np.uint32(0), "all_tickets": np.zeros((), TICKETS), "barriers": np.zeros((), LATTICE_BARRIER),
