@@ -139,7 +139,7 @@ TABLE: Final = (
         of="overlap", moments=("|q|",), series="q^2", needs=(two_copies,),
     ),
     Observable(
-        "abs_staggered_magnetization", "<|m_s|>", r"staggered magnetisation $\langle|m_\mathrm{s}|\rangle$",
+        "abs_staggered_magnetization", "<|m_s|>", r"staggered $\langle|m_\mathrm{s}|\rangle$",
         "|staggered magnetisation| per site",
         of="staggered_magnetization", moments=("|m_s|",), series="m_s^2", needs=(staggered,),
     ),
