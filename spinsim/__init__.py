@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spinsim.errors import InputError as InputError
     from spinsim.jobs.anneal.call import anneal as anneal
     from spinsim.jobs.anneal.result import AnnealResult as AnnealResult
+    from spinsim.jobs.calls import recount as recount
     from spinsim.jobs.calls import resume as resume
     from spinsim.jobs.temper.call import temper as temper
     from spinsim.jobs.temper.result import TemperResult as TemperResult
@@ -38,12 +39,15 @@ if TYPE_CHECKING:
     from spinsim.model.instances import read_instance as read_instance
     from spinsim.model.ising import Ising as Ising
     from spinsim.result import load as load
+    from spinsim.saved import Configurations as Configurations
+    from spinsim.saved import configurations as configurations
 
 __version__: str
 
 # Names are imported when first used, so that `spinsim --help` need not wait for Numba.
 _HOME = {
     "AnnealResult": "spinsim.jobs.anneal.result",
+    "Configurations": "spinsim.saved",
     "Dynamics": "spinsim.engine",
     "EdwardsAnderson": "spinsim.model.disorder",
     "Graph": "spinsim.model.graph",
@@ -54,6 +58,7 @@ _HOME = {
     "TransferResult": "spinsim.jobs.transfer.result",
     "anneal": "spinsim.jobs.anneal.call",
     "chain": "spinsim.model.geometry.chain",
+    "configurations": "spinsim.saved",
     "create_engine": "spinsim.engine",
     "cubic": "spinsim.model.geometry.cubic",
     "from_bqm": "spinsim.model.bqm",
@@ -62,6 +67,7 @@ _HOME = {
     "hypercubic": "spinsim.model.geometry.hypercubic",
     "load": "spinsim.result",
     "read_instance": "spinsim.model.instances",
+    "recount": "spinsim.jobs.calls",
     "resume": "spinsim.jobs.calls",
     "sampling": "spinsim.sampling",
     "square": "spinsim.model.geometry.square",

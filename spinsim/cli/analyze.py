@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
     from spinsim.store.layout import Series
+
+_SPINS_COUNTED: Final = wrapped("counted again from saved spins; the file's /summary stays as it is", "Note     ")
 
 
 def analyze(
@@ -44,6 +47,17 @@ def analyze(
             "ladder; the file's /summary stays as it is."
         ),
     ] = None,
+    from_configurations: Annotated[
+        bool,
+        typer.Option(
+            "--from-configurations",
+            help="Count everything again from the spins that --save-configurations has saved, at these measurements "
+            "alone; the file's /summary stays as it is.",
+        ),
+    ] = False,
+    device: Annotated[
+        str | None, typer.Option(help="Where --from-configurations counts: auto, cpu or cuda.  [auto]")
+    ] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, typer.Option("--all", help="Print every column.")] = False,
     columns: Annotated[
@@ -57,6 +71,7 @@ def analyze(
     from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.errors import InputError
     from spinsim.jobs import job_of
+    from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
     from spinsim.store.layout import summary_series
@@ -65,17 +80,20 @@ def analyze(
         raise InputError(f"--all prints --columns {columns} too: leave one of them out")
     if by and not csv:
         raise InputError(f"--by {by} is for the lines of a CSV file: add --csv FILE, or leave it out")
+    if device and not from_configurations:
+        raise InputError(f"--device {device} is where --from-configurations counts: add that flag, or leave it out")
+    read = partial(recount, device=device or "auto") if from_configurations else load
     for file in files:
         _check(file)
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
     if reweight:
         reweighting.check_options(by)
-        _reweight(files, reweight, as_json, csv, overwrite, columns, every)
+        _reweight([(file, read(file)) for file in files], reweight, as_json, csv, overwrite, columns, every)
         return
     summaries, reports, rooms, rows = [], [], [], []
     for file in files:
-        result = load(file)
+        result = read(file)
         found = summarize(result)
         summaries.append(found)
         reports.append([heading(file, result), *report(result, found, columns, every)])
@@ -85,18 +103,23 @@ def analyze(
     if csv:
         write_csv(one_below_the_other(files, rows), csv, overwrite)
     for file, room, found, lines in zip(files, rooms, summaries, reports, strict=True):
-        lines += _write_summary(file, room, found)
+        lines += _SPINS_COUNTED if from_configurations else _write_summary(file, room, found)
     _tell(files, reports, [as_tables(found) for found in summaries] if as_json else None)
 
 
 def _reweight(
-    files: list[Path], grid: str, as_json: bool, csv: Path | None, overwrite: bool, columns: str | None, every: bool
+    runs: list[tuple[Path, Tempered]],
+    grid: str,
+    as_json: bool,
+    csv: Path | None,
+    overwrite: bool,
+    columns: str | None,
+    every: bool,
 ) -> None:
     """Averages at other temperatures."""
     from spinsim.analysis.tables import write_csv
-    from spinsim.result import load
 
-    results = [load(file) for file in files]
+    files, results = [file for file, _ in runs], [result for _, result in runs]
     found = [reweighting.reweight(result, grid) for result in results]
     reports = [
         [heading(file, result), *reweighting.report(result.model, one, columns, every)]

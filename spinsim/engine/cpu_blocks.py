@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
+from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.kept_spins import KeptSpins
 from spinsim.engine.protocols import Spins
 from spinsim.engine.random_start import fill_start
 from spinsim.machine.threads import Threads
@@ -30,6 +32,7 @@ class Blocks:
         threads: Which work on it.
         large: Whether a half-sweep of one block is worth starting threads for.
         read: Finds the configuration of a replica in the words of a sample.
+        read_all: Finds those of all replicas there as bits, if that is faster than one by one.
 
     Attributes:
         state: The words.
@@ -44,10 +47,11 @@ class Blocks:
         threads: Threads,
         large: bool,
         read: Callable[[Words, int], npt.NDArray[np.int8]],
+        read_all: Callable[[Words], Bits] | None = None,
     ) -> None:
         self.state = np.empty(shape, np.uint64)
         self.parts = max(1, threads.count // (shape[0] * shape[1])) if large else 1
-        self._threads, self._read = threads, read
+        self._threads, self._read, self._read_all = threads, read, read_all
 
         def start(_: int, sample: int, block: int) -> None:
             counter = rng.counter_block(np.uint64(sample), np.uint64(block))
@@ -98,5 +102,6 @@ class Blocks:
 
     def kept(self) -> Spins:
         """The present configurations, whatever comes later."""
-        copy = self.state.copy()
-        return lambda sample, replica: self._read(copy[sample], replica)
+        copy, read_all = self.state.copy(), self._read_all
+        bits = None if read_all is None else lambda sample: read_all(copy[sample])
+        return KeptSpins(lambda sample, replica: self._read(copy[sample], replica), bits)

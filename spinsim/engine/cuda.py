@@ -249,7 +249,7 @@ class CudaEngine:
             measuring = self._on_ladder().measuring.of(full)
             measurements = measuring.open(self._state.present, 1)
             self._write_measurement(measuring, measurements, 0)
-            (begun,) = measuring.close(measurements, self._state.read)
+            (begun,) = measuring.close(measurements, self._state)
             return begun
 
     def temper_measured(
@@ -262,7 +262,7 @@ class CudaEngine:
             while len(begun) < count:
                 measurements = measuring.open(self._state.present, min(self.at_once, count - len(begun)))
                 self._temper_into(measuring, measurements, rounds, sweeps)
-                begun += measuring.close(measurements, self._state.read)
+                begun += measuring.close(measurements, self._state)
         return begun
 
     def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:

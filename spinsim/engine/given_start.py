@@ -12,6 +12,7 @@ from spinsim.engine.choosing import update_of
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.protocols import Engine
 from spinsim.engine.snapshots import snapshot_of
+from spinsim.engine.tempering.ladder import Exchange
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -71,11 +72,22 @@ def as_spins(start: npt.ArrayLike, model: Ising, replicas: int | None) -> npt.ND
 
 def begin_with(engine: Engine, spins: npt.NDArray[np.int8]) -> None:
     """Set the configurations of an engine that has done nothing yet, given as ``as_spins`` makes them."""
-    model, update = engine.model, update_of(engine.model)
     if spins.shape[1] not in (1, engine.replicas):
         raise InputError(
             f"start has {spins.shape[1]} replicas of each sample but the run has {engine.replicas}: give as many or one"
         )
+    set_spins(engine, spins)
+
+
+def set_spins(engine: Engine, spins: npt.NDArray[np.int8], exchange: Exchange | None = None) -> None:
+    """Set all configurations of an engine, which counts its half-sweeps from 0 again.
+
+    Args:
+        engine: Any.
+        spins: +1 and -1, (1 or samples, 1 or replicas, sites).
+        exchange: State of the exchange that it gets, where it is on a ladder.
+    """
+    model, update = engine.model, update_of(engine.model)
     every = (engine.replicas, model.sites)
     words = [update.pack(model, np.broadcast_to(spins[k % len(spins)], every)) for k in range(model.samples)]
-    engine.restore(snapshot_of(np.stack(words), 0, 0, None))
+    engine.restore(snapshot_of(np.stack(words), 0, 0, exchange))

@@ -195,6 +195,21 @@ class Job(ABC):
             f"{path} holds {self.a_run}, whose series are not in equilibrium: give the file of a temper run"
         )
 
+    def recounted(self, result: Any, device: str, threads: int | None) -> Any:
+        """Returns a run with the series of those of its rows alone at which it has saved configurations.
+
+        The numbers are counted anew from the spins; what does not follow from spins stays as it is.
+
+        Args:
+            result: The run, with configurations.
+            device: Where they are counted, ``auto``, ``cpu`` or ``cuda``.
+            threads: CPU threads, None for all.
+
+        Raises:
+            InputError: where it has no configurations.
+        """
+        raise InputError(f"{self.a_run} saves no configurations from which anything could be counted: load its file")
+
     def columns(self, result: Any, by: str) -> Columns:
         """Returns the columns of ``ss.table``, a row for each of what ``by`` names.
 

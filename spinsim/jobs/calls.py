@@ -13,18 +13,19 @@ from warnings import warn
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.engine import resolve_device
 from spinsim.engine.given_start import as_spins, name_of
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
-from spinsim.result import load
+from spinsim.result import Result, load
 from spinsim.run.common import OnUpdates, Plan, Watch, provenance
 from spinsim.run.resuming import plan_resume
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.document import documented
 from spinsim.settings.setting import nearest
-from spinsim.settings.shared import GIVEN_MODEL, ModelSettings
+from spinsim.settings.shared import GIVEN_MODEL, ModelSettings, RunSettings
 
 Start = str | npt.ArrayLike
 OutFile = str | os.PathLike[str]
@@ -63,6 +64,25 @@ def resume(
     how = {"device": device, "threads": threads, "checkpoint_every": checkpoint_every}
     plan = plan_resume(Path(path), {"sweeps": sweeps, "most_steps": most_steps}, how)
     return carried_out(plan, path, progress, lambda done: None, None)
+
+
+def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:
+    """Count everything that a run has measured again, from the configurations that it has saved.
+
+    Args:
+        run: A result, or a file of a run with ``save_configurations``.
+        device: Where it is counted: ``auto``, ``cpu`` or ``cuda``.
+        threads: CPU threads, None for all.
+
+    Returns:
+        The run with the rows alone at which configurations were saved; its energies, magnetisations, overlaps and
+        modes come from the spins. They are the very numbers that were recorded.
+
+    Raises:
+        InputError: as ``load``, and for a run that has saved no configurations.
+    """
+    result = run if isinstance(run, Result) else load(run)
+    return job_of(result.job).recounted(result, resolve_device(device), threads)
 
 
 def documented_call(job: type[Config]) -> Callable[[Call], Call]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinsim.inputs.texts import wrapped
+from spinsim.inputs.texts import count, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from spinsim.model.ising import Ising
     from spinsim.result import Result
+    from spinsim.saved import Configurations
 
 
 def head(path: Path, result: Result, model: str, run: str, progress: str, state: str) -> list[str]:
@@ -43,7 +44,26 @@ def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned:
     model = result.model
     state = f"finished {result.attributes['finished']}" if result.finished else f"NOT finished: {completed_by(path)}"
     size = f"{model.sites} sites, {model.bonds} bonds, {model.samples} samples, quantum {model.quantum:g}"
-    return head(path, result, size, f"{replicas} replicas", f"{rows} of {planned} steps", state)
+    lines = head(path, result, size, f"{replicas} replicas", f"{rows} of {planned} steps", state)
+    found = saved_in(path)
+    if found is None:
+        return lines
+    each = count(found.shape[0], "configuration")
+    return [*lines, f"Saved      {each} of each replica, one at every {found.every} steps, {len(found)} in all"]
+
+
+def saved_in(path: Path) -> Configurations | None:
+    """Returns the configurations that a file holds, None where it was not to hold any."""
+    from spinsim.saved import in_file
+    from spinsim.store import complete_rows, open_to_read
+
+    with open_to_read(path) as file:
+        return in_file(file, complete_rows(file))
+
+
+def saved_number(path: Path) -> int:
+    """Returns how many configurations a file holds, for ``--json``."""
+    return len(saved_in(path) or ())
 
 
 def _rounded(model: Ising) -> list[str]:

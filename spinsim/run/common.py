@@ -82,10 +82,24 @@ class Plan(Generic[AnyConfig]):
     extends: str | None = None
     start: npt.NDArray[np.int8] | None = None
 
+    def __post_init__(self) -> None:
+        every = self.save_every
+        if every and every > self.rows:
+            raise InputError(
+                f"save_configurations {every} is more than the {self.rows} measurements of the run, so that nothing "
+                "would be saved: give a smaller number, or 0 to save none"
+            )
+
     @property
     def rows(self) -> int:
         """Rows of the finished file."""
         raise NotImplementedError
+
+    @property
+    def save_every(self) -> int:
+        """Rows of the run for each one at which configurations are saved; 0 where none are."""
+        every: int = self.config.run.save_configurations
+        return every
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 where it has none."""
@@ -244,10 +258,10 @@ def check_disk(path: Path, model: Ising, replicas: int, layout: Layout, rows: in
     while not folder.exists():
         folder = folder.parent
     stored = 16 * model.bonds * model.samples + (8 * replicas + 9 * model.sites) * model.samples
-    needed = rows * layout.row_bytes + stored + 2**17
+    needed = layout.room(rows) + stored + 2**17
     room = shutil.disk_usage(folder).free
     if needed > room:
         raise InputError(
             f"{path} needs {readable(needed)} but {readable(room)} are free on its disk: "
-            "use fewer steps, samples or replicas, or another --out"
+            "use fewer steps, samples or replicas, save fewer configurations, or take another --out"
         )

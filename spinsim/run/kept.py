@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.machine.memory import require
-from spinsim.store.layout import Layout
+from spinsim.store.layout import Layout, rows_at
 
 
 class Kept:
     """Every row of the series of a run, and what is written again and again: a ``RunFile`` in memory.
+
+    Series of groups that have a row at every so many-th row of the run alone are kept apart.
 
     Args:
         layout: Of the run.
@@ -23,6 +25,7 @@ class Kept:
 
     Attributes:
         series: All rows of each series, by name.
+        sparse: Rows of the series of groups that have fewer, by the group's name and their own.
         sums: What was written again and again, by path.
 
     Raises:
@@ -30,16 +33,22 @@ class Kept:
     """
 
     def __init__(self, layout: Layout, rows: int, what: str, mend: str) -> None:
-        require(2 * rows * layout.row_bytes, f"a record of {rows} {what}", mend)
-        self.series: dict[str, npt.NDArray[Any]] = {
-            s.name: np.empty((rows, *layout.shape(s)), s.dtype) for s in layout.series
-        }
+        require(2 * layout.room(rows), f"a record of {rows} {what}", mend)
+        self.series: dict[str, npt.NDArray[Any]] = {}
+        self.sparse: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in layout.numbers}
+        self._every = {name: layout.every(name) for name in layout.numbers}
+        for s in layout.series:
+            room: npt.NDArray[Any] = np.empty((rows // layout.every(s.group), *layout.shape(s)), s.dtype)
+            self.sparse.get(s.group, self.series)[s.name] = room
         self.sums: dict[str, npt.NDArray[Any]] = {}
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Take in the row of number ``row["step"]``."""
-        for name, series in self.series.items():
-            series[row["step"]] = row[name]
+        groups = [(1, self.series), *((self._every[name], series) for name, series in self.sparse.items())]
+        for every, group in groups:
+            for own in rows_at(every, [row]):
+                for name, series in group.items():
+                    series[own["step"]] = own[name]
 
     def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take in datasets of fixed size, by path."""

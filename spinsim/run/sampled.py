@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.engine import Engine
+from spinsim.engine.kept_spins import bits_of
+from spinsim.engine.protocols import Spins
 from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
 from spinsim.run.identity import open_own
 from spinsim.run.kept import Kept
 from spinsim.run.saving import Saving
 from spinsim.sampling import Best, InField
 from spinsim.store import RunFile
+from spinsim.store.configurations import with_configurations
 from spinsim.store.layout import Layout
 
 
@@ -32,14 +35,20 @@ class SampledRun(ABC):
     Attributes:
         engine: Its replicas.
         best: The lowest states met, without the energy of a field that changes.
-        layout: Of its file.
     """
-
-    layout: Layout
 
     def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField) -> None:
         self._plan, self._saving, self._watch, self.engine = plan, saving, watch, engine
         self.best = Best(engine)
+
+    @property
+    def layout(self) -> Layout:
+        """What its file holds, with room for configurations where they are saved."""
+        return self._layout
+
+    @layout.setter
+    def layout(self, measured: Layout) -> None:
+        self._layout = with_configurations(measured, self._plan.save_every, self.engine.model.sites)
 
     @abstractmethod
     def go_on(self, file: RunFile | Kept) -> None:
@@ -53,6 +62,26 @@ class SampledRun(ABC):
         """Go back to a state."""
         self.engine.restore(saved)
         self.best.energy, self.best.spins = saved["best_energy"], saved["best_spins"]
+
+    def with_spins(
+        self, row: Mapping[str, Any], spins: Spins, holder: npt.NDArray[np.integer] | None = None
+    ) -> Mapping[str, Any]:
+        """Returns a row of the file together with the configurations of its moment, if they are saved at this row.
+
+        Args:
+            row: Its values by the names of series, ``step`` among them.
+            spins: Gives the configuration of a sample and replica at the moment of the row.
+            holder: Replicas in the order in which they are saved, such as the one at each temperature, (samples, ...);
+                by default all of them, (samples, replicas).
+        """
+        every, model = self._plan.save_every, self.engine.model
+        if not every or (row["step"] + 1) % every:
+            return row
+        if holder is None:
+            holder = np.broadcast_to(np.arange(self.engine.replicas), (model.samples, self.engine.replicas))
+        bits = np.stack([bits_of(spins, k, self.engine.replicas)[holder[k]] for k in range(model.samples)])
+        sweep = self.engine.half_sweep // self.engine.colours  # of a run whose rows do not tell it
+        return {"sweep": sweep, **row, "measurement": row["step"], "spins": bits}
 
     def write_best(self, file: RunFile | Kept) -> None:
         """Write the lowest states met, if a measurement has shown any yet."""

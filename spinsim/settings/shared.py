@@ -112,3 +112,10 @@ class RunSettings(Table):
     checkpoint_every: float = setting(
         60.0, "Seconds between checkpoints", unit="seconds", low=0, finite=False, physics=False
     )
+    save_configurations: int = setting(
+        0,
+        "Measurements for each one whose spins are saved too, all of them, a bit a spin; 0 saves none",
+        low=0,
+        high=10**12,
+        before=0,
+    )

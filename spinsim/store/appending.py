@@ -20,9 +20,9 @@ from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
 from spinsim.store.finishing import finish_file, keep
-from spinsim.store.layout import SUMMARY_GROUP, Series
+from spinsim.store.layout import SUMMARY_GROUP, Series, rows_at
 from spinsim.store.models import identity
-from spinsim.store.reading import growing
+from spinsim.store.reading import every_of, growing
 
 _FLUSH_SECONDS: Final = 0.5
 _PENDING_BYTES: Final = 2**24
@@ -45,12 +45,12 @@ class RunFile:
         self._pending: list[Mapping[str, Any]] = []
         self._handed: Future[None] | None = None
         self._flushed = time.monotonic()
-        self._series = growing(self._file)
+        self._series = [(every_of(dataset.parent), dataset) for dataset in growing(self._file)]
         mark = str(self._file.attrs.get("config_sha256", "")).encode()
         self._marks = os.fstat(disk.fileno()).st_size, mark, thread.submit(disk.find, mark).result()
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Write the row of number ``row["step"]``, a value for each series by name.
+        """Write the row of number ``row["step"]``, a value for each series by name that has a row there.
 
         It is the next one, or one already there (a run started again): that is written again with the same numbers.
         It is written while the caller goes on, and its arrays must not change before ``flush``; an error is raised by
@@ -69,7 +69,7 @@ class RunFile:
         self.flush()
 
         def write(names: Iterable[str]) -> None:
-            for dataset in self._series:
+            for _, dataset in self._series:
                 if (name := dataset.name.rpartition("/")[2]) in names:
                     dataset[row["step"]] = row[name]
             self._file.flush()
@@ -112,12 +112,13 @@ class RunFile:
         if not self._disk.has(*self._marks):
             self._disk.stop(OSError(errno.ESTALE, "another program has overwritten it"))
             self._disk.check()
-        if rows:
-            first, end = rows[0]["step"], rows[-1]["step"] + 1
-            for dataset in self._series:
+        for every, dataset in self._series:
+            own = rows_at(every, rows)
+            if own:
+                first, end = own[0]["step"], own[-1]["step"] + 1
                 if len(dataset) < end:
                     dataset.resize(end, axis=0)
-                dataset[first:end] = [row[dataset.name.rpartition("/")[2]] for row in rows]
+                dataset[first:end] = [row[dataset.name.rpartition("/")[2]] for row in own]
         self._file.flush()
         self._disk.check()
 

@@ -119,11 +119,12 @@ def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
     name = group.name.strip("/")
     if coordinates := layout.coordinates(name):
         group.attrs["coordinates"] = " ".join(coordinates)
+    group.attrs.update(layout.numbers.get(name, {}))
     for axis in layout.axes(name):
         scale(group, axis, layout.scales[axis], layout.units.get(axis, "1"))
     for series in layout.series:
         if series.group == name:
-            _series(group, series, layout.shape(series), rows)
+            _series(group, series, layout.shape(series), max(1, rows // layout.every(name)))
     for series in layout.sums:
         if series.group == name:
             empty = np.nan if series.dtype is np.float64 else 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,10 @@ ENERGY, TEMPERATURE = "coupling unit", "coupling unit / k_B"
 STAGGERED = "sum of spins over the first sublattice, that of site 0, less that over the second"
 """What staggered magnetisations are, for readers."""
 
-COORDINATES = ("temperature", "field", "sweep", "sample", "k", "k_time")
+EVERY = "every"
+"""The attribute of a group that has rows at every so many-th row of the run alone: rows every - 1, 2 every - 1, ..."""
+
+COORDINATES = ("measurement", "temperature", "field", "sweep", "sample", "k", "k_time")
 """Series that say where a row stands: coordinates for xarray."""
 
 
@@ -84,6 +87,8 @@ class Layout:
         sums: Datasets that are written again and again.
         given: Datasets that are written once, with their values.
         start: Initial configurations where they were given, ``int8`` (1 or samples, 1 or replicas, sites).
+        numbers: Whole numbers that groups say of themselves as attributes, by group and name. The number ``every`` of
+            a group means that its series have a row at every so many-th row of the run alone.
     """
 
     scales: Mapping[str, npt.NDArray[np.generic]]
@@ -92,6 +97,7 @@ class Layout:
     sums: tuple[Series, ...] = ()
     given: tuple[tuple[Series, npt.NDArray[np.float64]], ...] = ()
     start: npt.NDArray[np.int8] | None = None
+    numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def groups(self) -> list[str]:
@@ -102,10 +108,14 @@ class Layout:
         """Of a row."""
         return tuple(len(self.scales[axis]) for axis in series.axes)
 
-    @property
-    def row_bytes(self) -> int:
-        """Size of a row of all series."""
-        return sum(np.dtype(s.dtype).itemsize * prod(self.shape(s)) for s in self.series)
+    def every(self, group: str) -> int:
+        """How many rows of the run there are for each row of a group."""
+        return self.numbers.get(group, {}).get(EVERY, 1)
+
+    def room(self, rows: int) -> int:
+        """Size in bytes of all series of a run of so many rows."""
+        sizes = (rows // self.every(s.group) * prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.series)
+        return sum(sizes)
 
     def axes(self, group: str) -> list[str]:
         """Axes that a group's datasets have."""
@@ -118,6 +128,13 @@ class Layout:
     @property
     def _all(self) -> tuple[Series, ...]:
         return *self.series, *self.sums, *(series for series, _ in self.given)
+
+
+def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Returns the rows that a group of this ``every`` has, numbered by ``step`` as they are there."""
+    if every == 1:
+        return list(rows)
+    return [{**row, "step": row["step"] // every} for row in rows if (row["step"] + 1) % every == 0]
 
 
 def summary_series(found: tuple[Observable, ...]) -> list[Series]:

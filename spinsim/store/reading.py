@@ -16,8 +16,9 @@ import h5py
 from spinsim.errors import InputError
 from spinsim.machine.files import Disk, is_locked, not_written
 from spinsim.machine.memory import require
+from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.forms import DamageError, form_of
-from spinsim.store.layout import BEST, SUMMARY_GROUP
+from spinsim.store.layout import BEST, EVERY, SUMMARY_GROUP
 from spinsim.store.schema import check_schema
 
 SCHEMA: Final = "spinsim/1"
@@ -38,7 +39,7 @@ _FOREIGN: Final = (
 
 def groups_of(file: h5py.File) -> list[str]:
     """Returns the names of all groups that hold datasets, but for checkpoints and given starts."""
-    names = ("model", *form_of(file).groups, SUMMARY_GROUP, BEST)
+    names = ("model", *form_of(file).groups, CONFIGURATIONS, SUMMARY_GROUP, BEST)
     return [name for name in names if name in file]
 
 
@@ -50,9 +51,14 @@ def growing(file: h5py.File) -> list[h5py.Dataset]:
     return [item for item in items if item.name.endswith("/step") or not (item.is_scale or item.name in fixed)]
 
 
+def every_of(group: h5py.Group) -> int:
+    """Returns how many rows of the run there are for each row of a group."""
+    return int(group.attrs.get(EVERY, 1))
+
+
 def complete_rows(file: h5py.File) -> int:
-    """Rows that all series have."""
-    return min((len(dataset) for dataset in growing(file)), default=0)
+    """Returns how many rows of the run all series have that have them at all."""
+    return min(((len(item) + 1) * every_of(item.parent) - 1 for item in growing(file)), default=0)
 
 
 def check_room(file: h5py.File, rows: int) -> None:
@@ -61,7 +67,8 @@ def check_room(file: h5py.File, rows: int) -> None:
     Raises:
         InputError: naming the need and the room.
     """
-    needed = rows * sum(item.dtype.itemsize * prod(item.shape[1:]) for item in growing(file))
+    read = [item for item in growing(file) if EVERY not in item.parent.attrs]  # the others when they are asked for
+    needed = rows * sum(item.dtype.itemsize * prod(item.shape[1:]) for item in read)
     require(needed, f"what {Path(os.fsdecode(file.filename)).name} holds", "look at it with 'spinsim show'")
 
 

@@ -18,6 +18,7 @@ from spinsim.jobs import FOLDERS
 from spinsim.model.geometry import CELLS
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.store.checkpoints import CHECKPOINTS, saved_as
+from spinsim.store.configurations import with_saved
 from spinsim.store.forms import (
     DamageError,
     Form,
@@ -32,7 +33,7 @@ from spinsim.store.forms import (
     rows_of,
     text_of,
 )
-from spinsim.store.layout import BEST, START, SUMMARY_GROUP, Layout, Series, Sizes
+from spinsim.store.layout import BEST, EVERY, START, SUMMARY_GROUP, Layout, Series, Sizes
 
 TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
 """Root attributes that every file has, beside ``schema`` and ``finished``."""
@@ -54,11 +55,12 @@ def check_schema(file: h5py.File) -> None:
     form = form_of(file)
     _check_config(texts["job"], form, texts["config"])
     sizes = _check_model(group_of(file, "model"))
-    layout, replicas = form.layout(file, sizes)
+    plain, replicas = form.layout(file, sizes)
+    layout = with_saved(plain, file, sizes.sites)
     for name in layout.groups:
         _check_group(group_of(file, name), layout)
-    if file.attrs["finished"] and len({len(file[series.path]) for series in layout.series}) > 1:
-        raise DamageError("its series have rows of different numbers though the run is finished")
+    if file.attrs["finished"]:
+        _check_equal_rows(file, layout)
     if BEST in file or form.has_best:
         best = group_of(file, BEST)
         for axis, length in (("sample", sizes.samples), ("replica", replicas)):
@@ -75,6 +77,13 @@ def check_schema(file: h5py.File) -> None:
         group = group_of(file, SUMMARY_GROUP)
         for name in list(group):
             check_dataset(group, name, np.float64, (temperatures,))
+
+
+def _check_equal_rows(file: h5py.File, layout: Layout) -> None:
+    """All series of a finished run are as long as they should be."""
+    rows = max((len(file[series.path]) for series in layout.series if layout.every(series.group) == 1), default=0)
+    if any(len(file[series.path]) != rows // layout.every(series.group) for series in layout.series):
+        raise DamageError("its series have rows of different numbers though the run is finished")
 
 
 def _check_start(group: h5py.Group, sizes: Sizes, replicas: int) -> None:
@@ -104,13 +113,18 @@ def _check_config(job: str, form: Form, text: str) -> None:
 def _check_group(group: h5py.Group, layout: Layout) -> None:
     """All axes and datasets that a layout has in a group."""
     name = group.name.strip("/")
+    for said in {EVERY} & set(group.attrs) | set(layout.numbers.get(name, {})):
+        if number_of(group, said, "iu") != layout.numbers.get(name, {}).get(said):
+            raise DamageError(f"the attribute {said} of {group.name} is not what it should be")
     for axis in layout.axes(name):
         values = layout.scales[axis]
         if not np.array_equal(axis_of(group, axis, values.dtype if values.dtype.kind != "S" else None), values):
             raise DamageError(f"the axis {name}/{axis} has other values than it should have")
-    for series in layout.series:
-        if series.group == name:
-            _check_series(group, series, layout.shape(series))
+    own = [series for series in layout.series if series.group == name]
+    for series in own:
+        _check_series(group, series, layout.shape(series))
+    if len({group[series.name].maxshape[0] for series in own}) > 1:
+        raise DamageError(f"the series of {group.name} have room for rows of different numbers")
     for series in (*layout.sums, *(given for given, _ in layout.given)):
         if series.group == name:
             check_dataset(group, series.name, series.dtype, layout.shape(series))

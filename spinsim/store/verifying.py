@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 
 from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
+from spinsim.store.configurations import check_configurations
 from spinsim.store.forms import DamageError, form_of
 from spinsim.store.reading import complete_rows, groups_of
 
@@ -37,6 +38,7 @@ def verify(file: h5py.File, written: bool) -> bool:
             summed &= not item.chunks or not item.id.get_storage_size() or bool(item.fletcher32)
     _check_steps(file)
     form_of(file).check_numbers(file, complete_rows(file))
+    check_configurations(file, complete_rows(file))
     if CHECKPOINTS in file and not written:
         _, problem = read_checkpoint(file[CHECKPOINTS])
         if problem:

@@ -22,6 +22,7 @@ LAYERS = [
     ["run"],
     ["settings"],
     ["analysis"],
+    ["saved"],
     ["result"],
     ["sampling", "transfer_matrix"],
     ["store"],
@@ -30,7 +31,7 @@ LAYERS = [
     ["engine"],
     ["model", "cuda"],
     ["inputs"],
-    ["rng", "packing", "acceptance"],
+    ["rng", "packing", "bits", "acceptance"],
     ["machine"],
     ["errors"],
 ]

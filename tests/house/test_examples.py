@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ def test_example(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setattr("sys.argv", [str(path), "--short"])
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
+
+
+@pytest.mark.system
+def test_an_example_without_what_it_can_do_without(monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.neural_network", None)
+    monkeypatch.setattr("sys.argv", ["phases.py", "--short"])
+    runpy.run_path(str(ROOT / "examples/phases.py"), run_name="__main__")
+    assert "scikit-learn is missing: python -m pip install scikit-learn" in capsys.readouterr().out
 
 
 def test_there_are_examples() -> None:

@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import SIZE, record, struct_type
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cuda_comparison import Comparison
-from spinsim.engine.measuring.cuda_held import Held, HeldStates
+from spinsim.engine.measuring.cuda_held import Held, HeldStates, Reads
 from spinsim.engine.measuring.cuda_totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.protocols import LadderMeasurement, Spins
@@ -126,14 +125,12 @@ class Measuring:
         grid = self._comparison.what.model.samples, 1, 1
         self._sort(self._sweeps, grid, THREADS, to=into.address(number), one=one, other=other, third=third)
 
-    def close(
-        self, written: Measurements, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
-    ) -> list[Callable[[], LadderMeasurement]]:
+    def close(self, written: Measurements, state: Reads) -> list[Callable[[], LadderMeasurement]]:
         """Compare copies and start fetching; the functions returned wait.
 
         Args:
             written: Measurements behind what is queued.
-            read: Finds one configuration in a state.
+            state: Finds configurations in copies of itself.
         """
         held = written.held
         held.made.record(self._sweeps)
@@ -146,7 +143,7 @@ class Measuring:
             held.compared.record(stream)
 
         fetched = self._totals.fetch(written.totals, compare, written.count)
-        return [partial(self._read, fetched, k, held.spins(k, read)) for k in range(written.count)]
+        return [partial(self._read, fetched, k, held.spins(k, state)) for k in range(written.count)]
 
     def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
         """The arrays of a measurement."""

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.device import require_memory
+from spinsim.engine.kept_spins import KeptSpins
 from spinsim.engine.protocols import Spins
 
 KEEPING: Final = "keeping the configurations of measurements under way"
 MEND: Final = "keep fewer frames, or choose a smaller size, fewer samples or fewer replicas"
+
+
+class Reads(Protocol):
+    """A state that finds configurations in itself and in copies of it.
+
+    It may have ``read_all(state, sample)``, which finds those of all replicas of a sample as bits, too.
+    """
+
+    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, fetched by the present stream."""
 
 
 class Held:
@@ -44,16 +56,17 @@ class Held:
         """Queue a copy of a state."""
         self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
 
-    def spins(self, number: int, read: Callable[[Any, int, int], npt.NDArray[np.int8]]) -> Spins:
-        """What ``read`` finds in a copy."""
+    def spins(self, number: int, state: Reads) -> Spins:
+        """What a state finds in a copy of it."""
         import cupy
 
-        def spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
+        def found(read: Callable[..., Any], *which: int) -> Any:
             with cupy.cuda.Device(self._device), self._reads:
                 self._reads.wait_event(self.made)
-                return read(self._copies[number], sample, replica)
+                return read(self._copies[number], *which)
 
-        return spins
+        read_all = getattr(state, "read_all", None)
+        return KeptSpins(partial(found, state.read), None if read_all is None else partial(found, read_all))
 
 
 class HeldStates:

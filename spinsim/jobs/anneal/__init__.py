@@ -95,6 +95,12 @@ class AnnealJob(Job):
 
         return show(path)
 
+    def recounted(self, result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
+        """Returns a run with series that are counted anew from the configurations that it has saved."""
+        from spinsim.jobs.anneal.recounting import recounted
+
+        return recounted(result, device, threads)
+
     def columns(self, result: AnnealResult, by: str) -> Columns:
         """Returns the columns of ``ss.table``, by temperature or by sample."""
         from spinsim.jobs.anneal.tables import columns

@@ -14,7 +14,7 @@ from spinsim.inputs.texts import quoted
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import head_of_steps, lowest_lines, precision
+from spinsim.jobs.reports import head_of_steps, lowest_lines, precision, saved_number
 from spinsim.store import open_to_read
 
 
@@ -74,6 +74,7 @@ def show(path: Path) -> Told:
     planned = result.config.get(result.job, {}).get("steps", rows)
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
+    about |= {"configurations": saved_number(path)}
     return Told(about | numbers, head_of_steps(path, result, replicas, rows, planned) + lines)
 
 

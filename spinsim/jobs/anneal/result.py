@@ -16,6 +16,7 @@ from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
+from spinsim.saved import Configurations, at_step, in_file, with_those
 from spinsim.store.layout import Layout
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class AnnealResult(Result):
             ``energy`` but not of ``best_energy``. None where no field changed.
         staggered_magnetization: Sums of spins over the sublattice of site 0 less those over the other, of the shape of
             ``magnetization``. None where the lattice is not bipartite and in older files.
+        configurations: Spins at the end of every so many-th step; None where none were saved.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
@@ -51,6 +53,7 @@ class AnnealResult(Result):
     best_spins: npt.NDArray[np.int8]
     field: npt.NDArray[np.float64] | None = None
     staggered_magnetization: npt.NDArray[np.int64] | None = None
+    configurations: Configurations | None = None
     attributes: dict[str, str] = default(default_factory=dict)
 
     @property
@@ -95,13 +98,14 @@ class AnnealResult(Result):
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""
-        replicas, layout = self.energy.shape[2], self._layout
+        replicas, layout = self.energy.shape[2], with_those(self.configurations, self._layout)
         planned = self.config.get("anneal", {}).get("steps", 0)
         store.create(target, self.model, layout, max(planned, len(self.temperature)), self._origin, best_of=replicas)
         with store.open_to_append(target) as file:
-            names = {series.name for series in layout.series} - {"step"}
+            names = {series.name for series in self._layout.series} - {"step"}
             for step in range(len(self.temperature)):
-                file.write({"step": step} | {name: getattr(self, name)[step] for name in names})
+                saved = at_step(self.configurations, step)
+                file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
             file.write_best(self.best_energy, self.best_spins)
             if self.finished:
                 file.finish()
@@ -120,6 +124,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         best_energy=best["best/energy"],
         best_spins=best["best/spins"],
         **{name: m[name][:rows] for name in ("field", "staggered_magnetization") if name in m},
+        configurations=in_file(file, rows),
         attributes=attributes,
     )
 

@@ -30,6 +30,7 @@ from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import InField, annealing
+from spinsim.saved import in_memory
 from spinsim.store import RunFile
 
 
@@ -92,8 +93,14 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
     run.go_on(kept)
     series = {name: values for name, values in kept.series.items() if name != "step"}
     attributes = plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()}
-    best = run.best
-    return AnnealResult(plan.model, **series, best_energy=best.energy, best_spins=best.spins, attributes=attributes)
+    return AnnealResult(
+        plan.model,
+        **series,
+        best_energy=run.best.energy,
+        best_spins=run.best.spins,
+        configurations=in_memory(run.layout, kept.sparse),
+        attributes=attributes,
+    )
 
 
 class _Annealing(SampledRun):
@@ -127,7 +134,7 @@ class _Annealing(SampledRun):
             of_field = _rounded(frame.field, self.engine.model) * measured.magnetization
             best.update(measured.energy + of_field, self.engine.spins)
             row = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
-            file.write(row | measured._asdict())
+            file.write(self.with_spins(row | measured._asdict(), self.engine.spins))
         file.write_best(best.energy, best.spins)
 
 

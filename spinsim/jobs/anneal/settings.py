@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
+from spinsim.settings.shared import RunSettings
 from spinsim.settings.starts import start, zero_acceptance
 
 if TYPE_CHECKING:
@@ -119,6 +120,12 @@ class Anneal(Config):
 
     job = "anneal"
 
+    run: RunSettings = table(
+        RunSettings,
+        save_configurations={
+            "help": "Steps of the schedule for each one at whose end all spins are saved, a bit a spin; 0 saves none"
+        },
+    )
     anneal: AnnealSettings = table(AnnealSettings)
 
     def with_temperatures(self, energy_scale: float) -> Anneal:

@@ -124,6 +124,12 @@ class TemperJob(Job):
     def check_averages(self, path: Path) -> None:
         """Take every file: its series can be averaged."""
 
+    def recounted(self, result: TemperResult, device: str, threads: int | None) -> TemperResult:
+        """Returns a run with series that are counted anew from the configurations that it has saved."""
+        from spinsim.jobs.temper.recounting import recounted
+
+        return recounted(result, device, threads)
+
     def columns(self, result: TemperResult, by: str) -> Columns:
         """Returns the columns of ``ss.table``, by temperature, sample, overlap or logarithmic bin."""
         from spinsim.jobs.temper.tables import columns

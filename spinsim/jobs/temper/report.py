@@ -12,7 +12,7 @@ from spinsim.analysis.printed import as_tables, main_columns, table
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import head_of_steps, lowest_lines, precision
+from spinsim.jobs.reports import head_of_steps, lowest_lines, precision, saved_number
 from spinsim.jobs.temper.overview import TemperOverview, overview
 from spinsim.jobs.temper.result import load_temper
 from spinsim.jobs.temper.running import TemperPlan
@@ -62,6 +62,7 @@ def show(path: Path) -> Told:
     run, replicas = found.config.get(found.job, {}), found.round_trips.shape[1]
     planned = run["sweeps"] // run["measure_every"] if run else found.steps
     about = found.attributes | {"file": str(path), "steps": found.steps, "planned_steps": planned}
+    about |= {"configurations": saved_number(path)}
     head = head_of_steps(path, found, replicas, found.steps, planned)
     if not found.steps:
         return Told(about | {"round_trips": 0}, head)

@@ -35,7 +35,9 @@ from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place, tempering
 from spinsim.sampling.placement import Placement
+from spinsim.saved import in_memory
 from spinsim.store import RunFile
+from spinsim.store.layout import Layout
 
 
 class TemperPlan(Plan[Temper]):
@@ -125,6 +127,7 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
         placement=run.placement,
         best_energy=run.best.energy,
         best_spins=run.best.spins,
+        configurations=in_memory(run.layout, kept.sparse),
         attributes=attributes,
     )
 
@@ -163,7 +166,7 @@ class _Tempering(SampledRun):
                 self._saving.saved()
             else:
                 self.best.update(frame.replica_energy, frame.spins)
-                file.write(_row(frame))
+                file.write(self.with_spins(_row(frame), frame.spins, frame.holder))
         self._save(file)
 
     def _save(self, file: RunFile | Kept) -> None:
@@ -176,7 +179,7 @@ class _Tempering(SampledRun):
 def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
     run = _Tempering(plan, ladder, placement, saving, watch)
-    make_room = partial(_extend, plan, ladder, placement) if plan.extends else None
+    make_room = partial(_extend, plan, run.layout, run.engine.replicas) if plan.extends else None
     run.complete(begun, make_room, keep_checkpoint=True)
 
 
@@ -200,13 +203,12 @@ def _ladder(plan: TemperPlan, saving: Saving, watch: Watch) -> tuple[npt.NDArray
     return place(plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop)
 
 
-def _extend(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None) -> None:
+def _extend(plan: TemperPlan, layout: Layout, replicas: int) -> None:
     """Make room in the file of a plan for all rows of its configuration.
 
     Raises:
         InputError: where the file cannot be extended, or is not the one that the plan was made for.
     """
-    model, config = plan.model, plan.config
 
     def check(found: Mapping[str, str], model_sha256: str) -> None:
         check_stored(plan.path, found, model_sha256)
@@ -215,7 +217,6 @@ def _extend(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placem
                 f"{plan.path} was changed by another process meanwhile: look at it with 'spinsim show' and begin again"
             )
 
-    layout = temper_layout(model, config.run.replicas, ladder, config.temper.correlations, placement, plan.start)
-    check_disk(plan.path, model, config.run.replicas * len(ladder), layout, plan.rows)
+    check_disk(plan.path, plan.model, replicas, layout, plan.rows)
     named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
     store.extend(plan.path, layout, plan.rows, check, named)

@@ -89,6 +89,7 @@ class Transfer(Config):
         seed={"help": "Seed of the start vectors, 64 bits"},
         rng_rounds={"unused": True},
         threads={"help": "CPU threads"},
+        save_configurations={"unused": True},
     )
     transfer: TransferSettings = table(TransferSettings)
 

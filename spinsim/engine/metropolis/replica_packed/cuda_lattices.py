@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
+from spinsim.bits import Bits, of_replica_packed
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
@@ -149,3 +150,7 @@ class ReplicaLattices:
         spins = np.empty(self.plan.model.sites, np.int8)
         spins[self.plan.batches.order] = packing.unpack_lane(words, lane % 64)
         return spins
+
+    def read_all(self, state: Any, sample: int) -> Bits:
+        """All configurations of a sample of a state as bits, (replicas, bytes)."""
+        return of_replica_packed(state[sample].get()[:, places(self.plan.batches)], self.plan.replicas)

@@ -1,0 +1,37 @@
+"""An annealing run's series, counted again from the configurations that it has saved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.given_start import set_spins
+from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.run.recounting import saved_of
+from spinsim.sampling import InField
+from spinsim.sampling.measure import measure
+
+
+def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
+    """Returns the run with the saved steps alone, counted anew by an engine that is given the spins."""
+    found, rows = saved_of(result)
+    make = partial(create_engine, replicas=found.shape[2], dynamics=Dynamics(), device=device, threads=threads)
+    engine, measured = InField(make(result.model), make), []
+    for number, row in enumerate(rows):
+        if result.field is not None:
+            engine.set_field(float(result.field[row]))
+        set_spins(engine, found.row(number))
+        measured.append(measure(engine))
+    energy, magnetization, staggered = (np.stack(each) for each in zip(*measured, strict=True))
+    return replace(
+        result,
+        temperature=result.temperature[rows],
+        energy=energy,
+        magnetization=magnetization,
+        staggered_magnetization=None if result.staggered_magnetization is None else staggered,
+        field=None if result.field is None else result.field[rows],
+        configurations=None,
+    )

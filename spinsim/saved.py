@@ -1,0 +1,223 @@
+"""Configurations that a run has saved: arrays of +1 and -1 with labels, ready as data to learn from."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.bits import Bits, spins_up, unpacked_spins
+from spinsim.errors import InputError
+from spinsim.inputs.texts import Described, count
+from spinsim.machine.memory import require
+from spinsim.result import Result
+from spinsim.store import complete_rows, open_to_read
+from spinsim.store.configurations import BYTE, CONFIGURATIONS, with_configurations
+from spinsim.store.layout import EVERY, Layout
+
+_PIECE_BYTES: Final = 2**24  # of bits that are in memory at a time
+_BATCH_BYTES: Final = 2**24  # of spins that iterating unpacks at a time
+Labels = Mapping[str, npt.NDArray[Any]]
+
+
+class Configurations(Described):
+    """Saved configurations, one after another, as a sequence of arrays of +1 and -1 that has labels of its own length.
+
+    ``c[i]`` is one configuration, ``int8`` (sites,); ``c[a:b]``, and ``c[numbers]`` or ``c[mask]`` with an array, are
+    (configurations, sites). Only what is asked for is read from the file and unpacked. Those of one saved row stand
+    together, in the order of ``axes``, the last of which runs fastest.
+
+    Attributes:
+        axes: Labels along each axis, by its name: ``step``, the saved rows, and then ``sample``, ``copy`` and
+            ``temperature`` of a tempering run, ``sample`` and ``replica`` of an annealing run.
+        sites: Of a configuration, in the order of the model's sites.
+        every: Rows of the run for each saved one.
+    """
+
+    def __init__(self, axes: Labels, beside: Labels, sites: int, every: int, read: Callable[[int, int], Bits]) -> None:
+        self.axes, self.sites, self.every = dict(axes), sites, every
+        self._beside, self._read = dict(beside), read
+        self._held: tuple[int, Bits] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many there are along each axis."""
+        return tuple(len(values) for values in self.axes.values())
+
+    def __len__(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        along = f"({', '.join(self.axes)}) = {self.shape}"
+        return {"number": count(len(self), "configuration"), "size": count(self.sites, "site"), "axes": along}
+
+    def __getitem__(self, which: Any) -> npt.NDArray[np.int8]:
+        if isinstance(which, slice):
+            return self._chosen(np.arange(*which.indices(len(self))))
+        if np.ndim(which) == 0:
+            number = range(len(self))[operator.index(which)]
+            return np.asarray(self._chosen(np.array([number]))[0])
+        return self._chosen(np.arange(len(self))[which])
+
+    def __iter__(self) -> Iterator[npt.NDArray[np.int8]]:
+        together = max(1, _BATCH_BYTES // self.sites)
+        for first in range(0, len(self), together):
+            yield from self[first : first + together]
+
+    def row(self, number: int) -> npt.NDArray[np.int8]:
+        """The configurations of one saved row, ``int8`` (..., sites) with the other axes in their order."""
+        return unpacked_spins(self._bits(number), self.sites)
+
+    @property
+    def labels(self) -> dict[str, npt.NDArray[Any]]:
+        """All labels, each of shape (configurations,), such as pandas makes a table of; ``parity`` reads everything."""
+        names = ["step", *self._beside, *(name for name in self.axes if name != "step")]
+        return {name: self._label(name) for name in names} | {"parity": self.parity}
+
+    @property
+    def temperature(self) -> npt.NDArray[np.float64]:
+        """The temperature of each, in the unit of the couplings."""
+        return self._label("temperature")
+
+    @property
+    def sample(self) -> npt.NDArray[np.int64]:
+        """The disorder sample of each."""
+        return self._label("sample")
+
+    @property
+    def copy(self) -> npt.NDArray[np.int64]:
+        """The copy of each at its temperature; of an annealing run its replica."""
+        return self._label("replica" if "replica" in self.axes else "copy")
+
+    @property
+    def sweep(self) -> npt.NDArray[np.int64]:
+        """The sweeps done before each: since thermalisation, or of an annealing run since its start."""
+        return self._label("sweep")
+
+    @cached_property
+    def parity(self) -> npt.NDArray[np.int8]:
+        """The product of all spins of each, (-1) to the number of spins -1, as +1 and -1."""
+        up = [spins_up(self._piece(first)) for first in range(0, self.shape[0], self._depth)]
+        down = self.sites - np.concatenate([part.reshape(-1) for part in up] or [np.empty(0, np.int64)])
+        return (1 - 2 * (down % 2)).astype(np.int8)
+
+    def _label(self, name: str) -> npt.NDArray[Any]:
+        """One label of each configuration."""
+        if name not in self._beside and name not in self.axes:
+            raise InputError(f"these configurations have no {name}: they have {', '.join([*self._beside, *self.axes])}")
+        axis = 0 if name in self._beside else list(self.axes).index(name)
+        values = self._beside[name] if name in self._beside else self.axes[name]
+        along = [1] * len(self.shape)
+        along[axis] = -1
+        return np.broadcast_to(values.reshape(along), self.shape).reshape(-1)
+
+    def at_step(self, step: int) -> dict[str, Any]:
+        """What the run's row of a number holds of them, by the names of series; nothing where none were saved."""
+        if (step + 1) % self.every:
+            return {}
+        row = step // self.every
+        return {"spins": self._bits(row)} | {name: values[row] for name, values in self._beside.items()}
+
+    def _bits(self, row: int) -> Bits:
+        """The bits of one saved row."""
+        number = range(self.shape[0])[row]
+        return np.asarray(self._piece(number // self._depth * self._depth)[number % self._depth])
+
+    @property
+    def _depth(self) -> int:
+        """Saved rows that are in memory at a time."""
+        return max(1, _PIECE_BYTES // (prod(self.shape[1:]) * -(-self.sites // 8)))
+
+    def _piece(self, first: int) -> Bits:
+        """The bits of the saved rows from a multiple of ``_depth`` on; the piece read last is kept."""
+        if self._held is None or self._held[0] != first:
+            self._held = first, self._read(first, min(first + self._depth, self.shape[0]))
+        return self._held[1]
+
+    def _chosen(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
+        """The configurations of these numbers, (configurations, sites)."""
+        require(numbers.size * self.sites, count(numbers.size, "configuration"), "take fewer at a time")
+        found = np.empty((*numbers.shape, self.sites), np.int8)
+        together = self._depth * prod(self.shape[1:])
+        pieces = numbers // together
+        for piece in np.unique(pieces).tolist():
+            here = pieces == piece
+            bits = self._piece(piece * self._depth)
+            one_by_one = bits.reshape(-1, bits.shape[-1])
+            found[here] = unpacked_spins(one_by_one[numbers[here] - piece * together], self.sites)
+        return found
+
+
+def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
+    """The configurations that a run has saved, as data to learn from; of an unfinished run, those so far.
+
+    Args:
+        run: A result, or a file of a run with ``save_configurations``.
+
+    Raises:
+        InputError: as ``load``, and for a run that has saved none.
+    """
+    found: Configurations | None
+    if isinstance(run, Result):
+        found, name = getattr(run, "configurations", None), "this run"
+    else:
+        name = os.fspath(run)
+        with open_to_read(Path(run)) as file:
+            found = in_file(file, complete_rows(file))
+    if found is None:
+        raise InputError(f"{name} has saved no configurations: make it anew with --save-configurations EVERY")
+    return found
+
+
+def in_file(file: h5py.File, rows: int) -> Configurations | None:
+    """Those of the first rows of the run in an open file, whose path they are read from when they are asked for.
+
+    Returns:
+        None where none are saved.
+    """
+    if CONFIGURATIONS not in file:
+        return None
+    group, path = file[CONFIGURATIONS], Path(os.fsdecode(file.filename)).absolute()
+    sites, every = (int(group.attrs[name]) for name in ("sites", EVERY))
+    saved, spins = rows // every, group["spins"]
+    names = [spins.dims[axis][0].name.rpartition("/")[2] for axis in range(1, spins.ndim)]
+    axes = {"step": np.arange(saved)} | {name: group[name][...] for name in names if name != BYTE}
+    series = [name for name in group if name not in ("spins", "step") and not group[name].is_scale]
+
+    def read(first: int, end: int) -> Bits:
+        with open_to_read(path) as again:
+            found: Bits = again[CONFIGURATIONS]["spins"][first:end]
+            return found
+
+    return Configurations(axes, {name: group[name][:saved] for name in series}, sites, every, read)
+
+
+def in_memory(layout: Layout, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Configurations | None:
+    """Those of a run without a file, whose groups ``kept`` has by name; None where none were saved."""
+    if CONFIGURATIONS not in kept:
+        return None
+    group, numbers = kept[CONFIGURATIONS], layout.numbers[CONFIGURATIONS]
+    spins = next(s for s in layout.series if (s.group, s.name) == (CONFIGURATIONS, "spins"))
+    axes = {"step": group["step"]} | {name: np.asarray(layout.scales[name]) for name in spins.axes if name != BYTE}
+    beside = {name: values for name, values in group.items() if name not in ("spins", "step")}
+    bits = group["spins"]
+    return Configurations(axes, beside, numbers["sites"], numbers[EVERY], lambda first, end: bits[first:end])
+
+
+def with_those(found: Configurations | None, layout: Layout) -> Layout:
+    """The layout of a file that is to hold configurations, if there are any, beside what it holds without them."""
+    return layout if found is None else with_configurations(layout, found.every, found.sites)
+
+
+def at_step(found: Configurations | None, step: int) -> dict[str, Any]:
+    """What the row of a number holds of configurations, by the names of series."""
+    return {} if found is None else found.at_step(step)

@@ -1,0 +1,104 @@
+"""The group /configurations: the spins of all replicas at every so many-th row of a run, a bit each.
+
+Bit b of byte k is site 8 k + b, set where the spin is +1; bits past the last site are 0. Replicas stand in the order of
+their copies and temperatures, whatever configurations they exchanged before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Final
+
+import h5py
+import numpy as np
+
+from spinsim.bits import spins_up
+from spinsim.store.forms import DamageError, group_of, number_of
+from spinsim.store.layout import EVERY, MEASUREMENTS, Layout, Series
+
+CONFIGURATIONS: Final = "configurations"
+"""The group, and what runs without a file call the same."""
+BYTE: Final = "byte"
+"""The axis along the bytes of a configuration."""
+_BITS: Final = "spins, a bit each: bit b of byte k is site 8 k + b, set where it is +1; bits past the last site are 0"
+_PIECE_BYTES: Final = 2**24
+
+
+def with_configurations(layout: Layout, every: int, sites: int) -> Layout:
+    """Returns a layout that has room for configurations too, of all replicas whose energies are measured.
+
+    Beside the spins stands what says where a row of the measurements stands, such as its temperature, and the sweeps
+    done.
+
+    Args:
+        layout: What a file holds without them.
+        every: Rows of the run for each saved one; 0 where none are saved: the layout stays as it is.
+        sites: Of a configuration.
+    """
+    if not every:
+        return layout
+    measured = {series.name: series for series in layout.series if series.group == MEASUREMENTS}
+    sweep = Series("sweep", (), np.int64, "sweeps done")
+    series = (
+        Series("step", (), np.int64, "saved row"),
+        Series("measurement", (), np.int64, "row of /measurements of the same moment"),
+        *({"sweep": sweep} | {name: measured[name] for name in layout.coordinates(MEASUREMENTS)}).values(),
+        Series("spins", (*measured["energy"].axes, BYTE), np.uint8, _BITS),
+    )
+    return replace(
+        layout,
+        scales={**layout.scales, BYTE: np.arange(-(-sites // 8))},
+        series=(*layout.series, *(one._replace(group=CONFIGURATIONS) for one in series)),
+        numbers={**layout.numbers, CONFIGURATIONS: {EVERY: every, "sites": sites}},
+    )
+
+
+def with_saved(layout: Layout, file: h5py.File, sites: int) -> Layout:
+    """Returns the layout of a file together with the configurations that it holds, if any.
+
+    Args:
+        layout: What it should hold without them.
+        file: Open for reading.
+        sites: Of its model, of which a configuration has a multiple.
+
+    Raises:
+        DamageError: where its group does not say how often and of how many sites.
+    """
+    if CONFIGURATIONS not in file:
+        return layout
+    every, own = (int(number_of(group_of(file, CONFIGURATIONS), name, "iu")) for name in (EVERY, "sites"))
+    if every < 1 or own < 1 or own % sites:
+        raise DamageError(f"its configurations are said to be of {own} sites, saved at every {every}th row")
+    return with_configurations(layout, every, own)
+
+
+def check_configurations(file: h5py.File, rows: int) -> None:
+    """Refuse configurations that are not those of the measurements: of other rows, or with other sums of spins.
+
+    Args:
+        file: Whose schema has been checked.
+        rows: Of the run that are complete.
+
+    Raises:
+        DamageError: naming what does not fit.
+    """
+    if CONFIGURATIONS not in file:
+        return
+    group, measured = file[CONFIGURATIONS], file[MEASUREMENTS]
+    every, sites = (int(group.attrs[name]) for name in (EVERY, "sites"))
+    spins, own = group["spins"], rows // every
+    at = np.arange(every - 1, rows, every)
+    for name in set(group) & set(measured) - {"step", "spins"}:
+        if not group[name].is_scale and not np.array_equal(group[name][:own], measured[name][...][at]):
+            raise DamageError(f"{name} of its configurations is not that of its measurements")
+    if not np.array_equal(group["measurement"][:own], at):
+        raise DamageError("the configurations are not numbered by every so many-th measurement")
+    piece = max(1, _PIECE_BYTES // max(1, prod(spins.shape[1:])))
+    for first in range(0, own, piece):
+        bits = spins[first : min(first + piece, own)]
+        sums = 2 * spins_up(bits) - sites
+        if sites % 8 and (bits[..., -1] >> np.uint8(sites % 8)).any():
+            raise DamageError("its configurations have bits set past the last site")
+        if any((sums[k] != measured["magnetization"][at[first + k]]).any() for k in range(len(bits))):
+            raise DamageError("its configurations do not have the sums of spins that were measured")
