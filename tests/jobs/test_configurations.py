@@ -244,7 +244,7 @@ def test_they_need_room_on_the_disk_and_in_memory(do, capsys, monkeypatch) -> No
     """2,000 of 6 replicas of 1,024 sites take 1.5 MB, what is measured of them 0.6 MB."""
     line = "temper --temperatures 1,2,3 --sweeps 2000 --thermalize 0 --measure-every 1"
     monkeypatch.setattr("spinsim.run.common.shutil.disk_usage", lambda folder: SimpleNamespace(free=1_000_000))
-    one_sentence(run(capsys, monkeypatch, *line.split(), "--save-configurations", 1), "2.2 MiB", "save fewer conf")
+    one_sentence(run(capsys, monkeypatch, *line.split(), "--save-configurations", 1), "needs 2.", "save fewer conf")
     assert run(capsys, monkeypatch, *line.split()).status == 0
     model = ss.Ising(ss.square(4))
     layout = temper_layout(model, 2, np.array(LADDER))
