@@ -81,27 +81,27 @@ class Configurations(Described):
     def labels(self) -> dict[str, npt.NDArray[Any]]:
         """All labels, each of shape (configurations,), such as pandas makes a table of; ``parity`` reads everything."""
         names = ["step", *self._beside, *(name for name in self.axes if name != "step")]
-        return {name: self._label(name) for name in names} | {"parity": self.parity}
+        return {name: self.label(name) for name in names} | {"parity": self.parity}
 
     @property
     def temperature(self) -> npt.NDArray[np.float64]:
         """The temperature of each, in the unit of the couplings."""
-        return self._label("temperature")
+        return self.label("temperature")
 
     @property
     def sample(self) -> npt.NDArray[np.int64]:
         """The disorder sample of each."""
-        return self._label("sample")
+        return self.label("sample")
 
     @property
     def copy(self) -> npt.NDArray[np.int64]:
         """The copy of each at its temperature; of an annealing run its replica."""
-        return self._label("replica" if "replica" in self.axes else "copy")
+        return self.label("replica" if "replica" in self.axes else "copy")
 
     @property
     def sweep(self) -> npt.NDArray[np.int64]:
         """The sweeps done before each: since thermalisation, or of an annealing run since its start."""
-        return self._label("sweep")
+        return self.label("sweep")
 
     @cached_property
     def parity(self) -> npt.NDArray[np.int8]:
@@ -110,8 +110,12 @@ class Configurations(Described):
         down = self.sites - np.concatenate([part.reshape(-1) for part in up] or [np.empty(0, np.int64)])
         return (1 - 2 * (down % 2)).astype(np.int8)
 
-    def _label(self, name: str) -> npt.NDArray[Any]:
-        """One label of each configuration."""
+    def label(self, name: str) -> npt.NDArray[Any]:
+        """One label of each configuration, by its name, such as ``field`` of an annealing run in a field that changes.
+
+        Raises:
+            InputError: where they have no such label.
+        """
         if name not in self._beside and name not in self.axes:
             raise InputError(f"these configurations have no {name}: they have {', '.join([*self._beside, *self.axes])}")
         axis = 0 if name in self._beside else list(self.axes).index(name)

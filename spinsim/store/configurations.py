@@ -26,7 +26,7 @@ _PIECE_BYTES: Final = 2**24
 
 
 def with_configurations(layout: Layout, every: int, sites: int) -> Layout:
-    """Returns a layout that has room for configurations too, of all replicas whose energies are measured.
+    """Returns a layout that has room for configurations too, of all replicas that the first series is measured of.
 
     Beside the spins stands what says where a row of the measurements stands, such as its temperature, and the sweeps
     done.
@@ -44,7 +44,7 @@ def with_configurations(layout: Layout, every: int, sites: int) -> Layout:
         Series("step", (), np.int64, "saved row"),
         Series("measurement", (), np.int64, "row of /measurements of the same moment"),
         *({"sweep": sweep} | {name: measured[name] for name in layout.coordinates(MEASUREMENTS)}).values(),
-        Series("spins", (*measured["energy"].axes, BYTE), np.uint8, _BITS),
+        Series("spins", (*next(one.axes for one in measured.values() if one.axes), BYTE), np.uint8, _BITS),
     )
     return replace(
         layout,

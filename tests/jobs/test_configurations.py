@@ -103,7 +103,7 @@ def test_labels_and_ways_to_choose(tempered) -> None:
     with pytest.raises(IndexError):
         saved[len(saved)]
     with pytest.raises(ss.InputError, match="have no k: they have measurement, sweep, step, sample"):
-        saved._label("k")
+        saved.label("k")
 
 
 def test_a_run_in_memory_keeps_them_and_pieces_are_small(tempered, monkeypatch) -> None:

@@ -29,8 +29,8 @@ def recounted(result: TemperResult, device: str, threads: int | None) -> TemperR
         set_spins(engine, spins, unexchanged)
         m = engine.begin_measurement(full)()
         measured.append(m._asdict() | m.correlations._asdict())
-    names = ("energy", "magnetization", "overlap", "link_overlap", "overlap_mode", "magnetization_mode")
-    names += ("staggered_magnetization",) if result.has_staggered else ()
+    names = ["energy", "magnetization", "overlap", "link_overlap", "overlap_mode", "magnetization_mode"]
+    names += ["staggered_magnetization"] * result.has_staggered
     dtypes = {name: getattr(result, name).dtype for name in names}
     series: dict[str, Any] = {name: np.stack([m[name] for m in measured]).astype(dtypes[name]) for name in names}
     for name in ("sweep", "permutation", "staggered_magnetization"):

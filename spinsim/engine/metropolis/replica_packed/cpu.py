@@ -149,19 +149,9 @@ class ReplicaSweeper:
             temper_packed(
                 self._blocks.state[k],
                 (model.graph.edges, plan.negative[row], plan.classes.magnitude, plan.classes.field),
-                plan.batches,
-                plan.batches.signs[row],
-                plan.lanes,
-                self._tables_of(k),
-                ladder,
-                tempering.of_sample(k),
-                shape,
-                k,
-                self._key,
-                self._rng_rounds,
-                np.uint64(half_sweep),
-                (tempering.round, rounds, sweeps),
-            )
+                plan.batches, plan.batches.signs[row], plan.lanes, self._tables_of(k), ladder, tempering.of_sample(k),
+                shape, k, self._key, self._rng_rounds, np.uint64(half_sweep), (tempering.round, rounds, sweeps),
+            )  # fmt: skip
 
         self._threads.run(partial(task, k) for k in range(model.samples))
         tempering.round += rounds

@@ -147,9 +147,7 @@ class ReplicaLattices:
         """One configuration of a state."""
         block, lane = divmod(replica, packing.LANES)
         words = state[sample, block, :, lane // 64].get()
-        spins = np.empty(self.plan.model.sites, np.int8)
-        spins[self.plan.batches.order] = packing.unpack_lane(words, lane % 64)
-        return spins
+        return packing.unpack_lane(words, lane % 64)[places(self.plan.batches)]
 
     def read_all(self, state: Any, sample: int) -> Bits:
         """All configurations of a sample of a state as bits, (replicas, bytes)."""
