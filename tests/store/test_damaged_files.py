@@ -15,7 +15,7 @@ import h5py
 import pytest
 from harness import finish, one_sentence, spinsim
 
-NAMES = ["anneal", "instance", "temper", "temper-auto", "transfer"]
+NAMES = ["anneal", "instance", "temper", "temper-auto", "transfer", "packed/temper-configurations"]
 UNFINISHED = ["unfinished-anneal", "unfinished-temper", "unfinished-transfer"]
 LIMIT = 120  # seconds for a command
 WAITED = "no answer in time:"
