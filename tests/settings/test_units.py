@@ -20,7 +20,8 @@ from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 from spinsim.jobs.transfer.lengths import lengths_figure
 
 EXACT = "exact, $L = \\infty$"
-SCALES = {"temperature": 1, "energy_per_site": 1, "susceptibility": -1, "susceptibility_abs": -1}
+SCALES = {"temperature": 1, "energy_per_site": 1}
+SCALES |= dict.fromkeys(("susceptibility", "susceptibility_abs", "staggered_susceptibility"), -1)
 """Powers of J; all else is a pure number."""
 UNITS = {
     "measurements/temperature": "coupling unit / k_B",

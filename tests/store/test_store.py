@@ -88,6 +88,7 @@ def test_xarray_opens_every_group(do) -> None:
         "measurements": {
             "energy": ("step", "sample", "replica"),
             "magnetization": ("step", "sample", "replica"),
+            "staggered_magnetization": ("step", "sample", "replica"),
         },
         "best": {"energy": ("sample", "replica"), "spins": ("sample", "site")},
         "model": {"edges": ("bond", "end"), "couplings": ("sample", "bond")},
