@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.anneal.result import AnnealResult as AnnealResult
     from spinsim.jobs.calls import recount as recount
     from spinsim.jobs.calls import resume as resume
+    from spinsim.jobs.quantum.call import quantum as quantum
+    from spinsim.jobs.quantum.result import QuantumResult as QuantumResult
     from spinsim.jobs.temper.call import temper as temper
     from spinsim.jobs.temper.result import TemperResult as TemperResult
     from spinsim.jobs.transfer.call import transfer as transfer
@@ -54,6 +56,7 @@ _HOME = {
     "InputError": "spinsim.errors",
     "Ising": "spinsim.model.ising",
     "Lattice": "spinsim.model.geometry.lattice",
+    "QuantumResult": "spinsim.jobs.quantum.result",
     "TemperResult": "spinsim.jobs.temper.result",
     "TransferResult": "spinsim.jobs.transfer.result",
     "anneal": "spinsim.jobs.anneal.call",
@@ -66,6 +69,7 @@ _HOME = {
     "honeycomb": "spinsim.model.geometry.honeycomb",
     "hypercubic": "spinsim.model.geometry.hypercubic",
     "load": "spinsim.result",
+    "quantum": "spinsim.jobs.quantum.call",
     "read_instance": "spinsim.model.instances",
     "recount": "spinsim.jobs.calls",
     "resume": "spinsim.jobs.calls",

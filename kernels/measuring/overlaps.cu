@@ -210,13 +210,16 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(
 }
 
 // Says what becomes of a part's sums: totals[sample][pair] less twice them, likewise link_totals of links, and, of a layer
-// each, with cosines and sines of `wave`, modes[sample][compared][axis]; any of them may be missing.
+// each, with cosines and sines of `wave`, modes[sample][compared][axis]; of slices powers[sample][compared][2], sums of
+// second and fourth powers; of pairs in time in_time[sample][replica][segment], each sum by itself. Any of them may be
+// missing.
 struct Outcome {
     const u32 *sums, *links;
     size_t segments, compared, size;
     u64 *totals, *link_totals;
     const double* wave;
     double* modes;
+    long long *powers, *in_time;
 };
 CHECK_LAYOUT(Outcome, engine.measuring.cuda_comparison.OUTCOME);
 
@@ -233,6 +236,16 @@ __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 ax
     const u32* const sums = part.sums + (size_t)blockIdx.z * segments * all + q;
     u64 total = 0;
     double real = 0, imaginary = 0;
+    if (part.powers || part.in_time) {
+        long long second = 0, fourth = 0;
+        for (u32 x = 0; x < segments; ++x) {
+            const long long value = (long long)part.size - 2 * (long long)sums[(size_t)x * all], square = value * value;
+            second += square, fourth += square * square;
+            if (part.in_time && q >= pairs) part.in_time[(sample * (all - pairs) + q - pairs) * segments + x] = value;
+        }
+        if (part.powers) part.powers[2 * (sample * all + q)] = second, part.powers[2 * (sample * all + q) + 1] = fourth;
+        return;
+    }
 #pragma unroll 8
     for (u32 x = 0; x < segments; ++x) {
         const u32 differing = sums[(size_t)x * all];

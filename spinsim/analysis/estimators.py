@@ -36,7 +36,8 @@ class Functions(NamedTuple):
 
 def observables_of(result: Tempered) -> tuple[Observable, ...]:
     """Returns what the summary of a run has."""
-    return observables(result.model, result.energy.shape[2], result.has_correlations, staggered=result.has_staggered)
+    copies, in_time = result.energy.shape[2], result.in_time is not None
+    return observables(result.model, copies, result.has_correlations, staggered=result.has_staggered, in_time=in_time)
 
 
 def measured(result: Tempered) -> Measured:
@@ -52,6 +53,7 @@ def measured(result: Tempered) -> Measured:
         overlap=result.overlap,
         m_modes=result.magnetization_mode,
         q_modes=result.overlap_mode,
+        in_time=result.in_time,
     )
 
 

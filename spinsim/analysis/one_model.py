@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.runs import Run
 from spinsim.errors import InputError
+from spinsim.observables.formulas import in_space
 
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
@@ -45,7 +46,7 @@ def check_one_model(a: Run, b: Run) -> None:
 
 def _lattices_differ(a: Run, b: Run) -> str:
     """How lattices differ besides their size; empty where they do not."""
-    one, other = a.model.lattice, b.model.lattice
+    one, other = in_space(a.model), in_space(b.model)
     if one is None or other is None:
         return "" if one is other else "one has a lattice, the other has none"
     if one.dimension != other.dimension:

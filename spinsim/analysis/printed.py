@@ -48,6 +48,8 @@ def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
     kind = "field" if in_field(model) else "glass" if glassy else "magnet"
     if "abs_staggered_magnetization" in estimates and is_antiferromagnet(model):
         kind = "antiferromagnet"
+    if model.graph.slices > 1:
+        kind = "quantum glass" if glassy else "quantum magnet"
     return [name for name in MAIN[kind] if name in estimates]
 
 
@@ -82,7 +84,7 @@ def table(
         beside: More columns for the first table, by their heads.
     """
     columns = [(LABELS[name], _cells(found.estimates[name]), found.estimates[name]) for name in names]
-    first = _Column("T", [f"{temperature:.5g}" for temperature in found.temperature])
+    first = _Column(found.axis.symbol, [f"{value:.5g}" for value in found.axis.values])
     tables: list[list[_Column]] = [[first, *(_Column(head, cells) for head, cells in (beside or {}).items())]]
     taus: list[list[Estimate]] = [[]]
     for head, cells, estimate in columns:
@@ -94,7 +96,7 @@ def table(
         taus[-1].append(estimate)
     lines = []
     for number, (some, estimates) in enumerate(zip(tables, taus, strict=True)):
-        longest = [max((e.tau[k] for e in estimates), default=0.0) for k in range(len(found.temperature))]
+        longest = [max((e.tau[k] for e in estimates), default=0.0) for k in range(len(found.axis.values))]
         some.append(_Column(_TAU, [f"{tau:.3g}" for tau in longest]))
         lines += [""] * bool(number) + _side_by_side(some)
     if any(f"({NO_ERROR})" in line for line in lines):
@@ -130,7 +132,7 @@ def _side_by_side(columns: Sequence[_Column]) -> list[str]:
 
 def as_tables(found: Summary) -> dict[str, object]:
     """Returns everything, for ``--json``; what is no number and errors that cannot be trusted are null."""
-    tables: dict[str, object] = {"temperature": found.temperature.tolist()}
+    tables: dict[str, object] = {found.axis.name: found.axis.values.tolist()}
     for name, e in found.estimates.items():
         tables[name] = [value if isfinite(value) else None for value in e.value.tolist()]
         tables[f"{name}_error"] = [

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.estimators import measured, observed
 from spinsim.analysis.multihistogram import MultiHistogram, multi_histogram
-from spinsim.analysis.runs import Tempered
+from spinsim.analysis.runs import Axis, Tempered, temperatures
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.summary import BINS, Estimate, checked_series, few_samples, sweeps_a_step, widening
 from spinsim.errors import InputError
@@ -45,6 +45,11 @@ class Reweighting:
     effective: Array
     notes: list[str]
 
+    @property
+    def axis(self) -> Axis:
+        """What the averages stand against."""
+        return temperatures(self.temperature)
+
 
 def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     """Averages at other temperatures from all copies at all temperatures of the ladder, by multi-histogram reweighting.
@@ -57,6 +62,10 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     Raises:
         InputError: for fewer than 16 measurements, temperatures that are not above 0, and ladders that do not overlap.
     """
+    if result.in_time is not None:
+        raise InputError(
+            f"averages of {result.model.name} between its values of k are not reweighted: simulate these k"
+        )
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")

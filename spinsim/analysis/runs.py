@@ -6,7 +6,7 @@ A job whose result has the attributes of one of these protocols can be analysed 
 from __future__ import annotations
 
 from dataclasses import Field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,27 @@ from spinsim.model.ising import Ising
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+
+class Axis(NamedTuple):
+    """What the averages of a run stand against.
+
+    Attributes:
+        name: Of the column.
+        symbol: In sentences and labels.
+        values: From the coldest end of the ladder.
+        coldest: Where that end is, in words.
+    """
+
+    name: str
+    symbol: str
+    values: Floats
+    coldest: str
+
+
+def temperatures(values: Floats) -> Axis:
+    """Returns the axis of a ladder of temperatures."""
+    return Axis("temperature", "T", values, "the lowest temperature")
 
 
 class Run(Protocol):
@@ -59,8 +80,36 @@ class Annealed(Run, Protocol):
         """Of each step, (steps,)."""
 
 
+class InTime(NamedTuple):
+    """What a run of a model of space and time has measured in time, per site or in units of full order.
+
+    Attributes:
+        times: Of correlations, in slices, (times,).
+        correlation: Averages over sites and slices of s(tau) s(tau + t), (steps, samples, copies, temperatures, times).
+        m_squared: Averages over slices of a slice's squared magnetisation, (steps, samples, copies, temperatures).
+        m_fourth: Of its fourth power, likewise.
+        q_squared: Averages over slices of the square of a slice's overlap, (steps, samples, pairs, temperatures).
+        q_fourth: Of its fourth power, likewise.
+    """
+
+    times: Integers
+    correlation: Floats
+    m_squared: Floats
+    m_fourth: Floats
+    q_squared: Floats
+    q_fourth: Floats
+
+
 class Tempered(Run, Protocol):
     """Series in equilibrium at several temperatures that replicas exchange."""
+
+    @property
+    def axis(self) -> Axis:
+        """What averages stand against: the temperature, or what stands in its place."""
+
+    @property
+    def in_time(self) -> InTime | None:
+        """What was measured in time, None for space alone."""
 
     @property
     def sweep(self) -> Integers:

@@ -24,6 +24,12 @@ _SAMPLES_SECOND: Final = (
     "link_overlap",
     "overlap_mode",
     "magnetization_mode",
+    "action",
+    "correlation_in_time",
+    "slice_magnetization_squared",
+    "slice_magnetization_fourth",
+    "slice_overlap_squared",
+    "slice_overlap_fourth",
 )
 
 

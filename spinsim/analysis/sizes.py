@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
@@ -18,6 +18,7 @@ from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.observables import CROSSING, in_field
+from spinsim.observables.formulas import in_space
 
 Array = npt.NDArray[np.float64]
 
@@ -31,7 +32,7 @@ class SizeCurve:
 
     Attributes:
         label: Such as "L = 8".
-        temperature: In the unit of the couplings, rising, (temperatures,).
+        temperature: Or what stands in its place, in the unit of the couplings, rising, (temperatures,).
         estimate: The curve and its errors.
         resampled: Row 0 from all data, then one row a bootstrap resample, (1 + resamples, temperatures).
     """
@@ -51,12 +52,14 @@ class SizeCrossing:
         crossing: Temperature with its error, or why there is none.
         height: Of the curves there, NaN where they do not cross.
         trusted: Whether the errors of both curves can be trusted on both sides of it.
+        symbol: Of what curves stand against.
     """
 
     labels: tuple[str, str]
     crossing: Crossing
     height: float
     trusted: bool
+    symbol: str = "T"
 
     @property
     def sentence(self) -> str:
@@ -65,8 +68,8 @@ class SizeCrossing:
         if found.reason:
             return f"{sizes}: {found.reason}"
         if not self.trusted:
-            return f"{sizes} cross at T = {found.value:.5g}, without an error: series too short near it"
-        return f"{sizes} cross at T = {found.value:.5g} +- {found.error:.2g}"
+            return f"{sizes} cross at {self.symbol} = {found.value:.5g}, without an error: series too short near it"
+        return f"{sizes} cross at {self.symbol} = {found.value:.5g} +- {found.error:.2g}"
 
 
 @dataclass(frozen=True)
@@ -119,15 +122,11 @@ def compare_sizes(
     for name in names:
         if all(name in summary.estimates for summary, _ in found):
             curves = [
-                SizeCurve(
-                    size_label(result.model),
-                    result.temperature,
-                    summary.estimates[name],
-                    rows[name],
-                )
+                _curve(result, summary.estimates[name], rows[name])
                 for result, (summary, rows) in zip(ordered, found, strict=True)
             ]
-            pairs = [_cross(a, b, near) for a, b in combinations(curves, 2)]
+            symbol = ordered[0].axis.symbol
+            pairs = [replace(_cross(a, b, near), symbol=symbol) for a, b in combinations(curves, 2)]
             comparisons.append(Comparison(name, curves, pairs))
     if not comparisons and in_field(ordered[0].model):
         raise InputError(
@@ -135,6 +134,18 @@ def compare_sizes(
             f"runs have none: {' '.join(found[0][0].notes).rstrip('.')}"
         )
     return comparisons
+
+
+def _curve(result: Tempered, estimate: Estimate, rows: Array) -> SizeCurve:
+    """An estimate of one size against what rises along its axis."""
+    order = np.argsort(result.axis.values)
+    e = estimate
+    return SizeCurve(
+        size_label(result.model),
+        result.axis.values[order],
+        Estimate(e.value[order], e.error[order], e.tau[order], e.trusted[order]),
+        rows[:, order],
+    )
 
 
 def is_ferromagnet(model: Ising) -> bool:
@@ -158,9 +169,10 @@ def order_parameter(results: Sequence[Tempered]) -> str:
 
 def size_label(model: Ising) -> str:
     """Such as "L = 8", "8 x 8 x 4" where sides differ, "N = 100" without a lattice."""
-    if model.lattice is None:
-        return f"N = {model.sites}"
-    sides = model.lattice.shape
+    lattice = in_space(model)
+    if lattice is None:
+        return f"N = {model.sites // model.graph.slices}"
+    sides = lattice.shape
     return f"L = {sides[0]}" if len(set(sides)) == 1 else " x ".join(map(str, sides))
 
 

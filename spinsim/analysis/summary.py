@@ -12,7 +12,7 @@ from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrate
 from spinsim.analysis.equilibration import Equilibration
 from spinsim.analysis.estimators import all_moments, all_series, functions
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
-from spinsim.analysis.runs import Tempered
+from spinsim.analysis.runs import Axis, Tempered
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError
 from spinsim.observables import left_out
@@ -48,9 +48,9 @@ class Summary:
     """What a tempering run says.
 
     Attributes:
-        temperature: From the lowest to the highest, (temperatures,).
+        axis: What the averages stand against, from its coldest end, (temperatures,).
         estimates: By name, those of ``observables`` that the run has: no overlaps where there is one copy.
-        equilibration: At the lowest temperature, of the energy and, with two copies or more, of q^2 and q_link.
+        equilibration: At the coldest end, of the energy and, with two copies or more, of q^2 and q_link.
         problems: What speaks against equilibrium, a clause each.
         verdict: Whether the run was in equilibrium, in words.
         long_enough: Share of the samples whose series is at least 20 tau long, by the name of the series,
@@ -59,7 +59,7 @@ class Summary:
             short, columns that this run cannot have, how well energy and link overlap of Gaussian couplings agree.
     """
 
-    temperature: Array
+    axis: Axis
     estimates: dict[str, Estimate]
     equilibration: dict[str, Equilibration]
     problems: tuple[str, ...]
@@ -97,7 +97,7 @@ def summarize(result: Tempered) -> Summary:
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     found = _estimates(result, series, times)
-    return Summary(result.temperature, found, judged.equilibration, judged.problems, judged.words, long_enough, notes)
+    return Summary(result.axis, found, judged.equilibration, judged.problems, judged.words, long_enough, notes)
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
@@ -143,14 +143,14 @@ def few_samples(samples: int) -> list[str]:
 
 def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
     """Sentences on errors over samples: how well they are known, and how many samples' series are short."""
-    samples, sentences = result.model.samples, few_samples(result.model.samples)
+    samples, sentences, axis = result.model.samples, few_samples(result.model.samples), result.axis
     name = min(long_enough, key=lambda key: float(long_enough[key].min()))
     short = 1 - long_enough[name]
     if samples > 1 and short.max() > 0:
         sentences.append(
             f"Of the {samples} samples {short.max():.0%} have a series of {name} shorter than {SHORTEST} "
-            f"autocorrelation times at T = {result.temperature[int(short.argmax())]:.5g}, where most have: errors over "
-            "samples hold without them if the run was in equilibrium."
+            f"autocorrelation times at {axis.symbol} = {axis.values[int(short.argmax())]:.5g}, where most have: errors "
+            "over samples hold without them if the run was in equilibrium."
         )
     return sentences
 

@@ -75,7 +75,7 @@ def columns_of_samples(
     for sample in range(run.model.samples):
         one = sample_of(run, sample)
         own, best = columns(one), best_energy(one)
-        rows = len(own["temperature"])
+        rows = len(next(iter(own.values())))
         found = None if best is None or not best.size else lowest(one.model, best)
         tables.append(
             {
@@ -95,7 +95,7 @@ def below_each_other(tables: list[Columns]) -> Columns:
 
 def summary_columns(summary: Summary) -> Columns:
     """Columns of a tempering run, as ``table`` has them."""
-    return {"temperature": summary.temperature} | estimate_columns(summary.estimates)
+    return {summary.axis.name: summary.axis.values} | estimate_columns(summary.estimates)
 
 
 def estimate_columns(found: dict[str, Estimate]) -> Columns:

@@ -29,11 +29,13 @@ class Verdict:
         equilibration: Of each observable at the lowest temperature, by name.
         problems: What speaks against equilibrium, a clause each.
         links: Whether energy and link overlap agree, where Gaussian couplings let them be compared.
+        coldest: Where the observables were looked at, in words.
     """
 
     equilibration: dict[str, Equilibration]
     problems: tuple[str, ...]
     links: LinkAgreement | None
+    coldest: str
 
     @property
     def words(self) -> str:
@@ -43,8 +45,8 @@ class Verdict:
         undecided = {name: e.verdict for name, e in self.equilibration.items() if not e.equilibrated}
         if undecided:
             reason = next(iter(undecided.values())).removeprefix("undecided: ")
-            return f"undecided: of {_listed(list(undecided))} at the lowest temperature, {reason}"
-        return f"in equilibrium, as far as {_listed(list(self.equilibration))} at the lowest temperature show"
+            return f"undecided: of {_listed(list(undecided))} at {self.coldest}, {reason}"
+        return f"in equilibrium, as far as {_listed(list(self.equilibration))} at {self.coldest} show"
 
 
 def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
@@ -60,11 +62,11 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
         coldest: Observables at the lowest temperature by name, (steps, samples, copies or pairs of copies); "energy" is
             what copies are compared in.
     """
-    copies = coldest["energy"].shape[2]
+    copies, where = coldest["energy"].shape[2], result.axis.coldest
     share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
     found = {name: equilibration(series.mean(axis=2), share) for name, series in coldest.items()}
     problems = [
-        f"{name} at the lowest temperature drifts, {e.verdict.removeprefix('not equilibrated: ')}"
+        f"{name} at {where} drifts, {e.verdict.removeprefix('not equilibrated: ')}"
         for name, e in found.items()
         if e.drifts
     ]
@@ -72,11 +74,11 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
         apart = copies_disagree(coldest["energy"], share)
         if apart.any():
             whose = f" of {_share(apart)}" if len(apart) > 1 else ""
-            problems.append(f"the copies{whose} disagree in energy at the lowest temperature")
+            problems.append(f"the copies{whose} disagree in energy at {where}")
     links = link_agreement(result, share)
     if links and not links.agrees:
         problems.append(links.words)
-    return Verdict(found, (*problems, *exchange_problems(result)), links)
+    return Verdict(found, (*problems, *exchange_problems(result)), links, where)
 
 
 def exchange_problems(result: Tempered) -> list[str]:
@@ -86,9 +88,9 @@ def exchange_problems(result: Tempered) -> list[str]:
     problems = []
     dead = np.flatnonzero(result.swap_rate < _DEAD)
     if dead.size:
-        low, high = result.temperature[dead[0]], result.temperature[dead[0] + 1]
+        low, high = result.axis.values[dead[0]], result.axis.values[dead[0] + 1]
         more = f" and {dead.size - 1} more" if dead.size > 1 else ""
-        problems.append(f"the exchange rate of T = {low:.4g} with {high:.4g}{more} is 0.000")
+        problems.append(f"the exchange rate of {result.axis.symbol} = {low:.4g} with {high:.4g}{more} is 0.000")
     without = np.asarray(~result.round_trips.any(axis=1))
     if without.any():
         where = "" if without.all() else f" in {_share(without)}"

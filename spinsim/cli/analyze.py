@@ -96,8 +96,9 @@ def analyze(
         result = read(file)
         found = summarize(result)
         summaries.append(found)
-        reports.append([heading(file, result), *report(result, found, columns, every)])
-        rooms.append(summary_series(observables_of(result)))
+        more = job_of(result.job).analysis(result)
+        reports.append([heading(file, result), *report(result, found, columns, every), *more])
+        rooms.append(summary_series(observables_of(result), result.axis.name))
         if csv:
             rows.append(job_of(result.job).columns(result, by) if by else summary_columns(found))
     if csv:
@@ -199,7 +200,7 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
     if len(tables) == 1:
         return tables[0]
     names = dict.fromkeys(name for columns in tables for name in columns)
-    lengths = [len(columns["temperature"]) for columns in tables]
+    lengths = [len(next(iter(columns.values()))) for columns in tables]
     whole: Columns = {"file": np.repeat([str(file) for file in files], lengths)}
     for name in names:
         parts = [columns.get(name, np.full(n, np.nan)) for columns, n in zip(tables, lengths, strict=True)]

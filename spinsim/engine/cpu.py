@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
 from spinsim.engine.snapshots import exchange_of, snapshot_of
@@ -188,23 +189,24 @@ class CpuEngine:
         copy = self._on_ladder().exchange.copied()
         return lambda: copy
 
-    def prepare_measurements(self, kept: int, full: bool = True) -> None:
+    def prepare_measurements(self, kept: int, full: bool = True, times: tuple[int, ...] = ()) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         require(kept * self._state.nbytes, "keeping the configurations of measurements under way")
 
-    def begin_measurement(self, full: bool = True) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(self, full: bool = True, times: tuple[int, ...] = ()) -> Callable[[], LadderMeasurement]:
         """What is measured of every copy at every temperature, at once."""
-        found = self._measuring.measure(self._on_ladder(), self._counts(), self._state.kept(), full)
+        wanted = Wanted(full, times)
+        found = self._measuring.measure(self._on_ladder(), self._counts(), self._state.kept(), wanted)
         return lambda: found
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True
+        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = ()
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
         begun = []
         for _ in range(count):
             self.temper(rounds, sweeps)
-            begun.append(self.begin_measurement(full))
+            begun.append(self.begin_measurement(full, times))
         return begun
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import names
 from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda import Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
@@ -101,7 +102,7 @@ class CudaParts(NamedTuple):
         state: The spins.
         sweeper: Moves them.
         counting: Sums of the present state.
-        compare: Makes what compares copies of a ladder, with link overlaps and modes or without.
+        compare: Makes what compares copies of a ladder, as fully as is wanted.
     """
 
     packing: Packing
@@ -109,7 +110,7 @@ class CudaParts(NamedTuple):
     state: CudaState
     sweeper: CudaSweeper
     counting: CudaCounting
-    compare: Callable[[CudaTempering, bool], Comparison]
+    compare: Callable[[CudaTempering, Wanted], Comparison]
 
 
 class OnLadder(NamedTuple):
@@ -238,27 +239,27 @@ class CudaEngine:
         with self._queue.here():
             return self._on_ladder().tempering.begin_exchange()
 
-    def prepare_measurements(self, kept: int, full: bool = True) -> None:
+    def prepare_measurements(self, kept: int, full: bool = True, times: tuple[int, ...] = ()) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         with self._queue.here():
-            self._on_ladder().measuring.prepare(kept, full)
+            self._on_ladder().measuring.prepare(kept, Wanted(full, times))
 
-    def begin_measurement(self, full: bool = True) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(self, full: bool = True, times: tuple[int, ...] = ()) -> Callable[[], LadderMeasurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
         with self._queue.here():
-            measuring = self._on_ladder().measuring.of(full)
+            measuring = self._on_ladder().measuring.of(Wanted(full, times))
             measurements = measuring.open(self._state.present, 1)
             self._write_measurement(measuring, measurements, 0)
             (begun,) = measuring.close(measurements, self._state)
             return begun
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True
+        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = ()
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
         begun: list[Callable[[], LadderMeasurement]] = []
         with self._queue.here():
-            measuring = self._on_ladder().measuring.of(full)
+            measuring = self._on_ladder().measuring.of(Wanted(full, times))
             while len(begun) < count:
                 measurements = measuring.open(self._state.present, min(self.at_once, count - len(begun)))
                 self._temper_into(measuring, measurements, rounds, sweeps)

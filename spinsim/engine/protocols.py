@@ -131,18 +131,18 @@ class MeasuresLadder(Protocol):
     def at_once(self) -> int:
         """Measurements that are best made by one call of ``temper_measured``, of the present ladder."""
 
-    def prepare_measurements(self, kept: int, full: bool = True) -> None:
+    def prepare_measurements(self, kept: int, full: bool = True, times: tuple[int, ...] = ()) -> None:
         """Refuse measurements of the present ladder that have no room, where ``kept`` of them are there at a time."""
 
-    def begin_measurement(self, full: bool = True) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(self, full: bool = True, times: tuple[int, ...] = ()) -> Callable[[], LadderMeasurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 
         Sweeps asked for meanwhile neither disturb it nor wait for it. Without ``full`` overlaps are the only
-        correlations.
+        correlations; ``times`` are those of correlations in time, of a model of space and time.
         """
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True
+        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = ()
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
 

@@ -36,6 +36,10 @@ class Outline(Protocol):
         """The lattice with all of its bonds that the model lives on, if any."""
 
     @property
+    def slices(self) -> int:
+        """Slices in time, 1 where there is no time."""
+
+    @property
     def largest_degree(self) -> int:
         """Bonds of the site that has most of them."""
 
@@ -58,7 +62,7 @@ class OfModel:
     def __init__(self, model: Ising) -> None:
         self._model = model
         self.sites, self.bonds, self.samples = model.sites, model.bonds, model.samples
-        self.lattice, self.one_coupling = model.lattice, model.one_coupling
+        self.lattice, self.one_coupling, self.slices = model.lattice, model.one_coupling, model.graph.slices
 
     @property
     def largest_degree(self) -> int:
@@ -86,6 +90,7 @@ class Planned:
         one_magnitude: Whether all couplings are +J or -J.
         one_coupling: Whether all couplings are equal.
         one_field: Whether all sites are in the same field.
+        slices: Slices in time, 1 where there is no time.
     """
 
     lattice: Lattice
@@ -93,6 +98,7 @@ class Planned:
     one_magnitude: bool
     one_coupling: bool
     one_field: bool = True
+    slices: int = 1
 
     @property
     def sites(self) -> int:

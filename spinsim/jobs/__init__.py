@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 FOLDERS: Final[dict[str, str]] = {
     "anneal": "spinsim.jobs.anneal",
     "temper": "spinsim.jobs.temper",
+    "quantum": "spinsim.jobs.quantum",
     "transfer": "spinsim.jobs.transfer",
 }
 """The package of each job, which holds its record ``JOB``, by the job's name."""

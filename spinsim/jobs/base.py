@@ -175,6 +175,9 @@ class Job(ABC):
         Raises:
             InputError: for a setting that ``resume`` may not change, and for a value that the run cannot have.
         """
+        before = getattr(getattr(config, self.name), "sweeps", None)
+        if self.may_be_longer and settings.get("sweeps", before) < before:
+            raise InputError(f"sweeps {settings['sweeps']} are fewer than the {before} of {path}: give more")
         for name in settings:
             if name not in self.resumable:
                 flag = name.replace("_", "-")
@@ -209,6 +212,10 @@ class Job(ABC):
             InputError: where it has no configurations.
         """
         raise InputError(f"{self.a_run} saves no configurations from which anything could be counted: load its file")
+
+    def analysis(self, result: Any) -> list[str]:
+        """Returns lines of what ``spinsim analyze`` finds beside averages, which this job alone has."""
+        return []
 
     def columns(self, result: Any, by: str) -> Columns:
         """Returns the columns of ``ss.table``, a row for each of what ``by`` names.

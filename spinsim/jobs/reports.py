@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spinsim.inputs.texts import count, wrapped
+from spinsim.packing import LANES, Packing, block_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,6 +92,26 @@ def _origin(attributes: dict[str, str]) -> list[str]:
 def precision(model: Ising) -> dict[str, Any]:
     """Returns how exactly a model is held, for ``--json``."""
     return {"quantum": model.quantum, "rounded": bool(model.rounded), "rounding_error": model.rounding_error}
+
+
+def round_trip_line(trips: npt.NDArray[np.int64]) -> str:
+    """Returns how often replicas went along the whole ladder and back, ``trips`` (samples, replicas)."""
+    return f"Round trips  {trips.mean():.3g} a replica, {int((trips == 0).sum())} of {trips.size} replicas made none"
+
+
+def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
+    """Returns a line on the copies that a replica-packed run, which updates whole words, has room for.
+
+    Args:
+        engine: The attribute of the file.
+        replicas: Of each sample.
+        places: Of the ladder.
+    """
+    lanes = block_count(replicas) * LANES
+    room = lanes // places
+    if Packing.REPLICA not in engine or room * places <= replicas:
+        return []
+    return [f"Lanes        {replicas} of {lanes} in use: with --replicas {room} the sweeps would take no longer"]
 
 
 def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:

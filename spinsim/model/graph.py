@@ -19,6 +19,7 @@ class Graph:
         sites: Number of sites.
         edges: End sites of each bond, integers of shape (bonds, 2); those of ``lattice`` where left out.
         lattice: The lattice it came from, if any.
+        slices: Slices in time of a graph of space and time, along axis 0 of its lattice; 1 of any other.
 
     Attributes:
         edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do without.
@@ -27,8 +28,10 @@ class Graph:
         InputError: for bonds that are no integers, lead nowhere or join a site to itself.
     """
 
-    def __init__(self, sites: int, edges: npt.ArrayLike | None = None, lattice: Lattice | None = None) -> None:
-        self.sites, self.lattice = sites, lattice
+    def __init__(
+        self, sites: int, edges: npt.ArrayLike | None = None, lattice: Lattice | None = None, slices: int = 1
+    ) -> None:
+        self.sites, self.lattice, self.slices = sites, lattice, slices
         if sites < 1:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
         if sites >= 2**31:
@@ -56,8 +59,8 @@ class Graph:
         return edges.astype(np.int32, copy=False)
 
     @classmethod
-    def of_lattice(cls, lattice: Lattice) -> Graph:
-        """The graph of a lattice's bonds.
+    def of_lattice(cls, lattice: Lattice, slices: int = 1) -> Graph:
+        """The graph of a lattice's bonds, of so many slices in time.
 
         Raises:
             InputError: for a lattice whose bonds exceed the limit.
@@ -66,7 +69,7 @@ class Graph:
             raise InputError(
                 f"{lattice.sites} sites with their bonds exceed the limit of 2^31: choose a smaller lattice"
             )
-        return cls(lattice.sites, None, lattice)
+        return cls(lattice.sites, None, lattice, slices)
 
     @cached_property
     def edges(self) -> npt.NDArray[np.int32]:
@@ -88,6 +91,12 @@ class Graph:
     def regular_lattice(self) -> Lattice | None:
         """The lattice, where every site has all its bonds."""
         return self.lattice if self.lattice and self.lattice.present_bonds() is None else None
+
+    def world_lines(self) -> npt.NDArray[np.int32]:
+        """The sites of each site of space, slice by slice, (sites of space, slices); space alone has one slice."""
+        of_cell = self.lattice.cell.sites if self.lattice else 1
+        cells = np.arange(self.sites, dtype=np.int32).reshape(-1, self.slices, of_cell)
+        return np.ascontiguousarray(cells.swapaxes(1, 2)).reshape(-1, self.slices)
 
     def degrees(self) -> npt.NDArray[np.int32]:
         """Bonds at each site, shape (sites,)."""

@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.checks import real_array
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
+from spinsim.model.trotter import space_of
 
 Array = npt.NDArray[np.float64]
 
@@ -68,9 +70,20 @@ def _positive_or_nan(values: Array) -> Array:
 
 
 def length_over_side(model: Ising, zero: Array, smallest: Array) -> Array:
-    """Returns xi / L of the longest axes from chi(0) and chi(k_min); NaN where they are open or of a single site."""
-    lattice = model.lattice
+    """Returns xi / L of the longest axes in space from chi(0) and chi(k_min); NaN where they are open or of side 1."""
+    lattice = in_space(model)
     side = max(lattice.shape) if lattice and lattice.periodic else 1
     if lattice is None or side == 1:
         return np.full_like(zero, np.nan)
     return correlation_length(zero, smallest, lattice.momentum(lattice.shape.index(side))) / side
+
+
+def time_over_slices(model: Ising, zero: Array, smallest: Array) -> Array:
+    """Returns the correlation length in time over the slices, from chi(0) and chi at the smallest frequency."""
+    slices = model.graph.slices
+    return correlation_length(zero, smallest, 2 * np.sin(np.pi / slices)) / slices
+
+
+def in_space(model: Ising) -> Lattice | None:
+    """Returns the lattice of a model in space, without time; None where it has none."""
+    return space_of(model.lattice) if model.lattice and model.graph.slices > 1 else model.lattice

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.model.ising import Ising
+from spinsim.observables.formulas import in_space
 from spinsim.observables.observable import Observable
 
 Array = npt.NDArray[np.float64]
@@ -34,6 +35,7 @@ class Measured:
         overlap: The overlap in sites, integers.
         m_modes: |sum of spins exp(i k x)|^2 of the smallest k along each axis (last), of each copy.
         q_modes: The same of the overlap.
+        in_time: What was measured in time, where there is any.
     """
 
     model: Ising
@@ -45,6 +47,7 @@ class Measured:
     overlap: npt.NDArray[np.int64]
     m_modes: Array
     q_modes: Array
+    in_time: Any = None
 
 
 class Moment(NamedTuple):
@@ -85,6 +88,14 @@ MOMENTS: Final = {
     ),
     "|q(k)|^2": Moment(lambda run: longest_modes(run.model, run.q_modes), pairs=True),
     "q_link": Moment(lambda run: run.q_link, pairs=True),
+    "e_s": Moment(lambda run: run.energy + run.in_time.correlation[..., 0]),
+    "C(1)": Moment(lambda run: run.in_time.correlation[..., 0]),
+    "m_s^2": Moment(lambda run: run.in_time.m_squared),
+    "m_s^4": Moment(lambda run: run.in_time.m_fourth),
+    "|m(k_time)|^2": Moment(lambda run: run.m_modes[..., 0] / run.model.sites**2),
+    "q_s^2": Moment(lambda run: run.in_time.q_squared, pairs=True),
+    "q_s^4": Moment(lambda run: run.in_time.q_fourth, pairs=True),
+    "|q(k_time)|^2": Moment(lambda run: run.q_modes[..., 0] / run.model.sites**2, pairs=True),
 }
 """Every moment by name; to add one is to add a line here. Energies are per site, as are m and q."""
 
@@ -128,7 +139,9 @@ def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
 
 
 def longest_modes(model: Ising, mode: Array) -> Array:
-    """Modes (..., axes) per site squared, averaged over the axes of the largest length."""
-    shape = model.lattice.shape if model.lattice else ()
-    longest = [axis for axis, side in enumerate(shape) if side == max(shape)]
+    """Modes (..., axes) per site squared, averaged over the axes of the largest length in space."""
+    space = in_space(model)
+    shape = space.shape if space else ()
+    first = mode.shape[-1] - len(shape)  # 1 where time comes first
+    longest = [first + axis for axis, side in enumerate(shape) if side == max(shape)]
     return np.asarray(mode[..., longest].mean(axis=-1) / model.sites**2)

@@ -27,6 +27,7 @@ class Facts(NamedTuple):
         reference: Of averages between the temperatures that were simulated: what free energy and entropy are related
             to, ``infinity`` or ``hottest`` for the highest temperature of the ladder; empty for all others.
         staggered: Whether staggered magnetisations were measured.
+        in_time: Whether the model is one of space and time whose slices were measured.
     """
 
     model: Ising
@@ -34,6 +35,7 @@ class Facts(NamedTuple):
     correlations: bool
     reference: str = ""
     staggered: bool = False
+    in_time: bool = False
 
 
 class Point(NamedTuple):
@@ -96,6 +98,16 @@ def modes(facts: Facts) -> bool:
 def links(facts: Facts) -> bool:
     """Returns whether link overlaps were measured, of two copies or more."""
     return facts.correlations and facts.copies > 1
+
+
+def classical(facts: Facts) -> bool:
+    """Returns whether the energy is that of a classical model."""
+    return not facts.in_time
+
+
+def in_time(facts: Facts) -> bool:
+    """Returns whether slices in time were measured."""
+    return facts.in_time
 
 
 def two_copies(facts: Facts) -> bool:

@@ -11,11 +11,13 @@ import numpy as np
 
 from spinsim.model.ising import Ising
 from spinsim.observables.formulas import binder_cumulant, length_over_side
+from spinsim.observables.in_time import IN_TIME
 from spinsim.observables.observable import (
     COPIES_IN_FIELD,
     Facts,
     Observable,
     a_field,
+    classical,
     four_copies,
     from_infinity,
     from_the_hottest,
@@ -36,11 +38,11 @@ _NOT_EVEN: Final = (
 TABLE: Final = (
     Observable(
         "energy_per_site", "E/N", "energy per site $E/N$", "energy per site",
-        of="energy", moments=("energy",), series="energy", units="coupling unit",
+        of="energy", moments=("energy",), series="energy", units="coupling unit", needs=(classical,),
     ),
     Observable(
         "specific_heat", "C/N", r"specific heat $C/(Nk_\mathrm{B})$", "specific heat per site",
-        of="energy", moments=("(E - <E>)^2",), series="energy", units="k_B",
+        of="energy", moments=("(E - <E>)^2",), series="energy", units="k_B", needs=(classical,),
         value=lambda at, squares: at.model.sites * squares / at.temperature**2,
     ),
     Observable(
@@ -131,7 +133,7 @@ TABLE: Final = (
     ),
     Observable(
         "energy_binder_cumulant", "U_E", "Binder cumulant $U_E$", "Binder cumulant of the energy",
-        of="energy", moments=("E^2", "E^4"), series="energy",
+        of="energy", moments=("E^2", "E^4"), series="energy", needs=(classical,),
         value=lambda _, second, fourth: binder_cumulant(second, fourth),
     ),
     Observable(
@@ -184,8 +186,9 @@ TABLE: Final = (
         "entropy_difference", "S/N - ...", r"$\Delta S/N$", "entropy per site, less that of the highest temperature",
         of="free_energy", moments=("entropy",), series="energy", units="k_B", needs=(from_the_hottest,),
     ),
+    *IN_TIME,
 )  # fmt: skip
-"""Every observable. The last four are those of reweighting alone."""
+"""Every observable. Free energies and entropies are those of reweighting alone."""
 
 LABELS: Final = {o.name: o.label for o in TABLE}
 """Heads of printed columns by name."""
@@ -220,6 +223,20 @@ MAIN: Final = {
         "correlation_length_over_L",
         "spin_glass_susceptibility",
     ),
+    "quantum magnet": (
+        "space_energy_per_site",
+        "transverse_magnetization",
+        "slice_magnetization_squared",
+        "binder_cumulant",
+        "correlation_length_over_L",
+    ),
+    "quantum glass": (
+        "space_energy_per_site",
+        "transverse_magnetization",
+        "slice_overlap_squared",
+        "overlap_binder_cumulant",
+        "overlap_correlation_length_over_L",
+    ),
 }
 """What is printed unless other columns are asked for, the most important first, by the kind of model."""
 SEVERAL: Final = {
@@ -245,7 +262,12 @@ CROSSING: Final = {
 
 
 def observables(
-    model: Ising, copies: int, correlations: bool, reference: str = "", staggered: bool = False
+    model: Ising,
+    copies: int,
+    correlations: bool,
+    reference: str = "",
+    staggered: bool = False,
+    in_time: bool = False,
 ) -> tuple[Observable, ...]:
     """Returns what the summary of a run has, in its order; in a field all susceptibilities and lengths are connected.
 
@@ -255,8 +277,9 @@ def observables(
         correlations: Whether link overlaps and Fourier modes were measured.
         reference: Of reweighted averages, see ``Facts``.
         staggered: Whether staggered magnetisations were measured.
+        in_time: Whether slices in time were measured.
     """
-    facts = Facts(model, copies, correlations, reference, staggered)
+    facts = Facts(model, copies, correlations, reference, staggered, in_time)
     return tuple(o for o in TABLE if o.is_in(facts))
 
 

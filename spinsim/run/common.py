@@ -24,9 +24,10 @@ from spinsim.inputs.texts import quoted
 from spinsim.jobs import job_of
 from spinsim.machine.memory import readable
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
-from spinsim.model.geometry import CELLS
+from spinsim.model.geometry import CELLS, IN_TIME
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
+from spinsim.model.trotter import trotter
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
 from spinsim.sampling import InField
@@ -106,20 +107,28 @@ class Plan(Generic[AnyConfig]):
         return 0
 
 
-def build_model(config: ModelSettings, replicas: int) -> Ising:
-    """The model of a configuration, refused before it is built where it cannot fit in memory."""
+def build_model(config: ModelSettings, replicas: int, slices: int = 1) -> Ising:
+    """The model of a configuration, refused before it is built where it cannot fit in memory.
+
+    Args:
+        config: The model in space.
+        replicas: Of each sample.
+        slices: In time; 1 for space alone.
+    """
     if config.instance is not None:
-        return read_instance(config.instance)
+        space = read_instance(config.instance)
+        return trotter(space, slices) if slices > 1 else space
     lattice = CELLS[config.lattice].lattice(config.shape, config.boundary == "periodic")
     planned = Planned(
-        lattice,
+        (IN_TIME[lattice.name].lattice((slices, *lattice.shape)) if slices > 1 else lattice),
         config.samples,
         one_magnitude=config.couplings != "gaussian" and not config.dilution,
         one_coupling=config.couplings not in RANDOM_KINDS and not config.dilution,
         one_field=not config.random_field,
+        slices=slices,
     )
     check_memory(planned, replicas)
-    return lattice_model(
+    space = lattice_model(
         lattice,
         config.couplings,
         samples=config.samples,
@@ -129,6 +138,7 @@ def build_model(config: ModelSettings, replicas: int) -> Ising:
         dilution=config.dilution,
         random_field=config.random_field,
     )
+    return trotter(space, slices) if slices > 1 else space
 
 
 def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
+from spinsim.engine.measuring.correlations import EVERYTHING, Wanted
 from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Spins, Sweeps, Tempers
 from spinsim.engine.tempering.ladder import Exchange
 from spinsim.errors import InputError
@@ -39,6 +40,11 @@ class TemperFrame:
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis of the lattice, k = 2 pi / L,
             ``float64`` (samples, pairs of copies, temperatures, axes).
         magnetization_mode: The same of spins, (samples, copies, temperatures, axes).
+        overlap_powers: Of models of space and time, sums over slices of the second and fourth power of the overlap
+            within a slice, ``int64`` (samples, pairs of copies, temperatures, 2); else no powers.
+        magnetization_powers: The same of the sum of spins of a slice, (samples, copies, temperatures, 2).
+        in_time: Sum over sites and slices of s(tau) s(tau + t) at each time asked for, ``int64`` (samples, copies,
+            temperatures, times).
         holder: Replica at each temperature, ``int32`` (samples, copies, temperatures).
         exchange: State of the exchange: attempts, accepted ones, round trips.
         spins: The configuration (sites,) of a sample and replica at this measurement, ``frame.spins(k, r)``.
@@ -55,6 +61,9 @@ class TemperFrame:
     link_overlap: npt.NDArray[np.int64]
     overlap_mode: npt.NDArray[np.float64]
     magnetization_mode: npt.NDArray[np.float64]
+    overlap_powers: npt.NDArray[np.int64]
+    magnetization_powers: npt.NDArray[np.int64]
+    in_time: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int32]
     exchange: Exchange
     spins: Spins
@@ -139,11 +148,35 @@ def tempering(
             first sweep.
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
+    return tempering_in_beta(engine, 1.0 / ladder, times, copies, on_updates, pause, Wanted(correlations))
+
+
+def tempering_in_beta(
+    engine: Tempered,
+    beta: npt.NDArray[np.float64],
+    times: Times,
+    copies: int = 2,
+    on_updates: Callable[[int], None] = lambda updates: None,
+    pause: Callable[[], bool] = lambda: False,
+    wanted: Wanted = EVERYTHING,
+) -> Iterator[TemperFrame | None]:
+    """The same of inverse temperatures, from the largest to the smallest, which are used to the bit.
+
+    Raises:
+        InputError: as ``tempering``, and for correlations in time at times that the model does not have.
+    """
     check_run(engine.model, engine.replicas, times.total, engine.colours)
-    engine.set_ladder(1.0 / ladder, copies)
+    slices = engine.model.graph.slices
+    outside = [time for time in wanted.times if not 0 < time < slices]
+    if outside:
+        raise InputError(
+            f"correlation time {outside[0]} is outside of {engine.model.name}, which has {slices} slices: "
+            f"give times from 1 to {slices - 1}"
+        )
+    engine.set_ladder(beta, copies)
     kept = min(BEHIND + 2, times.measurements)  # the next one and the frame that the caller has among them
-    engine.prepare_measurements(kept, correlations)
-    return _temper(engine, times, on_updates, pause, correlations)
+    engine.prepare_measurements(kept, *wanted)
+    return _temper(engine, times, on_updates, pause, wanted)
 
 
 def _temper(
@@ -151,7 +184,7 @@ def _temper(
     times: Times,
     on_updates: Callable[[int], None],
     pause: Callable[[], bool],
-    correlations: bool,
+    wanted: Wanted,
 ) -> Iterator[TemperFrame | None]:
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
     portion, every = sweeps_a_portion(engine, times.swap_every), times.measure_every
@@ -165,12 +198,12 @@ def _temper(
         if several > 1:
             count = several * every
             rounds = every // times.swap_every
-            asked = engine.temper_measured(several, rounds, times.swap_every, correlations)
+            asked = engine.temper_measured(several, rounds, times.swap_every, *wanted)
             waiting.extend(enumerate(asked, step))
         else:
             engine.temper(count // times.swap_every, times.swap_every)
             if step >= 0 and begun + count == every:
-                waiting.append((step, engine.begin_measurement(correlations)))
+                waiting.append((step, engine.begin_measurement(*wanted)))
         if count == portion:
             engine.wait()  # reports and pauses are not to run far ahead of a GPU
         on_updates(count * updates_a_sweep)

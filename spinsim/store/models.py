@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.model.geometry import CELLS
+from spinsim.model.geometry import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -37,6 +37,8 @@ def write_model(group: h5py.Group, model: Ising) -> None:
     )
     if model.maxcut_weight is not None:
         group.attrs["maxcut_weight"] = model.maxcut_weight
+    if model.graph.slices > 1:
+        group.attrs["slices"] = model.graph.slices
     if model.lattice is not None:
         boundary = "periodic" if model.lattice.periodic else "open"
         group.attrs.update({"lattice": model.lattice.name, "shape": model.lattice.shape, "boundary": boundary})
@@ -89,12 +91,12 @@ def read_model(file: h5py.File) -> Ising:
     attrs = group.attrs
     lattice = None
     if "lattice" in attrs:
-        cell, shape = CELLS[attrs["lattice"]], tuple(int(side) for side in attrs["shape"])
+        cell, shape = KNOWN[attrs["lattice"]], tuple(int(side) for side in attrs["shape"])
         lattice = cell.lattice(shape, attrs["boundary"] == "periodic")
     require(_ROOM * sum(map(_bytes, (group["edges"], group["couplings"]))), "the model of the file", _MEND)
     try:
         model = Ising(
-            Graph(int(attrs["sites"]), _edges(group["edges"], lattice), lattice),
+            Graph(int(attrs["sites"]), _edges(group["edges"], lattice), lattice, int(attrs.get("slices", 1))),
             _stored(group["couplings"]),
             _stored(group["fields"]) if "fields" in group else 0.0,
             name=attrs["name"],

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 from spinsim.jobs import FOLDERS
-from spinsim.model.geometry import CELLS
+from spinsim.model.geometry import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.store.checkpoints import CHECKPOINTS, saved_as
 from spinsim.store.configurations import with_saved
@@ -73,10 +73,10 @@ def check_schema(file: h5py.File) -> None:
     if CHECKPOINTS in file:
         _check_checkpoints(file, form)
     if SUMMARY_GROUP in file:
-        temperatures = len(layout.scales["temperature"]) if "temperature" in layout.scales else -1
+        ladders = [len(layout.scales[name]) for name in ("temperature", "k") if name in layout.scales]
         group = group_of(file, SUMMARY_GROUP)
         for name in list(group):
-            check_dataset(group, name, np.float64, (temperatures,))
+            check_dataset(group, name, np.float64, tuple(ladders[:1] or [-1]))
 
 
 def _check_equal_rows(file: h5py.File, layout: Layout) -> None:
@@ -145,6 +145,9 @@ def _check_model(group: h5py.Group) -> Sizes:
             raise DamageError(f"its model has no finite {name}")
     if "lattice" in group.attrs:
         lattice = _lattice(group)
+    slices = int(number_of(group, "slices", "iu")) if "slices" in group.attrs else 1
+    if slices < 1 or sites % slices or (lattice and slices > 1 and lattice.shape[0] != slices):
+        raise DamageError(f"its model of {sites} sites has no {slices} slices")
     edges, couplings = (item_of(group, name) for name in ("edges", "couplings"))
     bonds = lattice.bonds if lattice else rows_of(edges)
     samples = rows_of(couplings)
@@ -166,7 +169,7 @@ def _check_model(group: h5py.Group) -> Sizes:
 def _lattice(group: h5py.Group) -> Lattice:
     name, boundary = text_of(group, "lattice"), text_of(group, "boundary")
     found = attribute_of(group, "shape")
-    cell = CELLS.get(name)
+    cell = KNOWN.get(name)
     if cell is None or found.dtype.kind not in "iu" or found.shape != (cell.dimension,):
         raise DamageError("its lattice has no shape")
     shape = tuple(int(side) for side in group.attrs["shape"])

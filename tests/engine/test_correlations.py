@@ -7,6 +7,7 @@ from decimal import Decimal, getcontext
 import numpy as np
 import oracle
 import pytest
+from engines import random_graph, random_signs
 
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import Correlations, wave
@@ -20,6 +21,7 @@ from spinsim.model.geometry.square import square
 from spinsim.model.geometry.triangular import triangular
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.model.trotter import trotter
 
 MODELS = {
     "chain": (lambda: EdwardsAnderson(chain(7), samples=2), 5, 2),
@@ -44,6 +46,15 @@ MODELS = {
     "gaussian": (lambda: EdwardsAnderson(cubic(4, 3, 5), samples=2, couplings="gaussian"), 5, 3),
     "gaussian-open": (lambda: EdwardsAnderson(square(9, 40, periodic=False), couplings="gaussian"), 35, 2),
     "gaussian-graph": (lambda: Ising(Graph(6, [[0, 1], [2, 5], [3, 5]]), [0.3, -1.2, 0.7]), 3, 2),
+    "square-in-time": (lambda: trotter(EdwardsAnderson(square(3, 4), samples=2), 10), 5, 3),
+    "many-slices": (lambda: trotter(EdwardsAnderson(square(2), samples=2), 256), 3, 2),
+    "two-slices": (lambda: trotter(Ising(chain(5)), 2), 3, 2),
+    "honeycomb-in-time": (lambda: trotter(EdwardsAnderson(honeycomb(3, 2), samples=2), 6), 3, 2),
+    "triangular-in-time": (lambda: trotter(EdwardsAnderson(triangular(3), samples=2), 4), 3, 1),
+    "hypercubic-in-time": (lambda: trotter(Ising(hypercubic(2)), 4), 3, 2),
+    "graph-in-time": (lambda: trotter(random_signs(random_graph(7, 15, 1), 1), 8), 5, 2),
+    "open-in-time": (lambda: trotter(EdwardsAnderson(chain(5, periodic=False)), 40), 3, 2),
+    "gaussian-in-time": (lambda: trotter(EdwardsAnderson(square(3), samples=2, couplings="gaussian"), 6), 4, 2),
     "site-packed": (lambda: Ising(square(256, 6)), 3, 2),
     "site-packed-wide": (lambda: EdwardsAnderson(square(512, 70), samples=2), 2, 3),
     "site-packed-cubic": (lambda: EdwardsAnderson(cubic(256, 4, 6), samples=2), 3, 2),
@@ -58,7 +69,8 @@ def found_on(device: str, name: str) -> tuple[Correlations, tuple[np.ndarray, ..
     engine = create_engine(model, temperatures * copies, Dynamics(seed=3), device)
     engine.set_ladder(1 / np.geomspace(1.0, 2.0, temperatures), copies)
     engine.temper(3, 1)
-    later, exchange = engine.begin_measurement(), engine.begin_exchange()()
+    times = tuple(time for time in (1, 2, 5, 9) if time < model.graph.slices)
+    later, exchange = engine.begin_measurement(times=times), engine.begin_exchange()()
     spins = np.stack(
         [np.stack([engine.spins(k, r) for r in range(engine.replicas)], axis=-1) for k in range(model.samples)]
     )
@@ -68,7 +80,7 @@ def found_on(device: str, name: str) -> tuple[Correlations, tuple[np.ndarray, ..
     alone = engine.begin_measurement(False)().correlations
     np.testing.assert_array_equal(again().correlations.overlap, alone.overlap)
     assert alone.link_overlap.size == alone.overlap_mode.size == alone.magnetization_mode.size == 0
-    return found, oracle.correlations(model, spins, exchange.place, copies)
+    return found, oracle.correlations(model, spins, exchange.place, copies, times)
 
 
 @pytest.mark.parametrize("name", MODELS)

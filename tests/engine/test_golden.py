@@ -83,6 +83,18 @@ def tempered(model: ss.Ising, temperatures: list[float] | str, sweeps: int, ther
     return case
 
 
+def in_time(model: ss.Ising, k: list[float] | str, slices: int, **options: Any) -> Case:
+    names = ("k", "action", "magnetization", "correlation_in_time", "slice_magnetization_fourth", "magnetization_mode")
+    names += ("overlap", "slice_overlap_squared", "slice_overlap_fourth", "link_overlap", "overlap_mode", "permutation")
+    names += ("attempts", "accepts", "round_trips", "best_energy", "best_spins")
+
+    def case(device: str) -> Found:
+        result = ss.quantum(model, k, slices, device=device, **options)
+        return {name: getattr(result, name) for name in names}
+
+    return case
+
+
 def instance(device: str) -> Found:
     """The command on an instance of the Biq Mac library."""
     from spinsim.cli import main
@@ -166,10 +178,17 @@ RUNS: dict[str, Case] = {
     "temper-gaussian-placed": tempered(
         ss.EdwardsAnderson(ss.square(3), samples=2, couplings="gaussian", seed=7), "auto:0.5:2:4", 200, 100
     ),
+    "quantum-square-samples": in_time(
+        ss.EdwardsAnderson(ss.square(3, 4), samples=2, seed=7), [0.25, 0.3, 0.4], 10, sweeps=200, thermalize=50, seed=9
+    ),
+    "quantum-gaussian-placed": in_time(
+        ss.EdwardsAnderson(ss.chain(4), couplings="gaussian", seed=7), "auto:0.3:0.9:3", 4, sweeps=100, thermalize=50
+    ),
 }
 EMULATED = [
     "cubic-temperatures", "square-open-samples", "site-packed-field-temperatures", "gaussian-temperatures",
     "anneal-cubic-samples", "temper-cubic-samples", "temper-site-packed", "temper-gaussian-placed",
+    "quantum-square-samples",
 ]  # fmt: skip
 """Of every packing and job some: GPU kernels on the CPU are slow."""
 

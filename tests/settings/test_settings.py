@@ -101,7 +101,7 @@ def test_a_setting_more_is_one_field_and_leaves_old_runs_their_identity() -> Non
     assert "| `warmth` | `--warmth` | What nobody has thought of yet | a number from 0 to 9 |  | `0` |" in page([Later])
 
 
-CALLS = {"anneal": ss.anneal, "temper": ss.temper, "transfer": ss.transfer}
+CALLS = {"anneal": ss.anneal, "temper": ss.temper, "quantum": ss.quantum, "transfer": ss.transfer}
 
 
 @pytest.mark.parametrize("job", JOBS)

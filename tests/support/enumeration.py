@@ -103,3 +103,59 @@ def exact_summary(samples: list[Thermal]) -> dict[str, float]:
     if not field:
         found["overlap_correlation_length_over_L"] = length(overlaps, over(lambda s: s.mode(s.of_sites**2)))
     return found
+
+
+def exact_in_time(samples: list[Thermal]) -> dict[str, float]:
+    """Every observable that chains in time have differently, of samples at one 1 / k; slices are neighbours."""
+    model, k = samples[0].model, 1 / samples[0].temperature
+    slices = model.graph.slices
+    space, sites = model.sites // slices, model.sites
+    lines = np.arange(sites).reshape(space, slices)
+
+    def over(of) -> float:
+        return float(np.mean([of(sample) for sample in samples]))
+
+    def slice_power(s: Thermal, power: int) -> float:
+        return s.mean((s.spins[lines].mean(axis=0) ** power).mean(axis=0))
+
+    def overlap_power(s: Thermal, power: int) -> float:
+        found = [s.spins[line].T @ s.spins[line] / space for line in lines.T]
+        return s.mean(np.mean([q**power for q in found], axis=0))
+
+    x, tau = np.divmod(np.arange(sites), slices)
+
+    def length(zero: float, where: Array, side: int, power: int) -> float:
+        wave = np.cos(2 * np.pi * (where[:, None] - where) / side)
+        ratio = zero / over(lambda s: float((s.of_sites**power * wave).mean()))
+        return float(np.sqrt(max(0.0, ratio - 1)) / (2 * np.sin(np.pi / side)) / side) or np.nan
+
+    first = over(lambda s: correlation(s, 1))
+    action = over(lambda s: s.mean(s.energy))
+    transverse = float(np.cosh(2 * k) - first * np.sinh(2 * k))
+    squares, overlaps = over(lambda s: s.mean(s.m**2)), over(lambda s: s.mean(s.q**2))
+    m2, m4 = (over(lambda s, n=n: slice_power(s, n)) for n in (2, 4))
+    q2, q4 = (over(lambda s, n=n: overlap_power(s, n)) for n in (2, 4))
+    return {
+        "space_energy_per_site": action + first,
+        "transverse_magnetization": transverse,
+        "quantum_energy_per_site": action + first + float(np.log(np.tanh(k)) / (2 * k)) * transverse,
+        "correlation_in_time_1": first,
+        "action_per_site": action,
+        "action_heat": k**2 * sites * over(lambda s: s.mean(s.energy**2) - s.mean(s.energy) ** 2),
+        "slice_magnetization_squared": m2,
+        "slice_binder_cumulant": 1 - m4 / (3 * m2**2),
+        "correlation_time_over_slices": length(squares, tau, slices, 1),
+        "correlation_length_over_L": length(squares, x, space, 1),
+        "slice_overlap_squared": q2,
+        "slice_overlap_fourth": q4,
+        "slice_overlap_binder_cumulant": 1 - q4 / (3 * q2**2),
+        "overlap_correlation_time_over_slices": length(overlaps, tau, slices, 2),
+        "overlap_correlation_length_over_L": length(overlaps, x, space, 2),
+    }
+
+
+def correlation(sample: Thermal, time: int) -> float:
+    """The mean of s(tau) s(tau + time) over sites and slices."""
+    slices = sample.model.graph.slices
+    lines = np.arange(sample.model.sites).reshape(-1, slices)
+    return float(sample.of_sites[lines, np.roll(lines, -time, axis=1)].mean())

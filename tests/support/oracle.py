@@ -278,25 +278,53 @@ def overlaps(spins, place, copies):
     return np.stack(products, axis=1) if pairs else np.empty((len(place), 0, at.shape[-1]), np.int64)
 
 
-def correlations(model, spins, place, copies):
-    """Overlaps and link overlaps (samples, pairs, temperatures), squared modes of overlaps and of magnetisations."""
+def correlations(model, spins, place, copies, times=()):
+    """Overlaps and link overlaps (samples, pairs, temperatures), squared modes of overlaps and of magnetisations.
+
+    Of space and time also sums over slices of powers of both, and correlations of spins with themselves in time.
+    """
     at = place.reshape(len(place), copies, -1).argsort(axis=-1)
     by_copy = np.moveaxis(spins, 1, -1).reshape(*at.shape, -1).astype(np.int64)
     ordered = np.take_along_axis(by_copy, at[..., None], axis=2)
     pairs = [(a, b) for a in range(copies) for b in range(a + 1, copies)]
     q = np.stack([ordered[:, a] * ordered[:, b] for a, b in pairs] or [ordered[:, 0]], axis=1)[:, : len(pairs)]
     links = (q[..., model.graph.edges[:, 0]] * q[..., model.graph.edges[:, 1]]).sum(axis=-1)
-    return q.sum(axis=-1), links, squared_modes(model.lattice, q), squared_modes(model.lattice, ordered)
+    modes = squared_modes(model.lattice, q), squared_modes(model.lattice, ordered)
+    return q.sum(axis=-1), links, *modes, powers(model, q), powers(model, ordered), in_time(model, ordered, times)
+
+
+def by_slice(model, values):
+    """Values (..., sites) as (..., sites of space, slices), where the sites of a cell stand beside each other."""
+    of_cell = model.lattice.cell.sites if model.lattice else 1
+    slices = model.graph.slices
+    cells = values.reshape(*values.shape[:-1], model.sites // slices // of_cell, slices, of_cell)
+    return np.moveaxis(cells, -1, -2).reshape(*values.shape[:-1], model.sites // slices, slices)
+
+
+def powers(model, values):
+    """Sums over slices of second and fourth powers of the sums within each, (..., 2); none without time."""
+    if model.graph.slices == 1:
+        return np.empty((*values.shape[:-1], 0), np.int64)
+    sums = by_slice(model, values).sum(axis=-2)
+    return np.stack([(sums**2).sum(axis=-1), (sums**4).sum(axis=-1)], axis=-1)
+
+
+def in_time(model, spins, times):
+    """Sums over sites and slices of s(tau) s(tau + t), (..., times)."""
+    s = by_slice(model, spins)
+    found = [(s * np.roll(s, -time, axis=-1)).sum(axis=(-2, -1)) for time in times]
+    return np.stack(found, axis=-1) if times else np.empty((*spins.shape[:-1], 0), np.int64)
 
 
 def squared_modes(lattice, values):
     """|sum over sites of v exp(2 pi i x / L)|^2 along each axis, (..., axes), of values (..., sites)."""
     found = np.empty((*values.shape[:-1], lattice.dimension if lattice else 0))
-    honeycomb = bool(lattice) and lattice.name == "honeycomb"  # its second sites lie a third further
+    honeycomb = bool(lattice) and lattice.name.startswith("honeycomb")  # its second sites lie a third further
     stride = 1
     for axis, side in enumerate(lattice.shape if lattice else ()):
         i = np.arange(lattice.sites)
-        x = i // 2 // stride % side + i % 2 / 3 if honeycomb else i // stride % side
+        is_time = lattice.name == "honeycomb-in-time" and axis == 0
+        x = i // 2 // stride % side + (0 if is_time else i % 2 / 3) if honeycomb else i // stride % side
         found[..., axis] = np.abs((values * np.exp(2j * np.pi * x / side)).sum(axis=-1)) ** 2
         stride *= side
     return found

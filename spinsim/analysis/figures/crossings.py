@@ -34,8 +34,10 @@ class _Window(NamedTuple):
     top: float
 
 
-def crossings_figure(comparisons: Sequence[Comparison], style: str = "single") -> PaperFigure:
-    """Each estimate against temperature, a panel each with a curve for each size; crossings with their errors.
+def crossings_figure(
+    comparisons: Sequence[Comparison], style: str = "single", against: str = TEMPERATURE
+) -> PaperFigure:
+    """Each estimate against temperature or what stands in its place, a panel each, a curve a size; crossings with errors.
 
     Points whose error cannot be trusted are open and have no bar, and so have crossings between such points. An inset
     shows what lies around the crossings, where the panel has room for it.
@@ -43,9 +45,10 @@ def crossings_figure(comparisons: Sequence[Comparison], style: str = "single") -
     Args:
         comparisons: As ``compare_sizes`` returns them.
         style: Width, ``single`` or ``double``.
+        against: What stands on the abscissae.
     """
     with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(comparisons), 2.3, TEMPERATURE)
+        figure, panels = lay_panels(style, len(comparisons), 2.3, against)
         is_open = False
         for ax, comparison in zip(panels, comparisons, strict=True):
             is_open |= _draw(ax, comparison)
@@ -55,7 +58,7 @@ def crossings_figure(comparisons: Sequence[Comparison], style: str = "single") -
         figure.draw_without_rendering()  # panels have their places: room for insets can be measured
         for ax, comparison in zip(panels, comparisons, strict=True):
             _draw_inset(ax, comparison)
-    figure.caption = _caption(comparisons, is_open)
+    figure.caption = _caption(comparisons, is_open, against)
     return figure
 
 
@@ -158,8 +161,8 @@ def _empty_corner(ax: Axes, comparison: Comparison) -> tuple[float, float] | Non
     return None
 
 
-def _caption(comparisons: Sequence[Comparison], is_open: bool) -> str:
-    sentences = ["Curves of several sizes against temperature."]
+def _caption(comparisons: Sequence[Comparison], is_open: bool, against: str) -> str:
+    sentences = [f"Curves of several sizes against {'temperature' if against == TEMPERATURE else against}."]
     for comparison in comparisons:
         label = SYMBOLS[comparison.name]
         sentences += [f"{label}: {pair.sentence}." for pair in comparison.crossings]

@@ -3,17 +3,23 @@
 All are numbers of *items* at which two replicas differ: of sites for the overlap, of bonds, as the product of their
 ends, for the link overlap. A magnetisation is the overlap with a reference whose bits are all 0. Items are counted in
 segments of equal size; the segments of an axis are its layers, whose sums are all that a mode of that axis needs.
+
+Models of space and time (``model/trotter.py``) have more: overlaps and magnetisations within each slice, whose squares
+and fourth powers are added up, and correlations in time, where an item is a pair of sites one time apart and the pairs
+of each time are a segment.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.tempering.ladder import Ladder, copy_pairs
 from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 
 Integers = npt.NDArray[np.int64]
@@ -33,20 +39,45 @@ class Correlations(NamedTuple):
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis, k = 2 pi / side, float64 (samples,
             pairs, temperatures, axes); no axes without a lattice.
         magnetization_mode: The same of the spins, (samples, copies, temperatures, axes).
+        overlap_powers: Sums over slices of the second and the fourth power of the overlap within a slice, int64
+            (samples, pairs, temperatures, 2); no powers where there is no time.
+        magnetization_powers: The same of the magnetisation, (samples, copies, temperatures, 2).
+        in_time: Sum over sites and slices of s_x,tau s_x,tau+t for each time t asked for, int64 (samples, copies,
+            temperatures, times).
     """
 
     overlap: Integers
     link_overlap: Integers
     overlap_mode: Floats
     magnetization_mode: Floats
+    overlap_powers: Integers
+    magnetization_powers: Integers
+    in_time: Integers
+
+
+class Wanted(NamedTuple):
+    """What is measured of copies at equal temperatures beside their overlaps.
+
+    Attributes:
+        full: Whether link overlaps and modes are, and in models of space and time what slices have in common.
+        times: At which times spins are correlated with themselves, in slices.
+    """
+
+    full: bool = True
+    times: tuple[int, ...] = ()
+
+
+EVERYTHING: Final = Wanted()
+"""All but correlations in time."""
 
 
 def overlaps_alone(overlap: Integers, ladder: Ladder) -> Correlations:
-    """Overlaps (samples, pairs, temperatures) with neither link overlaps nor modes beside them."""
+    """Overlaps (samples, pairs, temperatures) with nothing else beside them."""
     samples, pairs, temperatures = overlap.shape
     no_links = np.empty((samples, 0, temperatures), np.int64)
-    no_modes = (np.empty((samples, each, temperatures, 0)) for each in (pairs, ladder.copies))
-    return Correlations(overlap, no_links, *no_modes)
+    of_pairs, of_copies = ((samples, each, temperatures, 0) for each in (pairs, ladder.copies))
+    no_sums = (np.empty(shape, np.int64) for shape in (of_pairs, of_copies, of_copies))
+    return Correlations(overlap, no_links, np.empty(of_pairs), np.empty(of_copies), *no_sums)
 
 
 class Items(NamedTuple):
@@ -82,6 +113,19 @@ def layers(lattice: Lattice, axis: int) -> Items:
     """The sites of a lattice layer by layer along an axis; each layer is a segment."""
     sites = lattice.layers(axis)
     return in_segments(sites.reshape(-1, 1), sites.shape[1])
+
+
+def slices(graph: Graph) -> Items:
+    """The sites of a graph of space and time slice by slice; each slice is a segment."""
+    sites = graph.world_lines().T
+    return in_segments(np.ascontiguousarray(sites).reshape(-1, 1), sites.shape[1])
+
+
+def pairs_in_time(graph: Graph, times: Sequence[int]) -> Items:
+    """Each site with that of the same place at a later time; the pairs of a time are a segment."""
+    lines = graph.world_lines()
+    ends = [np.stack([lines, np.roll(lines, -time, axis=1)], axis=-1).reshape(-1, 2) for time in times]
+    return in_segments(np.concatenate(ends), lines.size)
 
 
 def waves(lattice: Lattice | None) -> list[Floats]:
@@ -151,10 +195,10 @@ def compared(
     return one.astype(np.int64), other.astype(np.int64)
 
 
-def by_kind(modes: Floats, shape: tuple[int, int, int]) -> tuple[Floats, Floats]:
-    """Modes (samples, compared, axes) of pairs of copies, ``shape`` (samples, pairs, temperatures), and of copies."""
+def by_kind(found: Any, shape: tuple[int, int, int]) -> tuple[Any, Any]:
+    """Numbers (samples, compared, n) of pairs of copies, ``shape`` (samples, pairs, temperatures), and of copies."""
     samples, pairs, temperatures = shape
-    axes, first = modes.shape[2], pairs * temperatures
-    copies = modes.shape[1] // temperatures - pairs
-    of_pairs, of_copies = modes[:, :first], modes[:, first:]
-    return of_pairs.reshape(*shape, axes), of_copies.reshape(samples, copies, temperatures, axes)
+    each, first = found.shape[2], pairs * temperatures
+    copies = found.shape[1] // temperatures - pairs
+    of_pairs, of_copies = found[:, :first], found[:, first:]
+    return of_pairs.reshape(*shape, each), of_copies.reshape(samples, copies, temperatures, each)

@@ -12,15 +12,18 @@ import numpy.typing as npt
 from spinsim.engine.measuring.correlations import (
     Correlations,
     Items,
+    Wanted,
     all_bonds,
     all_sites,
     by_kind,
     compared,
     layers,
     overlaps_alone,
+    pairs_in_time,
+    slices,
     waves,
 )
-from spinsim.engine.measuring.cpu_comparison import differing_items, squared_modes
+from spinsim.engine.measuring.cpu_comparison import differing_items, second_and_fourth_powers, squared_modes
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder, copy_pairs, holders
@@ -73,19 +76,19 @@ class CpuReplicaComparison:
 
     def differing(self, words: Words, one: Integers, other: Integers) -> Integers:
         """Sites at which replicas differ, (pairs,)."""
-        return np.asarray(_count(words, self._sites_in_order, one, other).sum(axis=0))
+        return np.asarray(count_items(words, self._sites_in_order, one, other).sum(axis=0))
 
     def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
         """Bonds at which the products of both ends differ, (pairs,)."""
-        return np.asarray(_count(words, all_bonds(self._model), one, other).sum(axis=0))
+        return np.asarray(count_items(words, all_bonds(self._model), one, other).sum(axis=0))
 
     def differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
         """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""
-        return [_count(words, items, one, other) for items in self._layers]
+        return [count_items(words, items, one, other) for items in self._layers]
 
 
-def _count(words: Words, items: Items, one: Integers, other: Integers) -> Integers:
-    """Items of each segment in which replicas differ, (segments, pairs)."""
+def count_items(words: Words, items: Items, one: Integers, other: Integers) -> Integers:
+    """Items of each segment in which replicas of replica-packed words differ, (segments, pairs)."""
     count = np.zeros((items.segments, one.size), np.int64)
     differing_items(words, items.ends, items.size, one, other, count)
     return count
@@ -105,15 +108,16 @@ class CpuMeasuring:
         self, model: Ising, comparison: CpuComparison, words_of: Callable[[int], Words], threads: Threads
     ) -> None:
         self._model, self._comparison, self._words_of, self._threads = model, comparison, words_of, threads
+        self._listed: dict[tuple[int, ...], Items] = {}
 
-    def measure(self, tempering: CpuTempering, counts: Counts, spins: Spins, full: bool) -> LadderMeasurement:
+    def measure(self, tempering: CpuTempering, counts: Counts, spins: Spins, wanted: Wanted) -> LadderMeasurement:
         """The measurement of the present state, whose ``counts`` and ``spins`` are given.
 
         Args:
             tempering: Which replica is where.
             counts: Energies and magnetisations (samples, replicas).
             spins: Configurations, which later sweeps leave alone.
-            full: Whether link overlaps and modes are asked for, not overlaps alone.
+            wanted: What is asked for beside overlaps.
         """
         ladder, exchange = tempering.ladder, tempering.exchange.copied()
         holder = holders(exchange.place, ladder.copies)
@@ -125,7 +129,9 @@ class CpuMeasuring:
             staggered_magnetization,
             holder.astype(np.int32),
             exchange,
-            self._correlations(ladder, holder) if full else overlaps_alone(self._overlaps(ladder, holder), ladder),
+            self._correlations(ladder, holder, wanted.times)
+            if wanted.full
+            else overlaps_alone(self._overlaps(ladder, holder), ladder),
             spins,
         )
 
@@ -139,18 +145,25 @@ class CpuMeasuring:
             found[k] = self._model.sites - 2 * differing.reshape(one.shape)
         return found
 
-    def _correlations(self, ladder: Ladder, holder: Integers) -> Correlations:
-        """Overlaps, link overlaps and modes."""
+    def _correlations(self, ladder: Ladder, holder: Integers, times: tuple[int, ...]) -> Correlations:
+        """Overlaps, link overlaps, modes and what is measured in time."""
         model, pairs, comparison = self._model, len(copy_pairs(ladder.copies)), self._comparison
         shape = model.samples, pairs, ladder.temperatures
         overlap, links = np.empty(shape, np.int64), np.empty(shape, np.int64)
         modes = np.empty((model.samples, len(self._waves), shape[1] * shape[2] + ladder.replicas))
+        powers = np.zeros((model.samples, modes.shape[2], 2 if self._slices else 0), np.int64)
+        in_time = np.empty((model.samples, ladder.replicas, len(times)), np.int64)
 
         def task(k: int) -> None:
             one, other = compared(holder[k], ladder.copies, comparison.reference)
             first = overlap[k].size
             words = self._words_of(k)
             links[k] = comparison.differing_bonds(words, one[:first], other[:first]).reshape(shape[1:])
+            if self._slices:
+                differing = count_items(words, self._slices, one, other)
+                second_and_fourth_powers(differing, self._slices.size, powers[k])
+            if times:
+                in_time[k] = count_items(words, self._in_time(times), one[first:], other[first:]).T
             if not self._waves:
                 overlap[k] = comparison.differing(words, one[:first], other[:first]).reshape(shape[1:])
                 return
@@ -160,7 +173,24 @@ class CpuMeasuring:
                 squared_modes(differing, model.sites // len(differing), of_axis, found)
 
         self._threads.run(partial(task, k) for k in range(model.samples))
-        return Correlations(model.sites - 2 * overlap, model.bonds - 2 * links, *by_kind(modes.swapaxes(1, 2), shape))
+        return Correlations(
+            model.sites - 2 * overlap,
+            model.bonds - 2 * links,
+            *by_kind(modes.swapaxes(1, 2), shape),
+            *by_kind(powers, shape),
+            (model.sites - 2 * in_time).reshape(*holder.shape, len(times)),
+        )
+
+    @cached_property
+    def _slices(self) -> Items | None:
+        """The slices of a model of space and time, whose words are never site-packed."""
+        return slices(self._model.graph) if self._model.graph.slices > 1 else None
+
+    def _in_time(self, times: tuple[int, ...]) -> Items:
+        """Pairs of sites at these times, listed once."""
+        if times not in self._listed:
+            self._listed = {times: pairs_in_time(self._model.graph, times)}
+        return self._listed[times]
 
     @cached_property
     def _waves(self) -> list[npt.NDArray[np.float64]]:

@@ -90,3 +90,15 @@ def squared_modes(differing, size, wave, found):  # type: ignore[no-untyped-def]
             imaginary[p] += value * sine
     for p in range(pairs):
         found[p] = real[p] * real[p] + imaginary[p] * imaginary[p]
+
+
+@kernel
+def second_and_fourth_powers(differing, size, found):  # type: ignore[no-untyped-def]
+    """Sums over x of v_x^2 and v_x^4 into ``found`` (pairs, 2), v_x = size - 2 differing[x] as in ``squared_modes``."""
+    for x in range(differing.shape[0]):
+        row = differing[x]
+        for p in range(row.size):
+            value = np.int64(size - 2 * row[p])
+            square = value * value
+            found[p, 0] += square
+            found[p, 1] += square * square

@@ -11,7 +11,6 @@ import numpy as np
 from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import SIZE, record, struct_type
-from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_held import Held, HeldStates, Reads
 from spinsim.engine.measuring.cuda_totals import Fetched, Totals, TotalsInTurn
@@ -95,8 +94,11 @@ class Measuring:
             holder=(by_temperature, np.int32),
             last_end=(by_replica, np.int8),
             modes=((samples, what.count, comparison.axes), np.float64),
+            powers=((samples, what.count, what.powers), np.int64),
+            in_time=((samples, what.alone, len(what.times)), np.int64),
         )
-        words = {name: first for name, first in fields.words.items() if name != "modes"}
+        of_comparison = ("modes", "powers", "in_time")
+        words = {name: first for name, first in fields.words.items() if name not in of_comparison}
         compared, linked = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
         self.record = record(
             MEASURED, **words, size=fields.size, energy_of=observables.energy.in_order,
@@ -148,7 +150,7 @@ class Measuring:
     def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
         """The arrays of a measurement."""
         found = self._fields.split(fetched(number))
-        correlations = Correlations(found["overlap"], found["link_overlap"], *self._comparison.by_kind(found["modes"]))
+        correlations = self._comparison.correlations(found)
         exchange = Exchange(**{name: found[name] for name in Exchange._fields})
         return LadderMeasurement(
             found["energy"],

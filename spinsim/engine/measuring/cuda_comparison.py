@@ -10,7 +10,18 @@ import numpy.typing as npt
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import SIZE, address, record, struct_type
-from spinsim.engine.measuring.correlations import Floats, Items, all_bonds, all_sites, by_kind, layers, waves
+from spinsim.engine.measuring.correlations import (
+    Correlations,
+    Items,
+    Wanted,
+    all_bonds,
+    all_sites,
+    by_kind,
+    layers,
+    pairs_in_time,
+    slices,
+    waves,
+)
 from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -19,7 +30,7 @@ GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 THREADS: Final = 256
 COMPARED: Final = 1024  # pairs of replicas, and replicas alone, that a thread block takes
 COLUMN: Final = 33  # words of 32 replicas in shared memory
-PARTS: Final = 4  # of a launch, at most
+PARTS: Final = 8  # of a launch, at most: five axes, bonds, slices, times
 TILE: Final = 32  # items of a word
 BLOCKS: Final = 3  # on one multiprocessor, as registers allow
 SPARE_BYTES: Final = 4096  # of a block's share of shared memory, for the replicas it compares and the system
@@ -36,6 +47,8 @@ class Part(NamedTuple):
         axis: The axis whose layers they are, or none.
         is_bonds: Whether items are bonds, else sites.
         is_linked: Whether bonds from each layer to the next are counted too.
+        are_slices: Whether segments are slices, of whose sums powers are added up.
+        are_times: Whether segments are pairs in time, whose sums are wanted one by one.
     """
 
     segments: int
@@ -44,6 +57,8 @@ class Part(NamedTuple):
     axis: int | None = None
     is_bonds: bool = False
     is_linked: bool = False
+    are_slices: bool = False
+    are_times: bool = False
 
 
 class Outcome(NamedTuple):
@@ -58,6 +73,8 @@ class Outcome(NamedTuple):
     link_totals: int = 0
     wave: int = 0
     modes: int = 0
+    powers: int = 0
+    in_time: int = 0
 
 
 ITEMS: Final = struct_type(  # a part as the counting kernel reads it
@@ -77,26 +94,35 @@ class Compared:
         device: Number of the device.
         model: What is simulated.
         tempering: The ladder.
-        full: Whether link overlaps and modes are asked for, not overlaps alone.
+        wanted: What is asked for beside overlaps.
 
     Attributes:
         device: As given.
         model: As given.
         tempering: As given.
-        full: As given.
+        full: Whether more than overlaps is asked for.
+        times: Times of correlations in time.
         shape: (samples, pairs of copies, temperatures).
         pairs: Pairs of replicas of a sample.
         sides: Sides of the lattice where there are modes, else none.
-        count: Pairs of replicas of a sample, and where there are modes each replica alone.
+        powers: Of sums of slices: 2, or 0 where there is no time.
+        count: Pairs of replicas of a sample, and where there are modes or slices each replica alone.
     """
 
-    def __init__(self, device: int, model: Ising, tempering: CudaTempering, full: bool) -> None:
-        self.device, self.model, self.tempering, self.full = device, model, tempering, full
+    def __init__(self, device: int, model: Ising, tempering: CudaTempering, wanted: Wanted) -> None:
+        self.device, self.model, self.tempering = device, model, tempering
+        self.full, self.times = full, times = wanted
         ladder = tempering.ladder
         self.shape = model.samples, len(tempering.copies), ladder.temperatures
         self.pairs = self.shape[1] * self.shape[2]
         self.sides = model.lattice.shape if full and model.lattice else ()
-        self.count = self.pairs + (ladder.replicas if self.sides else 0)
+        self.powers = 2 if full and model.graph.slices > 1 else 0
+        self.count = self.pairs + (ladder.replicas if self.sides or self.powers or times else 0)
+
+    @property
+    def alone(self) -> int:
+        """Replicas of a sample that are compared with none, the last of ``count``."""
+        return self.count - self.pairs
 
 
 class PartSums:
@@ -167,13 +193,14 @@ class Comparison:
             stream: Where.
             state: Spins as the engine holds them.
             to: Addresses of ``holder``, which is read, of ``overlap`` and ``link_overlap``, which hold what they are
-                where no site or bond differs, and of ``modes``, (samples, compared, axes).
+                where no site or bond differs, of ``modes``, (samples, compared, axes), of ``powers``, (samples,
+                compared, 2), and of ``in_time``, (samples, replicas, times).
         """
-        overlaps, links, modes = to["overlap"], to["link_overlap"], to["modes"]
+        overlaps, links = to["overlap"], to["link_overlap"]
         what, parts, together = self.what, self._held.parts, self._held.together
         pairs, at = what.tempering.pairs(to["holder"]), address(state)
         self._counting.queue_totals(stream, at, pairs, overlaps, links)
-        outcomes = [self._outcome(k, overlaps, links, modes) for k in range(len(parts))]
+        outcomes = [self._outcome(k, to) for k in range(len(parts))]
         outcomes += [Outcome()] * (PARTS - len(outcomes))
         for first in range(0, what.model.samples if parts and what.count else 0, together):
             samples = min(together, what.model.samples - first)
@@ -181,23 +208,28 @@ class Comparison:
             grid = -(-what.count // THREADS), len(parts), samples
             self._finish(stream, grid, THREADS, outcomes=(outcomes,), first=first)
 
-    def _outcome(self, number: int, overlaps: int, links: int, modes: int) -> Outcome:
+    def _outcome(self, number: int, to: dict[str, int]) -> Outcome:
         """What follows from the sums of a part; the first part holds all sites."""
-        part, held = self._held.parts[number], self._held
-        wave, to = (0, 0) if part.axis is None else (address(self._waves[part.axis]), modes)
+        part, held, links = self._held.parts[number], self._held, to["link_overlap"]
+        wave, modes = (0, 0) if part.axis is None else (address(self._waves[part.axis]), to["modes"])
         return Outcome(
             sums=address(held.sums[number]), links=address(held.links[number]) if part.is_linked else 0,
             segments=part.segments, compared=part.compared, size=part.size,
-            totals=links if part.is_bonds else overlaps if number == 0 else 0,
-            link_totals=links if part.is_linked else 0, wave=wave, modes=to,
+            totals=links if part.is_bonds else to["overlap"] if number == 0 else 0,
+            link_totals=links if part.is_linked else 0, wave=wave, modes=modes,
+            powers=to["powers"] if part.are_slices else 0, in_time=to["in_time"] if part.are_times else 0,
         )  # fmt: skip
 
-    def by_kind(self, modes: Floats) -> tuple[Floats, Floats]:
-        """Modes (samples, compared, axes) of pairs of copies and of copies."""
-        what = self.what
-        if not self.axes:
-            modes = np.empty((what.shape[0], what.pairs + what.tempering.ladder.replicas, 0))
-        return by_kind(modes, what.shape)
+    def correlations(self, found: dict[str, Any]) -> Correlations:
+        """What was found, by kind: of pairs of copies and of copies."""
+        what, ladder = self.what, self.what.tempering.ladder
+        samples, _, temperatures = what.shape
+        none = (samples, what.pairs + ladder.replicas, 0)
+        modes = found["modes"] if self.axes else np.empty(none)
+        powers = found["powers"] if what.powers else np.empty(none, np.int64)
+        in_time = found["in_time"].reshape(samples, ladder.copies, temperatures, -1 if what.times else 0)
+        kinds = *by_kind(modes, what.shape), *by_kind(powers, what.shape)
+        return Correlations(found["overlap"], found["link_overlap"], *kinds, in_time)
 
 
 def compare_replicas(
@@ -213,6 +245,8 @@ def compare_replicas(
         place: Where each site stands; None: at its number.
     """
     items, parts = _listed(what)
+    more, of_time = _listed_in_time(what)
+    items, parts = items + more, parts + of_time
     held = PartSums(what, parts)
     return Comparison(what, held, ListCounting(what, held, items, kernel, width, columns, place))
 
@@ -232,6 +266,18 @@ def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
         bonds = all_bonds(model)
         items.append(bonds)
         parts.append(Part(bonds.segments, bonds.size, what.pairs, is_bonds=True))
+    return items, parts
+
+
+def _listed_in_time(what: Compared) -> tuple[list[Items], list[Part]]:
+    """Lists of slices and of pairs in time, and what is counted of each."""
+    items, parts = [], []
+    if what.powers:
+        items.append(slices(what.model.graph))
+        parts.append(Part(items[-1].segments, items[-1].size, what.count, are_slices=True))
+    if what.times:
+        items.append(pairs_in_time(what.model.graph, what.times))
+        parts.append(Part(items[-1].segments, items[-1].size, what.count, are_times=True))
     return items, parts
 
 

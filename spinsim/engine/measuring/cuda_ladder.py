@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from spinsim.cuda.device import require_memory
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda import Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
@@ -18,7 +19,7 @@ MEASURED_BYTES: Final = 2**28  # of these measurements' copies of the state, and
 
 
 class LadderMeasuring:
-    """Measurements of one engine's present ladder, with and without link overlaps and modes.
+    """Measurements of one engine's present ladder, as full as they are wanted.
 
     Args:
         model: What is simulated.
@@ -26,7 +27,7 @@ class LadderMeasuring:
         stream: Of the kernels; the present one of CuPy.
         tempering: The ladder.
         counting: Sums of the present state.
-        compare: Makes what compares copies, of the ladder, fully or not.
+        compare: Makes what compares copies of the ladder, as fully as is wanted.
         state: The spins on the device.
 
     Attributes:
@@ -40,13 +41,13 @@ class LadderMeasuring:
         stream: Any,
         tempering: CudaTempering,
         counting: CudaCounting,
-        compare: Callable[[CudaTempering, bool], Comparison],
+        compare: Callable[[CudaTempering, Wanted], Comparison],
         state: Any,
     ) -> None:
         self._device, self._stream, self._tempering, self._state = device, stream, tempering, state
         self._counting, self._compare = counting, compare
         self._held = HeldStates(device, stream)
-        self._ready: dict[bool, Measuring] = {}
+        self._ready: dict[Wanted, Measuring] = {}
         pairs, axes = (
             len(tempering.copies) * tempering.ladder.temperatures,
             model.lattice.dimension if model.lattice else 0,
@@ -54,17 +55,17 @@ class LadderMeasuring:
         frame = model.samples * (tempering.ladder.replicas + pairs) * (40 + 8 * axes)
         self.at_once = max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(state.nbytes))))
 
-    def of(self, full: bool) -> Measuring:
-        """Measurements with link overlaps and modes, or without."""
-        if full not in self._ready:
-            self._ready[full] = Measuring(
-                self._stream, self._tempering, self._compare(self._tempering, full), self._counting.observables,
+    def of(self, wanted: Wanted) -> Measuring:
+        """Measurements as full as is wanted."""
+        if wanted not in self._ready:
+            self._ready[wanted] = Measuring(
+                self._stream, self._tempering, self._compare(self._tempering, wanted), self._counting.observables,
                 self._counting.stride, self._held, self.at_once,
             )  # fmt: skip
-        return self._ready[full]
+        return self._ready[wanted]
 
-    def prepare(self, kept: int, full: bool) -> None:
+    def prepare(self, kept: int, wanted: Wanted) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
-        measuring = self.of(full)
+        measuring = self.of(wanted)
         require_memory(self._device, kept * self.at_once * int(self._state.nbytes), KEEPING)
         measuring.prepare(self._state)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
@@ -105,14 +104,6 @@ class TemperJob(Job):
         from spinsim.jobs.temper.report import show
 
         return show(path)
-
-    def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
-        """Returns the configuration of a file's run with more measured sweeps."""
-        sweeps = settings.get("sweeps", config.temper.sweeps)
-        if sweeps < config.temper.sweeps:
-            raise InputError(f"sweeps {sweeps} are fewer than the {config.temper.sweeps} of {path}: give more")
-        longer: Temper = super().changed(config, settings, path)
-        return longer
 
     def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
         """Returns the tables with a g after a grid, which early development versions took as geometric."""

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
-from spinsim.jobs.temper.result import TemperResult, placement_of, written_again
+from spinsim.jobs.temper.result import TemperResult
 from spinsim.model.ising import Ising
 from spinsim.result import Result
+from spinsim.run.ladder_layout import placement_of, written_again
 from spinsim.sampling.placement import Placement
 
 Array = npt.NDArray[np.float64]

@@ -12,11 +12,10 @@ from spinsim.analysis.printed import as_tables, main_columns, table
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import head_of_steps, lowest_lines, precision, saved_number
+from spinsim.jobs.reports import empty_lanes, head_of_steps, lowest_lines, precision, round_trip_line, saved_number
 from spinsim.jobs.temper.overview import TemperOverview, overview
 from spinsim.jobs.temper.result import load_temper
 from spinsim.jobs.temper.running import TemperPlan
-from spinsim.packing import LANES, Packing, block_count
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages get errors as soon as it is done or shown."""
@@ -88,11 +87,10 @@ def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
 def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
     """Returns lines on exchanges, on means at each temperature with the errors known, and on equilibrium."""
     known = bool(np.isfinite(found.swap_rate).all())
-    trips = found.round_trips
-    lines = [f"Round trips  {trips.mean():.3g} a replica, {int((trips == 0).sum())} of {trips.size} replicas made none"]
+    lines = [round_trip_line(found.round_trips)]
     if not known:
         lines = ["Exchanges and round trips are known from the first checkpoint on"]
-    lines += _empty_lanes(found)
+    lines += empty_lanes(found.attributes["engine"], found.round_trips.shape[1], len(found.temperature))
     if found.placement is not None:
         last = found.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
@@ -107,16 +105,6 @@ def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
             lines += wrapped("share of the exchanges tried with the next temperature that were accepted.", "swaps: ")
         lines += wrapped(averages.verdict, "Verdict  ")
     return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
-
-
-def _empty_lanes(found: TemperOverview) -> list[str]:
-    """Returns a line on the copies that a replica-packed run, which updates whole words, has room for."""
-    ladders, replicas = len(found.temperature), found.round_trips.shape[1]
-    lanes = block_count(replicas) * LANES
-    room = lanes // ladders
-    if Packing.REPLICA not in found.attributes["engine"] or room * ladders <= replicas:
-        return []
-    return [f"Lanes        {replicas} of {lanes} in use: with --replicas {room} the sweeps would take no longer"]
 
 
 def _means(found: TemperOverview, rates: list[str] | None) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.runs import Axis, temperatures
 from spinsim.inputs.texts import count
-from spinsim.jobs.temper.layout import PLACEMENT, TEMPERING, temper_layout
+from spinsim.jobs.temper.layout import temper_layout
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
+from spinsim.run.ladder_layout import TEMPERING, placement_of, read_permutation, written_again
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, at_step, in_file, with_those
 from spinsim.store.layout import MEASUREMENTS, Layout
@@ -77,6 +78,13 @@ class TemperResult(Result):
     configurations: Configurations | None = None
     attributes: dict[str, str] = field(default_factory=dict)
 
+    in_time = None
+
+    @property
+    def axis(self) -> Axis:
+        """What its averages stand against."""
+        return temperatures(self.temperature)
+
     @property
     def has_correlations(self) -> bool:
         """Whether link overlaps and modes were measured."""
@@ -136,27 +144,6 @@ class TemperResult(Result):
                 file.finish()
 
 
-def placement_of(file: h5py.File) -> Placement | None:
-    """How the temperatures of a file were placed; None where they were given."""
-    group = file.get(PLACEMENT)
-    return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
-
-
-def written_again(file: h5py.File, attributes: Mapping[str, str]) -> dict[str, Any]:
-    """What a tempering file holds of exchanges and, where it has them, of lowest states, by the names of a result.
-
-    Of a run that is not finished it is that of the last checkpoint: another process may write what stands beside it.
-    """
-    saved = {} if "finished" in attributes else store.last_saved(file)
-    paths = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
-    if "best" in file:
-        paths |= {"best_energy": "best/energy", "best_spins": "best/spins"}
-    found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
-    if "best" in file and not np.isfinite(found["best_energy"]).all():
-        del found["best_energy"], found["best_spins"]
-    return found
-
-
 def unmeasured(rows: int, samples: int, copies: int, temperatures: int) -> dict[str, npt.NDArray[Any]]:
     """What stands in the place of series that were not measured."""
     return {
@@ -170,11 +157,8 @@ def unmeasured(rows: int, samples: int, copies: int, temperatures: int) -> dict[
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
     """The first rows of a file."""
-    m, t = file["measurements"], file["tempering"]
+    m = file["measurements"]
     samples, copies, temperatures = m["energy"].shape[1:]
-    permutation = t["permutation"][:rows]
-    if permutation.min(initial=0) < 0 or permutation.max(initial=0) >= copies * temperatures:
-        raise store.DamageError("its permutation names replicas that do not exist")
     nothing = unmeasured(rows, samples, copies, temperatures)
     return TemperResult(
         model=store.read_model(file),
@@ -183,7 +167,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         energy=m["energy"][:rows],
         magnetization=m["magnetization"][:rows],
         **{name: m[name][:rows] if name in m else without for name, without in nothing.items()},
-        permutation=permutation,
+        permutation=read_permutation(file, rows),
         placement=placement_of(file),
         **written_again(file, attributes),
         configurations=in_file(file, rows),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,31 +11,27 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.engine import create_engine, resolve_device
-from spinsim.engine.tempering.ladder import Exchange
-from spinsim.errors import InputError
-from spinsim.jobs.temper.layout import TEMPERING, temper_layout
-from spinsim.jobs.temper.result import TemperResult, placement_of, unmeasured
+from spinsim.jobs.temper.layout import temper_layout
+from spinsim.jobs.temper.result import TemperResult, unmeasured
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.run.common import (
     SILENT,
     Plan,
     Watch,
     build_model,
-    check_disk,
     check_nameable,
     dynamics_of,
     engine_attributes,
     identify,
     to_file,
 )
-from spinsim.run.identity import check_stored
 from spinsim.run.kept import Kept
-from spinsim.run.sampled import SampledRun
+from spinsim.run.ladder import LadderRun, extend, sums_kept
+from spinsim.run.ladder_layout import placement_of
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place, tempering
 from spinsim.sampling.placement import Placement
 from spinsim.saved import in_memory
-from spinsim.store import RunFile
 from spinsim.store.layout import Layout
 
 
@@ -90,11 +85,6 @@ def _row(frame: TemperFrame) -> dict[str, Any]:
     }
 
 
-def _sums(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
-    """What the file holds of the exchange."""
-    return {"tempering/attempts": e.attempts, "tempering/accepts": e.accepts, "tempering/round_trips": e.trips}
-
-
 def temper_to_file(plan: TemperPlan, watch: Watch = SILENT) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
@@ -112,19 +102,19 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
     Raises:
         InputError: for what keeps the run from beginning.
     """
-    run = _Tempering(plan, *_ladder(plan, NEVER, watch), NEVER, watch)
+    ladder, placement = _ladder(plan, NEVER, watch)
+    run = _run_of(plan, ladder, placement, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
     run.go_on(kept)
-    shape = plan.rows, plan.model.samples, plan.config.run.replicas, len(run.ladder)
+    shape = plan.rows, plan.model.samples, plan.config.run.replicas, len(ladder)
     series = {name: values for name, values in kept.series.items() if name != "step"}
-    sums = {path.rpartition("/")[2]: values for path, values in kept.sums.items() if path.startswith(TEMPERING)}
     attributes = plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()}
     return TemperResult(
         model=plan.model,
-        temperature=run.ladder,
+        temperature=ladder,
         **(unmeasured(*shape) | series),
-        **sums,
-        placement=run.placement,
+        **sums_kept(kept),
+        placement=placement,
         best_energy=run.best.energy,
         best_spins=run.best.spins,
         configurations=in_memory(run.layout, kept.sparse),
@@ -132,54 +122,27 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
     )
 
 
-class _Tempering(SampledRun):
-    """A tempering run under way.
+def _run_of(
+    plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None, saving: Saving, watch: Watch
+) -> LadderRun:
+    """The run of a plan on a ladder, about to begin."""
+    run, t = plan.config.run, plan.config.temper
+    dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
+    engine = create_engine(plan.model, run.replicas * len(ladder), dynamics, plan.device, run.threads, plan.start)
+    frames = tempering(engine, ladder, t.times, run.replicas, watch.on_updates, saving.due, t.correlations)
+    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, ladder, placement), _row)
 
-    Attributes:
-        ladder: Its temperatures.
-        placement: How they were placed, if they were.
-    """
 
-    def __init__(
-        self,
-        plan: TemperPlan,
-        ladder: npt.NDArray[np.float64],
-        placement: Placement | None,
-        saving: Saving,
-        watch: Watch,
-    ) -> None:
-        self.ladder, self.placement = ladder, placement
-        run, t = plan.config.run, plan.config.temper
-        dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
-        engine = create_engine(plan.model, run.replicas * len(ladder), dynamics, plan.device, run.threads, plan.start)
-        super().__init__(plan, saving, watch, engine)
-        self._begin_exchange = engine.begin_exchange
-        self._frames = tempering(engine, ladder, t.times, run.replicas, watch.on_updates, saving.due, t.correlations)
-        self.layout = temper_layout(plan.model, run.replicas, ladder, t.correlations, placement, plan.start)
-
-    def go_on(self, file: RunFile | Kept) -> None:
-        """Write all rows that are to come, and a state from which the run can be extended."""
-        self.begin()
-        for frame in self._frames:
-            if frame is None:
-                self._save(file)
-                self._saving.saved()
-            else:
-                self.best.update(frame.replica_energy, frame.spins)
-                file.write(self.with_spins(_row(frame), frame.spins, frame.holder))
-        self._save(file)
-
-    def _save(self, file: RunFile | Kept) -> None:
-        """Write what is written again and again, the checkpoint last."""
-        file.write_again(_sums(self._begin_exchange()()))
-        self.write_best(file)
-        file.save(self.state())
+def _layout(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None) -> Layout:
+    """What the file of a plan holds."""
+    copies, correlations = plan.config.run.replicas, plan.config.temper.correlations
+    return temper_layout(plan.model, copies, ladder, correlations, placement, plan.start)
 
 
 def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    run = _Tempering(plan, ladder, placement, saving, watch)
-    make_room = partial(_extend, plan, run.layout, run.engine.replicas) if plan.extends else None
+    run = _run_of(plan, ladder, placement, saving, watch)
+    make_room = partial(extend, plan, run.layout, run.engine.replicas) if plan.extends else None
     run.complete(begun, make_room, keep_checkpoint=True)
 
 
@@ -201,22 +164,3 @@ def _ladder(plan: TemperPlan, saving: Saving, watch: Watch) -> tuple[npt.NDArray
 
     dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
     return place(plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop)
-
-
-def _extend(plan: TemperPlan, layout: Layout, replicas: int) -> None:
-    """Make room in the file of a plan for all rows of its configuration.
-
-    Raises:
-        InputError: where the file cannot be extended, or is not the one that the plan was made for.
-    """
-
-    def check(found: Mapping[str, str], model_sha256: str) -> None:
-        check_stored(plan.path, found, model_sha256)
-        if found["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
-            raise InputError(
-                f"{plan.path} was changed by another process meanwhile: look at it with 'spinsim show' and begin again"
-            )
-
-    check_disk(plan.path, plan.model, replicas, layout, plan.rows)
-    named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
-    store.extend(plan.path, layout, plan.rows, check, named)

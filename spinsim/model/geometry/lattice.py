@@ -121,10 +121,18 @@ class Lattice:
         colour = np.zeros((*self.shape[::-1], self.cell.sites), np.int32)
         colour += np.array(rule.first, np.int32)
         for axis, (side, weight) in enumerate(zip(self.shape, rule.weight, strict=True)):
-            steps = weight * np.arange(side, dtype=np.int32) % rule.number
+            along = np.arange(side, dtype=np.int32) % (2 if axis == rule.alternating else rule.number)
+            steps = weight * along % rule.number
             colour += steps.reshape(-1, *[1] * (axis + 1))
         colour %= rule.number
         return _without_gaps(colour.reshape(-1)) if rule.number > 2 else colour.reshape(-1)
+
+    def _continues(self, axis: int) -> bool:
+        """Whether the cell's rule of colours holds across the periodic boundary of an axis."""
+        side, rule = self.shape[axis], self.cell.colours
+        if axis == rule.alternating:
+            return side % 2 == 0
+        return side * rule.weight[axis] % rule.number == 0 or (side == 1 and self.joins_layers)
 
     def two_colours(self) -> npt.NDArray[np.int32] | None:
         """The two sublattices (sites,) as 0 and 1; None where the lattice is not bipartite."""
@@ -138,11 +146,7 @@ class Lattice:
     @property
     def _colours_continue(self) -> bool:
         """Whether the colours of the cell's rule fit together where the lattice closes on itself."""
-        rule = self.cell.colours
-        return not self.periodic or all(
-            side * weight % rule.number == 0 or (side == 1 and self.joins_layers)
-            for side, weight in zip(self.shape, rule.weight, strict=True)
-        )
+        return not self.periodic or all(map(self._continues, range(self.dimension)))
 
     def layers(self, axis: int) -> npt.NDArray[np.int32]:
         """The sites layer by layer along an axis, (layers, sites a layer); each site of a cell has its own layers."""

@@ -33,11 +33,13 @@ class Colours(NamedTuple):
         number: How many colours there are.
         weight: By how much a step along each axis raises the colour.
         first: The colour of each site of the first cell.
+        alternating: An axis whose coordinate counts modulo 2, so that any even side of it can be periodic, if any.
     """
 
     number: int
     weight: tuple[int, ...]
     first: tuple[int, ...] = (0,)
+    alternating: int | None = None
 
 
 @dataclass(frozen=True)

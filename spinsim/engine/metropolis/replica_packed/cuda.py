@@ -16,6 +16,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
@@ -54,13 +55,13 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
     return CudaEngine(model, replicas, parts)
 
 
-def compare(plan: ReplicaPlan, device: int, tempering: CudaTempering, full: bool) -> Comparison:
-    """What compares copies of a ladder, with link overlaps and modes or without."""
+def compare(plan: ReplicaPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
+    """What compares copies of a ladder, as fully as is wanted."""
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
     columns = blocks * packing.LANES // WARP
     expression = instance("differing_replicas", columns if blocks == 1 else 0)
-    what = Compared(device, plan.model, tempering, full)
+    what = Compared(device, plan.model, tempering, wanted)
     return compare_replicas(what, expression, width, columns, places(plan.batches))
 
 

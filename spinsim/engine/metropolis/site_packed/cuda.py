@@ -18,6 +18,7 @@ from spinsim.cuda.records import record
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.metropolis.packed.classes import PLANES
@@ -58,9 +59,11 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
     return CudaEngine(model, replicas, parts)
 
 
-def compare(slab: npt.NDArray[np.void], device: int, model: Ising, tempering: CudaTempering, full: bool) -> Comparison:
-    """What compares copies of a ladder, with link overlaps and modes or without."""
-    return compare_lattices(Compared(device, model, tempering, full), slab)
+def compare(
+    slab: npt.NDArray[np.void], device: int, model: Ising, tempering: CudaTempering, wanted: Wanted
+) -> Comparison:
+    """What compares copies of a ladder, as fully as is wanted."""
+    return compare_lattices(Compared(device, model, tempering, wanted), slab)
 
 
 class Share(NamedTuple):

@@ -16,9 +16,12 @@ from spinsim.packing import LANES, Packing
 
 
 def suits(outline: Outline) -> bool:
-    """Whether couplings have one magnitude, the field is uniform and the lattice's ``rows_can_be_packed``."""
+    """Whether couplings have one magnitude, the field is uniform and the lattice's ``rows_can_be_packed``.
+
+    Models of space and time are left to others: nothing compares the slices of site-packed spins yet.
+    """
     lattice = outline.lattice
-    if lattice is None or not lattice.rows_can_be_packed:
+    if lattice is None or not lattice.rows_can_be_packed or outline.slices > 1:
         return False
     return outline.one_magnitude and outline.one_field
 

@@ -17,6 +17,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
@@ -51,11 +52,11 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
     return CudaEngine(model, replicas, parts)
 
 
-def compare(model: Ising, width: int, device: int, tempering: CudaTempering, full: bool) -> Comparison:
-    """What compares copies of a ladder, with link overlaps and modes or without."""
+def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
+    """What compares copies of a ladder, as fully as is wanted."""
     shape = {"sites": np.uint32(model.sites), "width": np.uint32(width)}
     columns = -(-width // WORD_REPLICAS)
-    return compare_replicas(Compared(device, model, tempering, full), "differing_spins", shape, columns, None)
+    return compare_replicas(Compared(device, model, tempering, wanted), "differing_spins", shape, columns, None)
 
 
 class UnpackedSpins:

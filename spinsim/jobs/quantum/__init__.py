@@ -1,0 +1,128 @@
+"""The transverse-field Ising model by its isotropic Suzuki-Trotter form, tempered in k."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import h5py
+
+    from spinsim.analysis.tables import Columns
+    from spinsim.jobs.base import Draw
+    from spinsim.jobs.quantum.result import QuantumResult
+    from spinsim.jobs.quantum.running import QuantumPlan
+    from spinsim.jobs.quantum.settings import Quantum
+    from spinsim.run import Watch
+    from spinsim.run.progress import Bar
+    from spinsim.store.forms import Form
+
+
+class QuantumJob(Job):
+    """What the rest of the program knows of quantum runs."""
+
+    name = "quantum"
+    a_run = "a quantum run"
+    about = (
+        "Simulate the transverse-field Ising model or spin glass through slices in imaginary time.\n\n"
+        "The isotropic form: bonds in time have the coupling 1, k is the step in time and the transverse field is "
+        "-ln tanh(k) / (2 k)."
+    )
+    resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a quantum run shall have in all"}
+    may_be_longer = True
+    figures = FigureSet(("time",))
+    figures_of_several = FigureSet(
+        ("crossings",),
+        dict.fromkeys(("observable", "near"), PlotOption("the crossings of several quantum runs", ("crossings",))),
+    )
+
+    @property
+    def config(self) -> type[Quantum]:
+        """The class of its configurations."""
+        from spinsim.jobs.quantum.settings import Quantum
+
+        return Quantum
+
+    @property
+    def plan_type(self) -> type[QuantumPlan]:
+        """The class of runs that are ready to begin."""
+        from spinsim.jobs.quantum.running import QuantumPlan
+
+        return QuantumPlan
+
+    @property
+    def form(self) -> Form:
+        """What the store must know of its files."""
+        from spinsim.jobs.quantum.layout import FORM
+
+        return FORM
+
+    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
+        """Returns the result that the first rows of an open file come to."""
+        from spinsim.jobs.quantum.result import read
+
+        return read(file, rows, attributes)
+
+    def plan(self, config: Quantum) -> QuantumPlan:
+        """Returns the run of a configuration, ready to begin."""
+        from spinsim.jobs.quantum.running import plan_quantum
+
+        return plan_quantum(config)
+
+    def to_file(self, plan: QuantumPlan, watch: Watch) -> bool:
+        """Run a plan into its file; False where the file already holds the finished run."""
+        from spinsim.jobs.quantum.running import quantum_to_file
+
+        return quantum_to_file(plan, watch)
+
+    def progress(self, silent: bool) -> Bar:
+        """Returns a bar of spin updates."""
+        from spinsim.run.progress import UpdateProgress
+
+        return UpdateProgress(silent)
+
+    def describe(self, plan: QuantumPlan) -> str:
+        """Returns what is about to run, in one sentence."""
+        from spinsim.jobs.quantum.report import describe
+
+        return describe(plan)
+
+    def outcome(self, plan: QuantumPlan, rate: float | None) -> Told:
+        """Returns what is said of a run when it is done."""
+        from spinsim.jobs.quantum.report import outcome
+
+        return outcome(plan, rate)
+
+    def show(self, path: Path) -> Told:
+        """Returns what ``spinsim show`` says of a file."""
+        from spinsim.jobs.quantum.report import show
+
+        return show(path)
+
+    def check_averages(self, path: Path) -> None:
+        """Take every file: its series can be averaged."""
+
+    def analysis(self, result: QuantumResult) -> list[str]:
+        """Returns lines on C(t) and on gaps."""
+        from spinsim.jobs.quantum.report import in_time_lines
+
+        return in_time_lines(result)
+
+    def columns(self, result: QuantumResult, by: str) -> Columns:
+        """Returns the columns of ``ss.table``, by k, sample, time or gap."""
+        from spinsim.jobs.quantum.tables import columns
+
+        return columns(result, by)
+
+    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of one file or several."""
+        from spinsim.jobs.quantum.figures import draw
+
+        return draw(files, wanted)
+
+
+JOB = QuantumJob()

@@ -1,0 +1,93 @@
+"""``ss.quantum``."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy.typing as npt
+
+from spinsim.engine import resolve_device
+from spinsim.jobs.calls import (
+    OutFile,
+    Start,
+    carried_out,
+    config_of_call,
+    documented_call,
+    identity_of_call,
+    start_of_call,
+    text_of_call,
+)
+from spinsim.jobs.quantum.result import QuantumResult
+from spinsim.jobs.quantum.running import QuantumPlan, quantum_in_memory
+from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
+from spinsim.model.ising import Ising, check_model
+from spinsim.model.trotter import trotter
+from spinsim.run.common import OnUpdates
+from spinsim.settings.config import tables_of
+from spinsim.settings.shared import RunSettings
+
+_COPIES: Final[int] = tables_of(Quantum)["run"]["replicas"].default
+
+
+@documented_call(Quantum)
+def quantum(  # noqa: D417  (the settings describe themselves)
+    model: Ising,
+    k: npt.ArrayLike | str = QuantumSettings.k,
+    slices: int = QuantumSettings.slices,
+    sweeps: int = QuantumSettings.sweeps,
+    thermalize: int = QuantumSettings.thermalize,
+    replicas: int = _COPIES,
+    measure_every: int = QuantumSettings.measure_every,
+    swap_every: int = QuantumSettings.swap_every,
+    correlation_times: npt.ArrayLike | str | None = QuantumSettings.correlation_times,
+    seed: int = RunSettings.seed,
+    start: Start = QuantumSettings.start,
+    zero_acceptance: float = QuantumSettings.zero_acceptance,
+    rng_rounds: int = RunSettings.rng_rounds,
+    device: str = RunSettings.device,
+    threads: int | None = RunSettings.threads,
+    on_updates: OnUpdates = lambda updates: None,
+    out: OutFile | None = RunSettings.out,
+    checkpoint_every: float = RunSettings.checkpoint_every,
+    progress: bool = False,
+    **settings: Any,
+) -> QuantumResult:
+    """The transverse-field Ising model by its isotropic Suzuki-Trotter form, tempered in k.
+
+    The weight is exp(-k A) with A = -(sum over slices of J s s over bonds, h s over sites and s(tau) s(tau + 1) over
+    sites); the transverse field is Gamma = -ln tanh(k) / (2 k), the inverse temperature k times ``slices``.
+
+    Args:
+        model: What to simulate, in space alone.
+        k: Steps in time, shape (k,), in any order; or text as the command line takes it, such as ``auto:0.25:0.31``.
+        correlation_times: Times in slices at which spins are correlated with themselves; 1 is always among them. By
+            default 1, 2, 3, ... to half of the slices, 16 at most.
+        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1 in space and time, shape (sites,),
+            (samples, sites) or (samples, copies times k, sites), of which number c T + i is copy c at the i-th largest
+            of T values of k.
+        on_updates: Called now and then with the number of spin updates since the last call.
+        out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
+            the run is kept in memory.
+        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+
+    Returns:
+        Actions, magnetisations, correlations in time and overlaps of every copy at every k, and what became of the
+        exchanges.
+
+    Raises:
+        InputError: for bad k or slices, numbers out of range, a run that does not fit in memory, and a file that holds
+            another run.
+        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+    """
+    settings |= {"k": text_of_call("k", k), "correlation_times": text_of_call("correlation_times", correlation_times)}
+    settings |= {"slices": slices, "replicas": replicas}
+    settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
+    settings |= {"zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
+    settings |= {"seed": seed, "device": device, "threads": threads}
+    in_time = trotter(check_model(model), slices)
+    named, spins = start_of_call(start, in_time, None)
+    settings |= {"start": named, "out": out, "checkpoint_every": checkpoint_every}
+    config = config_of_call(Quantum, in_time, settings)
+    plan = QuantumPlan(config, in_time, resolve_device(device), *identity_of_call(config, in_time), start=spins)
+    result: QuantumResult = carried_out(plan, out, progress, on_updates, quantum_in_memory)
+    return result

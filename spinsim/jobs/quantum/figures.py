@@ -1,0 +1,84 @@
+"""The figures of a quantum run, and those of several sizes together."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.style
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from spinsim.analysis import figures as draw_series
+from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures
+from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.gaps import FEWEST_STEPS, Gaps, correlation_in_time, gaps
+from spinsim.analysis.samples import sample_of
+from spinsim.analysis.sizes import check_sizes, compare_sizes
+from spinsim.analysis.summary import Summary, summarize
+from spinsim.jobs.base import Drawing
+from spinsim.jobs.quantum.result import QuantumResult, load_quantum
+
+if TYPE_CHECKING:
+    from spinsim.jobs.base import Draw
+
+Array = npt.NDArray[np.float64]
+
+
+def draw(files: list[Path], wanted: Drawing) -> Draw:
+    """Returns functions that draw the figures that can be drawn of one file or several, by their names."""
+    results = [load_quantum(file) for file in files]
+    if len(results) > 1:
+        return {"crossings": partial(_crossings, sorted(results, key=lambda result: result.model.sites), wanted)}
+    return {"time": partial(time_figure, results[0], wanted.style)}
+
+
+def _crossings(results: list[QuantumResult], wanted: Drawing) -> PaperFigure:
+    """Crossings in k, which are said too."""
+    check_sizes(results)
+    summaries: list[Summary] = [summarize(result) for result in results]
+    found = compare_sizes(results, wanted.options.get("observable"), wanted.options.get("near"), summaries)
+    for comparison in found:
+        for pair in comparison.crossings:
+            choose = len(pair.crossing.candidates) > 1 and "say near which" in pair.crossing.reason
+            wanted.say(f"{comparison.name}: {pair.sentence}{', with --near K' if choose else ''}")
+    return draw_series.crossings_figure(found, wanted.style, "step in time $k$")
+
+
+def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
+    """C(t) at some values of k with the fits from which gaps come, of the first sample where there are several."""
+    one = sample_of(result, 0)
+    found, fits = correlation_in_time(one), _gaps(one)
+    with matplotlib.style.context(PAPER):
+        figure, (ax,) = lay_panels(style, 1, 2.4, r"time $t$ (slices)")
+        for place, colour in some_temperatures(result.k):
+            known = found.trusted[place]
+            error = np.where(known, found.error[place], np.nan)
+            label = f"$k = {result.k[place]:.4g}$"
+            ax.errorbar(found.time, found.value[place], error, fmt="o", color=colour, mec="none", label=label, **POINTS)
+            if fits is not None and fits.first[0, place]:
+                _draw_fit(ax, result, found.value[place], fits, place, colour)
+        ax.set_ylabel("$C(t)$")
+        scale_logarithmically(ax)
+        draw_legend(figure, ax)
+    lines = "Lines are fits $c\\cosh[\\Delta(L_\\tau/2 - t)]$ over their windows." if fits is not None else ""
+    which = "Correlations in time" + (" of the first sample" if result.model.samples > 1 else "")
+    figure.caption = f"{which} of {result.model.name}. {BARS} {lines}".rstrip()
+    return figure
+
+
+def _gaps(result: QuantumResult) -> Gaps | None:
+    """The fits, where there are any."""
+    return None if result.model.fields.any() or len(result.sweep) < FEWEST_STEPS else gaps(result)
+
+
+def _draw_fit(ax: Axes, result: QuantumResult, value: Array, fits: Gaps, place: int, colour: Any) -> None:
+    """The fitted curve, through the middle of its window's points."""
+    first, last, gap = fits.first[0, place], fits.last[0, place], fits.gap[0, place]
+    inside = (result.time >= first) & (result.time <= last)
+    times, half = np.linspace(first, last, 100), result.slices / 2
+    shape = np.cosh(gap * (half - result.time[inside]))
+    amplitude = np.mean(value[inside] / shape)
+    ax.plot(times, amplitude * np.cosh(gap * (half - times)), color=colour, linewidth=0.6)

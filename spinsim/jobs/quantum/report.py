@@ -1,0 +1,137 @@
+"""What is said of quantum runs: before they begin, when they are done, and by ``show`` and ``analyze``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim import store
+from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
+from spinsim.analysis.gaps import Gaps, gaps
+from spinsim.analysis.printed import as_tables, main_columns, table, with_error
+from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
+from spinsim.inputs.texts import quoted, wrapped
+from spinsim.jobs.base import Told
+from spinsim.jobs.quantum.result import QuantumResult, load_quantum
+from spinsim.jobs.quantum.running import QuantumPlan
+from spinsim.jobs.reports import empty_lanes, head_of_steps, precision, round_trip_line
+from spinsim.store.layout import MEASUREMENTS
+
+MOST_BYTES: Final = 2**28
+"""Size of the series of a run up to which its averages are found as soon as it is done or shown."""
+_MOST_COLUMNS: Final = 4  # that fit beside the exchanges
+
+
+def describe(plan: QuantumPlan) -> str:
+    """Returns what is about to run, in one sentence."""
+    q, r, model, wanted = plan.config.quantum, plan.config.run, plan.model, plan.config.quantum.to_place
+    if wanted is None:
+        low, high, many = q.ladder[-1], q.ladder[0], str(len(q.ladder))
+    else:
+        low, high, many = 1 / wanted.high, 1 / wanted.low, f"{wanted.count or ''} placed".strip()
+    samples = f"{model.samples} samples x " if model.samples > 1 else ""
+    where = "CPU" if plan.device == "cpu" else "GPU"
+    return (
+        f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {samples}{r.replicas} copies x "
+        + (f"k = {low:.4g}, " if many == "1" else f"{many} k from {low:.4g} to {high:.4g}, ")
+        + f"{q.thermalize} + {q.sweeps} sweeps, on the {where}"
+    )
+
+
+def outcome(plan: QuantumPlan, rate: float | None) -> Told:
+    """Returns what is said of a run when it is done."""
+    numbers, lines = _told(plan.path)
+    about = {
+        "job": plan.config.job,
+        "file": str(plan.path),
+        "config_sha256": plan.attributes["config_sha256"],
+        "model": plan.model.name,
+        "sites": plan.model.sites,
+        "slices": plan.model.graph.slices,
+    }
+    path = quoted(plan.path)
+    following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
+    return Told(about | numbers | {"updates_per_ns": rate}, lines, following)
+
+
+def show(path: Path) -> Told:
+    """Returns what ``spinsim show`` says of a file."""
+    numbers, lines = _told(path)
+    found = store.read_attributes(path)
+    return Told({key: str(value) for key, value in found.items()} | {"file": str(path)} | numbers, _head(path) + lines)
+
+
+def _head(path: Path) -> list[str]:
+    """Returns the lines with which ``show`` begins."""
+    result = load_quantum(path)
+    run = result.config.get(result.job, {})
+    planned = run["sweeps"] // run["measure_every"] if run else len(result.sweep)
+    return head_of_steps(path, result, result.round_trips.shape[1], len(result.sweep), planned)
+
+
+def _told(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Returns what a file says, as numbers and as lines."""
+    with store.open_to_read(path) as file:
+        rows = store.complete_rows(file)
+        size = rows * sum(item.dtype.itemsize * int(np.prod(item.shape[1:])) for item in file[MEASUREMENTS].values())
+    if size > MOST_BYTES or rows < FEWEST_STEPS:
+        why = "too many measurements are there" if size > MOST_BYTES else "too few measurements are there so far"
+        return {"steps": rows}, [f"Averages are left out, as {why}: spinsim analyze finds them."]
+    result = load_quantum(path)
+    found = summarize(result)
+    numbers = {"steps": rows, "k": result.k.tolist(), "gamma": result.gamma.tolist(), **precision(result.model)}
+    numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
+    return numbers | {"averages": as_tables(found)}, _report(result, found)
+
+
+def _report(result: QuantumResult, found: Summary) -> list[str]:
+    """Returns lines on exchanges, averages at each k, gaps and equilibrium."""
+    lines = [round_trip_line(result.round_trips)]
+    lines += empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
+    names = main_columns(result.model, found.estimates)[:_MOST_COLUMNS]
+    rates = [f"{rate:.3f}" for rate in result.swap_rate] + [""]
+    beside = {"Gamma": [f"{gamma:.4f}" for gamma in result.gamma], "swaps": rates}
+    lines += table(found, names, beside)
+    lines += wrapped("share of the exchanges tried with the next k that were accepted.", "swaps: ")
+    return lines + in_time_lines(result) + wrapped(found.verdict, "Verdict  ")
+
+
+def in_time_lines(result: QuantumResult) -> list[str]:
+    """Returns the gaps of odd parity from C(t), or why there are none."""
+    if result.model.fields.any():
+        return wrapped("gaps are left out, as a field breaks parity.", "Gap      ")
+    if len(result.sweep) < FEWEST_FOR_GAPS:
+        return wrapped(f"gaps are left out, as they take {FEWEST_FOR_GAPS} measurements.", "Gap      ")
+    found = gaps(result)
+    lines = ["", f"{'k':>8}{'gap a step':>16}{'gap / k':>12}{'window':>10}{'chi^2':>10}{'freedom':>9}"]
+    if len(found.gap) > 1:
+        return _of_samples(result, found)
+    for p, k in enumerate(result.k):
+        gap, error = float(found.gap[0, p]), float(found.error[0, p])
+        window = f"{found.first[0, p]}-{found.last[0, p]}" if found.first[0, p] else "-"
+        lines.append(
+            f"{k:8.5g}{with_error(gap, error):>16}{with_error(gap / k, error / k):>12}{window:>10}"
+            f"{found.chi_squared[0, p]:10.3g}{found.freedom[0, p]:9d}"
+        )
+    about = "c cosh(gap (slices / 2 - t)) fitted to C(t) within the window, odd parity, times in slices."
+    return lines + wrapped(about, "gap: ")
+
+
+def _of_samples(result: QuantumResult, found: Gaps) -> list[str]:
+    """Returns the middle and the ends of the gaps of several samples, a line for each k."""
+    lines = ["", f"{'k':>8}{'median gap':>12}{'smallest':>12}{'largest':>12}{'fitted':>8}{'median p':>10}"]
+    for p, k in enumerate(result.k):
+        there = np.isfinite(found.gap[:, p])
+        if not there.any():
+            lines.append(f"{k:8.5g}{'-':>12}{'-':>12}{'-':>12}{0:8d}{'-':>10}")
+            continue
+        gap = found.gap[there, p]
+        numbers = f"{np.median(gap):12.5g}{gap.min():12.5g}{gap.max():12.5g}{there.sum():8d}"
+        lines.append(f"{k:8.5g}{numbers}{np.median(found.probability[there, p]):10.2g}")
+    about = (
+        "of odd parity in units of 1 / step, from C(t) of each sample; fitted: samples with a good window; p: the "
+        "probability of as large a chi^2. ss.table(file, by='gap') has every sample with its error."
+    )
+    return lines + wrapped(about, "gap: ")

@@ -1,0 +1,221 @@
+"""What a quantum run gives back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.analysis.runs import Axis, InTime
+from spinsim.inputs.texts import count
+from spinsim.jobs.quantum.layout import quantum_layout
+from spinsim.model.ising import Ising
+from spinsim.result import Result, load_as
+from spinsim.run.ladder_layout import TEMPERING, placement_of, read_permutation, written_again
+from spinsim.sampling.placement import Placement
+from spinsim.store.layout import MEASUREMENTS, Layout
+
+if TYPE_CHECKING:
+    import h5py
+    import xarray
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False)
+class QuantumResult(Result):
+    """Measurements of a quantum run, replicas sorted by copy and k.
+
+    Attributes:
+        model: Of space and time; ``model.graph.slices`` are its slices.
+        k: From the largest, the coldest, to the smallest, shape (k,).
+        time: Times of correlations in time, in slices, (times,).
+        sweep: Sweeps done before each measurement since thermalisation, (steps,).
+        action: A, the weight being exp(-k A), ``float64`` (steps, samples, copies, k).
+        magnetization: Sums of spins over sites and slices, integers, likewise.
+        correlation_in_time: Sums over sites and slices of s(tau) s(tau + t), (steps, samples, copies, k, times).
+        slice_magnetization_squared: Sums over slices of (sum of the slice's spins)^2, (steps, samples, copies, k).
+        slice_magnetization_fourth: Of its fourth power, likewise.
+        permutation: Replica at each k, (steps, samples, copies, k).
+        attempts: Exchanges tried of each pair of neighbouring k, (samples, k - 1).
+        accepts: Of them accepted, likewise.
+        round_trips: Of each replica from the smallest k to the largest and back, (samples, replicas).
+        overlap: Sums over sites and slices of two copies' spins' product, (steps, samples, pairs of copies, k).
+        slice_overlap_squared: Sums over slices of the square of the slice's overlap, likewise.
+        slice_overlap_fourth: Of its fourth power, likewise.
+        link_overlap: Sums over bonds of two copies' products s_i s_j, likewise.
+        overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis, time first, ``float64``
+            (steps, samples, pairs of copies, k, axes).
+        magnetization_mode: The same of spins, (steps, samples, copies, k, axes).
+        placement: How the ladder was placed, in temperatures 1 / k; None where it was given.
+        best_energy: Lowest action that each replica had at a measurement, (samples, replicas); None where a run was
+            killed before its first checkpoint.
+        best_spins: State of lowest action at a measurement, ``int8`` (samples, sites), likewise.
+        attributes: Root attributes of its file: configuration, versions and so on.
+    """
+
+    job = "quantum"
+
+    model: Ising
+    k: Floats
+    time: Integers
+    sweep: Integers
+    action: Floats
+    magnetization: Integers
+    correlation_in_time: Integers
+    slice_magnetization_squared: Integers
+    slice_magnetization_fourth: Integers
+    permutation: Integers
+    attempts: Integers
+    accepts: Integers
+    round_trips: Integers
+    overlap: Integers
+    slice_overlap_squared: Integers
+    slice_overlap_fourth: Integers
+    link_overlap: Integers
+    overlap_mode: Floats
+    magnetization_mode: Floats
+    placement: Placement | None = None
+    best_energy: Floats | None = None
+    best_spins: npt.NDArray[np.int8] | None = None
+    attributes: dict[str, str] = field(default_factory=dict)
+
+    has_correlations = True
+
+    @property
+    def energy(self) -> Floats:
+        """The action, the energy of the classical model of space and time."""
+        return self.action
+
+    @property
+    def temperature(self) -> Floats:
+        """1 / k, the temperature of the classical model of space and time, rising."""
+        return 1 / self.k
+
+    @property
+    def axis(self) -> Axis:
+        """What its averages stand against."""
+        return Axis("k", "k", self.k, "the largest k")
+
+    @cached_property
+    def in_time(self) -> InTime:
+        """What was measured in time, per site or in units of full order."""
+        sites, slices = self.model.sites, self.slices
+        space = sites // slices
+        return InTime(
+            self.time,
+            self.correlation_in_time / sites,
+            self.slice_magnetization_squared / (slices * space**2),
+            self.slice_magnetization_fourth / (slices * space**4),
+            self.slice_overlap_squared / (slices * space**2),
+            self.slice_overlap_fourth / (slices * space**4),
+        )
+
+    @property
+    def slices(self) -> int:
+        """Slices in time."""
+        return self.model.graph.slices
+
+    @property
+    def gamma(self) -> Floats:
+        """The transverse field Gamma = -ln tanh(k) / (2 k) at each k, in the unit of the couplings."""
+        return np.asarray(-np.log(np.tanh(self.k)) / (2 * self.k))
+
+    @property
+    def action_in_time(self) -> Integers:
+        """The part of the action that bonds in time have, (steps, samples, copies, k)."""
+        return np.asarray(-self.correlation_in_time[..., 0].astype(np.int64))
+
+    @property
+    def action_in_space(self) -> Floats:
+        """The rest of the action: of the bonds and fields of space, likewise."""
+        return np.asarray(self.action - self.action_in_time)
+
+    @property
+    def swap_rate(self) -> Floats:
+        """Share of exchanges accepted for each pair of neighbouring k, over all samples."""
+        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
+
+    @cached_property
+    def _layout(self) -> Layout:
+        times = tuple(map(int, self.time))
+        return quantum_layout(self.model, self.action.shape[2], self.k, times, self.placement)
+
+    def dataset(self) -> xarray.Dataset:
+        """The measurements as an xarray dataset with named axes.
+
+        Raises:
+            InputError: where xarray is not installed.
+        """
+        names = [s.name for s in self._layout.series if s.group == MEASUREMENTS and s.name != "step"]
+        values = {name: getattr(self, name) for name in names}
+        return self._labelled(self._layout, values | {"step": np.arange(len(self.sweep))})
+
+    @property
+    def _run_facts(self) -> dict[str, str]:
+        return {
+            "slices": f"{self.slices} slices",
+            "copies": f"{self.action.shape[2]} copies",
+            "k": f"{len(self.k)} k from {self.k[-1]:g} to {self.k[0]:g}",
+            "steps": count(len(self.sweep), "measurement"),
+        }
+
+    def _write(self, target: Path) -> None:
+        """Write the run to a new file."""
+        layout = self._layout
+        run = self.config.get(self.job, {})
+        planned = run["sweeps"] // run["measure_every"] if run else 0
+        best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
+        store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin, best_of)
+        names = {series.name for series in layout.series} - {"step"}
+        with store.open_to_append(target) as file:
+            for step in range(len(self.sweep)):
+                file.write({"step": step} | {name: getattr(self, name)[step] for name in names})
+            file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group == TEMPERING})
+            if self.best_energy is not None and self.best_spins is not None:
+                file.write_best(self.best_energy, self.best_spins)
+            if self.finished:
+                file.finish()
+
+
+def unmeasured(rows: int, samples: int, copies: int, places: int) -> dict[str, npt.NDArray[Any]]:
+    """Returns what stands in the place of series that were not measured: with one copy, and without a lattice."""
+    pairs = copies * (copies - 1) // 2
+    of_pairs = ("overlap", "slice_overlap_squared", "slice_overlap_fourth", "link_overlap")
+    return {name: np.empty((rows, samples, 0, places), np.int64) for name in of_pairs} | {
+        "overlap_mode": np.empty((rows, samples, pairs, places, 0)),
+        "magnetization_mode": np.empty((rows, samples, copies, places, 0)),
+    }
+
+
+def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
+    """The first rows of a file."""
+    m, names = file[MEASUREMENTS], QuantumResult.__dataclass_fields__
+    series = unmeasured(rows, *m["action"].shape[1:])
+    series |= {name: m[name][:rows] for name in list(m) if name in names and name not in ("k", "time")}
+    return QuantumResult(
+        model=store.read_model(file),
+        k=m["k"][...],
+        time=m["time"][...],
+        **series,
+        permutation=read_permutation(file, rows),
+        placement=placement_of(file),
+        **written_again(file, attributes),
+        attributes=attributes,
+    )
+
+
+def load_quantum(path: str | os.PathLike[str]) -> QuantumResult:
+    """Read a run back from its file; of an unfinished one, what it has.
+
+    Raises:
+        InputError: as ``spinsim.load``, and for a file of another job.
+    """
+    return load_as(QuantumResult, path)

@@ -1,0 +1,171 @@
+"""Wiring of a quantum run: configuration -> model of space and time -> ladder of k -> engine -> file or memory."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.acceptance import check_temperatures
+from spinsim.engine import create_engine, resolve_device
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.jobs.quantum.layout import quantum_layout
+from spinsim.jobs.quantum.result import QuantumResult, unmeasured
+from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
+from spinsim.run.common import (
+    SILENT,
+    Plan,
+    Watch,
+    build_model,
+    check_nameable,
+    dynamics_of,
+    engine_attributes,
+    identify,
+    to_file,
+)
+from spinsim.run.kept import Kept
+from spinsim.run.ladder import LadderRun, extend, sums_kept
+from spinsim.run.ladder_layout import placement_of
+from spinsim.run.saving import NEVER, Saving
+from spinsim.sampling import TemperFrame, place
+from spinsim.sampling.placement import Placement
+from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.store.layout import MEASUREMENTS, Layout
+
+
+class QuantumPlan(Plan[Quantum]):
+    """A quantum run that is ready to begin; its model is that of space and time."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the finished file, one for each measurement."""
+        return self.config.quantum.times.measurements
+
+    def updates(self, replicas: int) -> int:
+        """Attempted spin updates of the whole run with this many replicas of each sample, at all k."""
+        return self.model.sites * self.model.samples * replicas * self.config.quantum.times.total
+
+
+def plan_quantum(config: Quantum) -> QuantumPlan:
+    """Build the model of space and time and name the file.
+
+    Raises:
+        InputError: for anything that keeps the run from beginning.
+    """
+    q = config.quantum
+    check_nameable(q.start)
+    device = resolve_device(config.run.device)
+    model = build_model(config.model, config.run.replicas * _places(q), q.slices)
+    return QuantumPlan(config, model, device, *identify(config, model))
+
+
+def _places(q: QuantumSettings) -> int:
+    """How many k there will be, as far as the configuration tells."""
+    wanted = q.to_place
+    return len(q.ladder) if wanted is None else wanted.count or 2
+
+
+def _row(frame: TemperFrame) -> dict[str, Any]:
+    """A frame as the file's row."""
+    return {
+        "step": frame.step,
+        "sweep": frame.sweep,
+        "action": frame.energy,
+        "magnetization": frame.magnetization,
+        "correlation_in_time": frame.in_time,
+        "slice_magnetization_squared": frame.magnetization_powers[..., 0],
+        "slice_magnetization_fourth": frame.magnetization_powers[..., 1],
+        "magnetization_mode": frame.magnetization_mode,
+        "overlap": frame.overlap,
+        "slice_overlap_squared": frame.overlap_powers[..., 0],
+        "slice_overlap_fourth": frame.overlap_powers[..., 1],
+        "overlap_mode": frame.overlap_mode,
+        "link_overlap": frame.link_overlap,
+        "permutation": frame.holder,
+    }
+
+
+def quantum_to_file(plan: QuantumPlan, watch: Watch = SILENT) -> bool:
+    """Run a plan into its file; False where the file already holds the finished run.
+
+    A file of the same configuration that was cut short is completed from its last checkpoint.
+
+    Raises:
+        InputError: where the file belongs to another run or cannot be written.
+    """
+    return to_file(plan, watch, _carry_out)
+
+
+def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult:
+    """Run a plan without a file.
+
+    Raises:
+        InputError: for what keeps the run from beginning.
+    """
+    k, placement = _ladder(plan, NEVER, watch)
+    run = _run_of(plan, k, placement, NEVER, watch)
+    kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
+    run.go_on(kept)
+    nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.replicas, len(k))
+    series = {name: values for name, values in kept.series.items() if name != "step"}
+    return QuantumResult(
+        model=plan.model,
+        k=k,
+        time=np.array(plan.config.quantum.time_list, np.int64),
+        **(nothing | series),
+        **sums_kept(kept),
+        placement=placement,
+        best_energy=run.best.energy,
+        best_spins=run.best.spins,
+        attributes=plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()},
+    )
+
+
+def _run_of(
+    plan: QuantumPlan, k: npt.NDArray[np.float64], placement: Placement | None, saving: Saving, watch: Watch
+) -> LadderRun:
+    """The run of a plan on a ladder, about to begin."""
+    run, q = plan.config.run, plan.config.quantum
+    check_temperatures(1 / k, plan.model.energy_scale)
+    dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
+    engine = create_engine(plan.model, run.replicas * len(k), dynamics, plan.device, run.threads, plan.start)
+    wanted = Wanted(full=True, times=q.time_list)
+    frames = tempering_in_beta(engine, k, q.times, run.replicas, watch.on_updates, saving.due, wanted)
+    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, k, placement), _row)
+
+
+def _layout(plan: QuantumPlan, k: npt.NDArray[np.float64], placement: Placement | None) -> Layout:
+    """What the file of a plan holds."""
+    return quantum_layout(plan.model, plan.config.run.replicas, k, plan.config.quantum.time_list, placement, plan.start)
+
+
+def _carry_out(plan: QuantumPlan, begun: bool, saving: Saving, watch: Watch) -> None:
+    k, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
+    run = _run_of(plan, k, placement, saving, watch)
+    make_room = partial(extend, plan, run.layout, run.engine.replicas) if plan.extends else None
+    run.complete(begun, make_room, keep_checkpoint=True)
+
+
+def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | None]:
+    """The ladder that a run has begun with, and how it was placed."""
+    with store.open_to_read(path) as file:
+        return file[f"{MEASUREMENTS}/k"][...], placement_of(file)
+
+
+def _ladder(plan: QuantumPlan, saving: Saving, watch: Watch) -> tuple[npt.NDArray[np.float64], Placement | None]:
+    """The values of k of a new run, placed as temperatures 1 / k where that is asked for."""
+    q, threads = plan.config.quantum, plan.config.run.threads
+    wanted = q.to_place
+    if wanted is None:
+        return q.ladder, None
+
+    def stop() -> bool:
+        return saving.asked_to_stop
+
+    dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
+    found = place(plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop)
+    return 1 / found.ladder, found.history

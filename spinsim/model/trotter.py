@@ -1,0 +1,136 @@
+"""The isotropic Suzuki-Trotter form of the transverse-field Ising model: slices of one model in (imaginary) time.
+
+The weight of a configuration is exp(-k A) with the action
+
+    A = - sum over slices tau of [ sum over bonds of J_xy s_x,tau s_y,tau + sum over sites of s_x,tau s_x,tau+1 ],
+
+periodic in time, the disorder J the same in every slice. It is the weight of a quantum model in the transverse field
+Gamma = -ln tanh(k) / (2 k), with the step in time k, the unit of energy that of J; k times the number of slices is the
+inverse temperature. Source: M. Suzuki, Prog. Theor. Phys. 56, 1454 (1976).
+
+A is the energy of a classical model of one dimension more, which is what ``trotter`` makes: k is its inverse
+temperature. Site (x, tau) of a lattice whose cells have one site, or of a graph, has the number tau + slices x;
+``Graph.world_lines`` knows it for all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+from spinsim.model.geometry import CELLS, IN_TIME
+from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
+
+FEWEST: Final = 2
+"""Slices: the trace over two has two bonds between equal sites of both, which a lattice of side 2 has too."""
+
+
+def check_slices(slices: Any) -> int:
+    """The number of slices.
+
+    Raises:
+        InputError: for one that is no even number from 2.
+    """
+    if not isinstance(slices, int | np.integer) or slices < FEWEST:
+        raise InputError(f"slices {slices!r} are not allowed: give an even number, at least {FEWEST}")
+    if slices % 2:
+        raise InputError(
+            f"slices {slices} are odd, so that a ring of them has no two colours for the update: give an even number"
+        )
+    return int(slices)
+
+
+def trotter(space: Ising, slices: int) -> Ising:
+    """The classical model of space and time whose energy is the action A of a quantum model.
+
+    Args:
+        space: The couplings J and the fields along z, on a lattice or a graph, with any number of samples. On a lattice
+            with open boundaries it loses its lattice, as time is periodic.
+        slices: Even, 2 or more.
+
+    Raises:
+        InputError: for slices that are not even or fewer than 2, a model that has slices already, and sizes whose sums
+            of fourth powers of overlaps do not fit 64 bits.
+    """
+    slices = check_slices(slices)
+    if space.graph.slices > 1:
+        raise InputError(f"model {space.name} has {space.graph.slices} slices in time already: give the one in space")
+    check_powers(space.sites, slices)
+    lattice = lattice_in_time(space.lattice, slices)
+    graph = _of_graph(space.graph, slices) if lattice is None else Graph.of_lattice(lattice, slices)
+    couplings = _couplings_on_lattice(space, lattice) if lattice else _couplings_on_graph(space, slices)
+    model = Ising(graph, couplings, _fields(space, graph), name=f"{space.name}-{slices}-slices")
+    model.rounded |= space.rounded
+    model.rounding_error = max(model.rounding_error, space.rounding_error)
+    return model
+
+
+def check_powers(sites: int, slices: int) -> None:
+    """Refuse a space whose sums of fourth powers of overlaps, slices times sites^4, do not fit signed 64 bits.
+
+    Raises:
+        InputError: for it.
+    """
+    if slices * sites**4 >= 2**63:
+        most = int((2**63 / slices) ** 0.25)
+        raise InputError(
+            f"{sites} sites in {slices} slices are too many for exact fourth powers of overlaps: give {most} at most"
+        )
+
+
+def lattice_in_time(space: Lattice | None, slices: int) -> Lattice | None:
+    """The lattice of space and time, None where space has none or is open."""
+    if space is None or not space.periodic:
+        return None
+    return IN_TIME[space.name].lattice((slices, *space.shape))
+
+
+def space_of(lattice: Lattice) -> Lattice:
+    """The lattice in space of one of space and time."""
+    name = next(name for name, cell in IN_TIME.items() if cell is lattice.cell)
+    return CELLS[name].lattice(lattice.shape[1:], lattice.periodic)
+
+
+def _of_graph(space: Graph, slices: int) -> Graph:
+    """Bonds of space slice by slice, those of a bond together, then bonds in time."""
+    time = np.arange(slices)
+    in_space = space.edges[:, None].astype(np.int64) * slices + time[:, None]
+    first = np.arange(space.sites)[:, None] * slices
+    in_time = np.stack([first + time, first + (time + 1) % slices], axis=-1)
+    return Graph(space.sites * slices, np.concatenate([in_space.reshape(-1, 2), in_time.reshape(-1, 2)]), None, slices)
+
+
+def _couplings_on_graph(space: Ising, slices: int) -> npt.NDArray[Any]:
+    rows = np.repeat(space.couplings, slices, axis=1)
+    return np.concatenate([rows, np.ones((len(rows), space.sites * slices), rows.dtype)], axis=1)
+
+
+def _couplings_on_lattice(space: Ising, lattice: Lattice) -> npt.NDArray[Any]:
+    """Couplings in the order of the lattice's bonds; one number where all are 1."""
+    if len(space.couplings) == 1 and space.one_coupling and space.uniform_coupling in (None, 1.0):
+        return np.asarray(1.0)
+    slices, own = lattice.shape[0], space.lattice
+    assert own is not None  # noqa: S101  (else there is no lattice in time)
+    in_space, in_time = len(own.cell.bonds), own.cell.sites
+    rows = np.zeros((len(space.couplings), own.most_bonds), space.couplings.dtype)
+    present = own.present_bonds()
+    rows[:, slice(None) if present is None else present] = space.couplings
+    found: npt.NDArray[Any] = np.ones((len(rows), own.most_bonds // in_space, slices, in_time + in_space), rows.dtype)
+    found[..., in_time:] = rows.reshape(len(rows), -1, 1, in_space)
+    found = found.reshape(len(rows), -1)
+    present = lattice.present_bonds()
+    return found if present is None else np.ascontiguousarray(found[:, present])
+
+
+def _fields(space: Ising, graph: Graph) -> npt.NDArray[Any]:
+    """The field of each site of space in every slice."""
+    if space.fields.strides[-1] == 0:
+        return np.asarray(space.fields[0, 0])
+    found = np.empty((len(space.fields), graph.sites), space.fields.dtype)
+    found[:, graph.world_lines()] = space.fields[:, :, None]
+    return found

@@ -1,0 +1,97 @@
+"""A run of replicas that exchange the places of a ladder: what all jobs that temper share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.engine import Engine
+from spinsim.engine.tempering.ladder import Exchange
+from spinsim.errors import InputError
+from spinsim.run.common import Plan, Watch, check_disk
+from spinsim.run.identity import check_stored
+from spinsim.run.kept import Kept
+from spinsim.run.ladder_layout import TEMPERING
+from spinsim.run.sampled import SampledRun
+from spinsim.run.saving import Saving
+from spinsim.sampling import TemperFrame
+from spinsim.store import RunFile
+from spinsim.store.layout import Layout
+
+
+class LadderRun(SampledRun):
+    """A run on a ladder under way.
+
+    Args:
+        plan: What is run.
+        saving: Says when to save.
+        watch: Hears how it goes.
+        engine: The replicas in their initial state.
+        frames: Its measurements as tempering yields them, on this engine.
+        layout: Of its file.
+        row: Returns the row of the file that a measurement is.
+    """
+
+    def __init__(
+        self,
+        plan: Plan[Any],
+        saving: Saving,
+        watch: Watch,
+        engine: Engine,
+        frames: Iterator[TemperFrame | None],
+        layout: Layout,
+        row: Callable[[TemperFrame], dict[str, Any]],
+    ) -> None:
+        super().__init__(plan, saving, watch, engine)
+        self._begin_exchange, self._frames, self.layout, self._row = engine.begin_exchange, frames, layout, row
+
+    def go_on(self, file: RunFile | Kept) -> None:
+        """Write all rows that are to come, and a state from which the run can be extended."""
+        self.begin()
+        for frame in self._frames:
+            if frame is None:
+                self._save(file)
+                self._saving.saved()
+            else:
+                self.best.update(frame.replica_energy, frame.spins)
+                file.write(self.with_spins(self._row(frame), frame.spins, frame.holder))
+        self._save(file)
+
+    def _save(self, file: RunFile | Kept) -> None:
+        """Write what is written again and again, the checkpoint last."""
+        file.write_again(_sums(self._begin_exchange()()))
+        self.write_best(file)
+        file.save(self.state())
+
+
+def _sums(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
+    """What the file holds of the exchange."""
+    return {f"{TEMPERING}/attempts": e.attempts, f"{TEMPERING}/accepts": e.accepts, f"{TEMPERING}/round_trips": e.trips}
+
+
+def sums_kept(kept: Kept) -> dict[str, npt.NDArray[Any]]:
+    """Returns what a run in memory has kept of the exchange, by the names of a result."""
+    return {path.rpartition("/")[2]: values for path, values in kept.sums.items() if path.startswith(TEMPERING)}
+
+
+def extend(plan: Plan[Any], layout: Layout, replicas: int) -> None:
+    """Make room in the file of a plan for all rows of its configuration.
+
+    Raises:
+        InputError: where the file cannot be extended, or is not the one that the plan was made for.
+    """
+
+    def check(found: Mapping[str, str], model_sha256: str) -> None:
+        check_stored(plan.path, found, model_sha256)
+        if found["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
+            raise InputError(
+                f"{plan.path} was changed by another process meanwhile: look at it with 'spinsim show' and begin again"
+            )
+
+    check_disk(plan.path, plan.model, replicas, layout, plan.rows)
+    named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
+    store.extend(plan.path, layout, plan.rows, check, named)

@@ -1,0 +1,157 @@
+"""What the files of runs on a ladder hold of exchanges and of the placing of the ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any, Final
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.sampling.placement import Placement
+from spinsim.store.forms import DamageError, axis_of, group_of, length_of
+from spinsim.store.layout import Layout, Series
+
+TEMPERING: Final = "tempering"
+"""The group of the exchanges."""
+PLACEMENT: Final = "placement"
+"""The group that says how temperatures were placed."""
+SUMS: Final = {
+    "attempts": f"{TEMPERING}/attempts",
+    "accepts": f"{TEMPERING}/accepts",
+    "trips": f"{TEMPERING}/round_trips",
+}
+"""Paths of what is written again and again, by the names under which checkpoints hold it."""
+_PIECE_BYTES: Final = 2**24
+
+
+def ladder_layout(
+    measured: tuple[Series, ...],
+    scales: Mapping[str, npt.NDArray[np.generic]],
+    ladder: tuple[str, npt.NDArray[np.float64], str],
+    copies: int,
+    placement: Placement | None,
+) -> Layout:
+    """Returns the layout of a run on a ladder.
+
+    Args:
+        measured: Its series; the first two are step and sweep.
+        scales: Values along axes that they have of their own, and the samples.
+        ladder: Name, values and unit of the axis of the ladder.
+        copies: Of the ladder in each sample.
+        placement: How the temperatures were placed, if they were.
+    """
+    name, values, unit = ladder
+    along = {
+        "copy": np.arange(copies),
+        "copy_pair": np.arange(copies * (copies - 1) // 2),
+        name: values,
+        "pair": np.arange(len(values) - 1),
+        "replica": np.arange(copies * len(values)),
+    }
+    if placement is not None:
+        iterations, rungs = placement.temperature.shape
+        along |= {"iteration": np.arange(iterations), "rung": np.arange(rungs), "rung_pair": np.arange(rungs - 1)}
+    return Layout(
+        {**scales, **along},
+        {name: unit},
+        (
+            *measured,
+            Series("step", (), np.int64, "measurement", group=TEMPERING),
+            Series("permutation", ("sample", "copy", name), np.int32, f"replica at each {name}", group=TEMPERING),
+        ),
+        (
+            Series("attempts", ("sample", "pair"), np.int64, "exchanges tried with the next one", "1", TEMPERING),
+            Series("accepts", ("sample", "pair"), np.int64, "of them accepted", "1", TEMPERING),
+            Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back", "1", TEMPERING),
+        ),
+        () if placement is None else _given(placement),
+    )
+
+
+def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]], ...]:
+    """Datasets of a placement."""
+    ladders = "temperatures of each iteration of the pre-run, NaN past the last"
+    rates = "mean probability there of an exchange with the next temperature"
+    return (
+        (
+            Series("temperature", ("iteration", "rung"), np.float64, ladders, "coupling unit / k_B", PLACEMENT),
+            placement.temperature,
+        ),
+        (Series("swap_rate", ("iteration", "rung_pair"), np.float64, rates, "1", PLACEMENT), placement.swap_rate),
+    )
+
+
+def ladder_of(group: h5py.Group, name: str, rising: bool) -> npt.NDArray[np.float64]:
+    """Returns the ladder of a file, from its coldest end.
+
+    Raises:
+        DamageError: where it is not positive or does not go one way.
+    """
+    ladder = axis_of(group, name, np.float64)
+    steps = np.diff(ladder) if rising else -np.diff(ladder)
+    if not (len(ladder) and np.isfinite(ladder).all() and (ladder > 0).all() and (steps > 0).all()):
+        ends = "from the lowest to the highest" if rising else "from the largest to the smallest"
+        raise DamageError(f"its values of {name} do not go {ends}")
+    return ladder
+
+
+def placement_outline(file: h5py.File) -> Placement | None:
+    """Returns a placement of the sizes of a file's, without its numbers."""
+    if PLACEMENT not in file:
+        return None
+    iterations, rungs = (length_of(group_of(file, PLACEMENT), name) for name in ("iteration", "rung"))
+    return Placement(np.empty((iterations, rungs)), np.empty((iterations, max(0, rungs - 1))))
+
+
+def placement_of(file: h5py.File) -> Placement | None:
+    """How the temperatures of a file were placed; None where they were given."""
+    group = file.get(PLACEMENT)
+    return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
+
+
+def written_again(file: h5py.File, attributes: Mapping[str, str]) -> dict[str, Any]:
+    """What a file holds of exchanges and, where it has them, of lowest states, by the names of a result.
+
+    Of a run that is not finished it is that of the last checkpoint: another process may write what stands beside it.
+    """
+    saved = {} if "finished" in attributes else store.last_saved(file)
+    paths = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
+    if "best" in file:
+        paths |= {"best_energy": "best/energy", "best_spins": "best/spins"}
+    found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
+    if "best" in file and not np.isfinite(found["best_energy"]).all():
+        del found["best_energy"], found["best_spins"]
+    return found
+
+
+def read_permutation(file: h5py.File, rows: int) -> npt.NDArray[np.int64]:
+    """Returns the replicas at each place of the ladder in the first rows of a file.
+
+    Raises:
+        DamageError: for replicas that do not exist.
+    """
+    permutation = file[TEMPERING]["permutation"][:rows]
+    replicas = permutation.shape[2] * permutation.shape[3]
+    if permutation.min(initial=0) < 0 or permutation.max(initial=0) >= replicas:
+        raise DamageError("its permutation names replicas that do not exist")
+    return np.asarray(permutation)
+
+
+def check_permutation(file: h5py.File, rows: int) -> None:
+    """Refuse a permutation that does not have every replica at one place.
+
+    Raises:
+        DamageError: for it.
+    """
+    series = file[TEMPERING]["permutation"]
+    copies, places = series.shape[2:]
+    replicas = np.arange(copies * places)
+    piece = max(1, _PIECE_BYTES // max(1, series.dtype.itemsize * prod(series.shape[1:])))
+    for first in range(0, rows, piece):
+        found = series[first : min(first + piece, rows)].reshape(-1, len(replicas))
+        if not (np.sort(found, axis=1) == replicas).all():
+            raise DamageError("its permutation does not name every replica once")

@@ -1,0 +1,206 @@
+"""Quantum runs: exact averages, the values of two independent programs, gaps, files, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from enumeration import Thermal, correlation, exact_in_time, exact_summary
+from harness import one_sentence, run
+
+import spinsim as ss
+from spinsim.analysis.gaps import correlation_in_time, gaps
+from spinsim.analysis.samples import sample_of
+from spinsim.analysis.summary import estimates, summarize
+from spinsim.model.trotter import trotter
+from spinsim.observables import observables
+
+K = [0.6, 0.4, 0.3]
+SERIES = (
+    "action", "magnetization", "correlation_in_time", "slice_magnetization_squared", "slice_magnetization_fourth",
+    "magnetization_mode", "overlap", "slice_overlap_squared", "slice_overlap_fourth", "link_overlap", "overlap_mode",
+    "permutation", "attempts", "accepts", "round_trips", "best_energy", "best_spins",
+)  # fmt: skip
+
+
+def rule_couplings(side: int) -> np.ndarray:
+    """The signs of the bond rule of docs/quantum.md."""
+    return np.array([1 - 2 * (int(b * 2654435761 % 2**32).bit_count() % 2) for b in range(2 * side * side)], np.int8)
+
+
+def small(kind: str) -> ss.Ising:
+    """Models in space of two sites, whose space and time can be enumerated."""
+    rng = np.random.default_rng(3)
+    couplings = {
+        "ferromagnet": 1.0,
+        "samples": np.array([[1, 1], [1, -1], [-1, -1]], np.int8),
+        "gaussian": np.round(np.abs(rng.normal(size=(2, 2))), 3),
+    }[kind]
+    return ss.Ising(ss.chain(2), couplings)
+
+
+@pytest.mark.parametrize("kind", ["ferromagnet", "samples", "gaussian"])
+def test_every_column_is_exact(kind: str) -> None:
+    result = ss.quantum(small(kind), K, 4, sweeps=12_000, thermalize=200, replicas=4, measure_every=4, seed=5)
+    found, errors = summarize(result), _errors(result)
+    rows, wrong, compared = [], [], set()
+    for place, k in enumerate(result.k):
+        samples = [Thermal(result.model, 1 / k, sample) for sample in range(result.model.samples)]
+        exact = exact_summary(samples) | exact_in_time(samples)
+        for name, e in found.estimates.items():
+            if name in exact and np.isfinite(exact[name]):
+                error = errors[name][place] if np.isfinite(errors[name][place]) else e.error[place]
+                z = (e.value[place] - exact[name]) / error
+                rows.append(
+                    f"k = {k} {name}: {e.value[place]:.6f} +- {error:.6f}, exact {exact[name]:.6f}, z = {z:.2f}"
+                )
+                compared.add(name)
+                wrong += [name] * (not abs(z) <= 4)
+    own = {o.name for o in observables(result.model, 4, correlations=True, in_time=True)}
+    assert not wrong, "\n".join(rows)
+    assert own - compared <= ({"correlation_length_over_L"} if kind == "samples" else set())
+
+
+def _errors(result: ss.QuantumResult) -> dict[str, np.ndarray]:
+    """Of averages over given samples: of time alone, as the samples are those that are enumerated."""
+    each = [estimates(sample_of(result, k)) for k in range(result.model.samples)]
+    return {name: np.sqrt(sum(one[name].error ** 2 for one in each)) / len(each) for name in each[0]}
+
+
+def test_correlations_in_time_are_exact() -> None:
+    result = ss.quantum(small("ferromagnet"), K, 4, sweeps=12_000, thermalize=200, measure_every=4, seed=6)
+    found = correlation_in_time(result)
+    assert found.time.tolist() == [1, 2]
+    for place, k in enumerate(result.k):
+        exact = [correlation(Thermal(result.model, 1 / k), time) for time in found.time]
+        assert (np.abs(found.value[place] - exact) <= 4 * found.error[place]).all()
+    np.testing.assert_array_equal(result.action_in_time + result.action_in_space, result.action)
+
+
+NUMBERS = {
+    "space_energy_per_site": -0.679890460,
+    "correlation_in_time_1": 0.406361468,
+    "slice_overlap_squared": 0.109588186,
+    "slice_overlap_fourth": 0.031760089,
+}
+ODD_GAP = 13.333753945 - 12.961518049
+
+
+def check_numbers(sweeps: int, most_error: float) -> None:
+    model = ss.Ising(ss.square(4), couplings=rule_couplings(4))
+    result = ss.quantum(model, [0.29, 0.27, 0.25], 64, sweeps=sweeps, thermalize=1000, replicas=21, seed=4)
+    found, in_time, gap = summarize(result).estimates, correlation_in_time(result), gaps(result)
+    rows = [(name, found[name].value[0], found[name].error[0], exact) for name, exact in NUMBERS.items()]
+    rows.append(("C(4)", in_time.value[0, 3], in_time.error[0, 3], 0.07169552))
+    rows.append(("gap", gap.gap[0, 0], gap.error[0, 0], ODD_GAP))
+    assert all(abs(value - exact) <= 4 * error for _, value, error, exact in rows), rows
+    assert rows[0][2] < most_error
+    assert gap.probability[0, 0] > 0.01
+
+
+def test_numbers_of_two_programs_roughly() -> None:
+    check_numbers(4000, 1e-3)
+
+
+@pytest.mark.slow
+def test_numbers_of_two_programs() -> None:
+    check_numbers(60_000, 2e-4)
+
+
+def test_gaps_of_a_known_decay() -> None:
+    """Series whose C(t) is one cosh with noise that is correlated in t."""
+    model = trotter(ss.Ising(ss.chain(1)), 32)
+    result = ss.quantum(ss.Ising(ss.chain(1)), [0.5, 0.4], 32, sweeps=8000, thermalize=100, measure_every=4)
+    found = gaps(result)
+    exact = -np.log(np.tanh(result.k))  # of one spin in a transverse field: ln(lambda_0 / lambda_1)
+    assert model.sites == 32
+    assert (np.abs(found.gap[0] - exact) <= 4 * found.error[0]).all(), (found, exact)
+    assert (found.last[0] > found.first[0]).all()
+
+
+def test_files_and_memory_agree_and_runs_go_on(tmp_path) -> None:
+    model = ss.EdwardsAnderson(ss.square(3), samples=2, seed=3)
+    settings = {"k": [0.3, 0.4, 0.5], "slices": 6, "thermalize": 20, "seed": 8}
+    whole = ss.quantum(model, sweeps=100, **settings)
+    saved = ss.load(whole.save(tmp_path / "saved.h5"))
+    ss.quantum(model, sweeps=40, **settings, out=tmp_path / "part.h5")
+    longer = ss.resume(tmp_path / "part.h5", sweeps=100)
+    stopped = _interrupted(model, tmp_path / "stopped.h5", sweeps=100, **settings)
+    for other in (saved, longer, stopped):
+        for name in (*SERIES, "k", "time", "sweep"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(whole, name), err_msg=name)
+    assert whole.k.tolist() == [0.5, 0.4, 0.3]
+    assert saved.slices == 6
+    assert "k" in whole.dataset().coords
+
+
+def _interrupted(model: ss.Ising, out, **settings) -> ss.QuantumResult:
+    """A run that is stopped twice and resumed from its checkpoints."""
+    calls = iter(range(100))
+
+    def stop(updates: int) -> None:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ss.quantum(model, **settings, out=out, checkpoint_every=0.0, on_updates=stop)
+    return ss.resume(out)
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_devices_agree(emulated, couplings: str) -> None:
+    model = ss.EdwardsAnderson(ss.square(3, 2), samples=2, seed=3, couplings=couplings)
+    one, other = (ss.quantum(model, [0.3, 0.5], 6, sweeps=30, thermalize=10, device=d) for d in ("cpu", "cuda"))
+    for name in SERIES:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def test_commands(do, capsys, monkeypatch, tmp_path) -> None:
+    line = "quantum --size 4 --couplings pm-j --k 0.25:0.31:4 --slices 8 --sweeps 2000 --thermalize 100 --quiet"
+    path = do(line, "a.h5")
+    shown = run(capsys, monkeypatch, "show", path).out
+    for word in ("Gamma", "<sigma_x>", "gap a step", "Verdict", "square-4x4-pm-j-8-slices"):
+        assert word in shown
+    analysed = run(capsys, monkeypatch, "analyze", path, "--all").out
+    assert "U_qs" in analysed
+    for by, column in (("k", "gamma"), ("sample", "sample"), ("time", "correlation"), ("gap", "energy_gap")):
+        assert column in ss.table(path, by=by)
+    assert run(capsys, monkeypatch, "check", path).status == 0
+    assert run(capsys, monkeypatch, "plot", path, "--out", tmp_path / "time.pdf").status == 0
+    larger = do(line.replace("--size 4", "--size 5"), "b.h5")
+    crossed = run(capsys, monkeypatch, "plot", path, larger, "--out", tmp_path / "crossings.pdf")
+    assert crossed.status == 0
+    assert "L = 4 and L = 5" in crossed.out
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("--slices 7", "slices 7 are odd, so that a ring of them has no two colours"),
+        ("--slices 0", "slices 0 is out of range: give a whole number from 2 to"),
+        ("--k 0", "k '0' is not all above 0 and finite"),
+        ("--k=-0.3,0.2", "is not all above 0 and finite"),
+        ("--k 0.3,0.3", "k '0.3,0.3' has equal values: give each once"),
+        ("--k auto:0.3:0.2", "k 'auto:0.3:0.2' cannot be placed"),
+        ("--correlation-times 1,17", "correlation time 17 is not allowed: give whole numbers from 1 to 16"),
+        ("--correlation-times 1.5", "correlation time 1.5 is not allowed"),
+        ("--size 2048 --slices 1048576", "of memory but"),
+    ],
+)
+def test_refusals(capsys, monkeypatch, given: str, sentence: str) -> None:
+    one_sentence(run(capsys, monkeypatch, "quantum", *given.split()), sentence)
+
+
+def test_refusals_of_calls() -> None:
+    space = ss.Ising(ss.chain(4))
+    with pytest.raises(ss.InputError, match="has 4 slices in time already"):
+        trotter(trotter(space, 4), 4)
+    with pytest.raises(ss.InputError, match="slices 3 are odd"):
+        ss.quantum(space, 0.3, 3)
+    with pytest.raises(ss.InputError, match="too many for exact fourth powers of overlaps: give"):
+        trotter(ss.Ising(ss.square(256)), 2)
+    in_field = ss.quantum(ss.Ising(ss.chain(2), field=0.5), 0.3, 4, sweeps=40, thermalize=0)
+    with pytest.raises(ss.InputError, match="in a field, where parity is broken"):
+        gaps(in_field)
+    with pytest.raises(ss.InputError, match="has no slices in time: give the file of a quantum run"):
+        gaps(ss.temper(space, [1.0, 2.0], 40, 0))
