@@ -55,7 +55,7 @@ class InTimeCurve:
 
 
 class Gaps(NamedTuple):
-    """The gap of odd parity of each sample at each place of the ladder, (samples, temperatures); NaN where there is none.
+    """The gap of odd parity of each sample at each place of the ladder, (samples, places); NaN where none is.
 
     Attributes:
         gap: ln(lambda_even / lambda_odd), in units of 1 / step in time.

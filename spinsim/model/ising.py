@@ -97,7 +97,7 @@ class Ising(Described):
     @property
     def is_bipartite(self) -> bool:
         """Whether the model lives on a lattice of two sublattices, which all bonds join."""
-        return self.lattice is not None and self.lattice.is_bipartite
+        return self.lattice is not None and self.lattice.is_bipartite and self.graph.slices == 1
 
     @property
     def sites(self) -> int:

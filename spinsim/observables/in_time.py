@@ -61,14 +61,14 @@ IN_TIME: Final = (
         value=lambda at, squares: at.model.sites * squares / at.temperature**2,
     ),
     Observable(
-        "slice_magnetization_squared", "<m_s^2>", r"$\langle m_\mathrm{s}^2\rangle$",
+        "slice_magnetization_squared", "<m_eq^2>", r"$\langle m_\mathrm{eq}^2\rangle$",
         "squared magnetisation of a slice",
-        of="magnetization", moments=("m_s^2",), series="m_s^2", needs=(in_time,),
+        of="magnetization", moments=("m_eq^2",), series="m_eq^2", needs=(in_time,),
     ),
     Observable(
-        "slice_binder_cumulant", "U_ms", r"Binder cumulant $U_{m_\mathrm{s}}$",
+        "slice_binder_cumulant", "U_meq", r"Binder cumulant $U_{m_\mathrm{eq}}$",
         "Binder cumulant of the magnetisation of a slice",
-        of="magnetization", moments=("m_s^2", "m_s^4"), series="m_s^2", needs=(in_time, zero_field), crosses=True,
+        of="magnetization", moments=("m_eq^2", "m_eq^4"), series="m_eq^2", needs=(in_time, zero_field), crosses=True,
         value=lambda _, second, fourth: binder_cumulant(second, fourth),
     ),
     Observable(
@@ -78,19 +78,19 @@ IN_TIME: Final = (
         crosses=True, value=lambda at, zero, smallest: time_over_slices(at.model, zero, smallest),
     ),
     Observable(
-        "slice_overlap_squared", "<q_s^2>", r"$\langle q_\mathrm{s}^2\rangle$", "squared overlap of equal slices",
-        of="overlap", moments=("q_s^2",), series="q_s^2", needs=(in_time, two_copies),
+        "slice_overlap_squared", "<q_eq^2>", r"$\langle q_\mathrm{eq}^2\rangle$", "squared overlap of equal slices",
+        of="overlap", moments=("q_eq^2",), series="q_eq^2", needs=(in_time, two_copies),
     ),
     Observable(
-        "slice_overlap_fourth", "<q_s^4>", r"$\langle q_\mathrm{s}^4\rangle$",
+        "slice_overlap_fourth", "<q_eq^4>", r"$\langle q_\mathrm{eq}^4\rangle$",
         "fourth power of the overlap of equal slices",
-        of="overlap", moments=("q_s^4",), series="q_s^2", needs=(in_time, two_copies),
+        of="overlap", moments=("q_eq^4",), series="q_eq^2", needs=(in_time, two_copies),
     ),
     Observable(
-        "slice_overlap_binder_cumulant", "U_qs", r"Binder cumulant $U_{q_\mathrm{s}}$",
+        "slice_overlap_binder_cumulant", "U_qeq", r"Binder cumulant $U_{q_\mathrm{eq}}$",
         "Binder cumulant of the overlap of equal slices",
-        of="overlap", moments=("q_s^2", "q_s^4"), series="q_s^2", needs=(in_time, two_copies, zero_field), crosses=True,
-        value=lambda _, second, fourth: binder_cumulant(second, fourth),
+        of="overlap", moments=("q_eq^2", "q_eq^4"), series="q_eq^2", needs=(in_time, two_copies, zero_field),
+        crosses=True, value=lambda _, second, fourth: binder_cumulant(second, fourth),
     ),
     Observable(
         "overlap_correlation_time_over_slices", "xi_qt/L_t", r"$\xi_{q,\tau}/L_\tau$",

@@ -90,11 +90,11 @@ MOMENTS: Final = {
     "q_link": Moment(lambda run: run.q_link, pairs=True),
     "e_s": Moment(lambda run: run.energy + run.in_time.correlation[..., 0]),
     "C(1)": Moment(lambda run: run.in_time.correlation[..., 0]),
-    "m_s^2": Moment(lambda run: run.in_time.m_squared),
-    "m_s^4": Moment(lambda run: run.in_time.m_fourth),
+    "m_eq^2": Moment(lambda run: run.in_time.m_squared),
+    "m_eq^4": Moment(lambda run: run.in_time.m_fourth),
     "|m(k_time)|^2": Moment(lambda run: run.m_modes[..., 0] / run.model.sites**2),
-    "q_s^2": Moment(lambda run: run.in_time.q_squared, pairs=True),
-    "q_s^4": Moment(lambda run: run.in_time.q_fourth, pairs=True),
+    "q_eq^2": Moment(lambda run: run.in_time.q_squared, pairs=True),
+    "q_eq^4": Moment(lambda run: run.in_time.q_fourth, pairs=True),
     "|q(k_time)|^2": Moment(lambda run: run.q_modes[..., 0] / run.model.sites**2, pairs=True),
 }
 """Every moment by name; to add one is to add a line here. Energies are per site, as are m and q."""

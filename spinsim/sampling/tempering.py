@@ -221,5 +221,5 @@ def _frame(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
     c = m.correlations
     return TemperFrame(
         step, sweep, m.energy, m.magnetization, m.staggered_magnetization, c.overlap, c.link_overlap, c.overlap_mode,
-        c.magnetization_mode, m.holder, m.exchange, m.spins,
+        c.magnetization_mode, c.overlap_powers, c.magnetization_powers, c.in_time, m.holder, m.exchange, m.spins,
     )  # fmt: skip

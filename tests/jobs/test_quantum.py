@@ -159,10 +159,10 @@ def test_commands(do, capsys, monkeypatch, tmp_path) -> None:
     line = "quantum --size 4 --couplings pm-j --k 0.25:0.31:4 --slices 8 --sweeps 2000 --thermalize 100 --quiet"
     path = do(line, "a.h5")
     shown = run(capsys, monkeypatch, "show", path).out
-    for word in ("Gamma", "<sigma_x>", "gap a step", "Verdict", "square-4x4-pm-j-8-slices"):
+    for word in ("Gamma", "<sigma_x>", "<q_eq^2>", "gap a step", "Verdict", "square-4x4-pm-j-8-slices"):
         assert word in shown
     analysed = run(capsys, monkeypatch, "analyze", path, "--all").out
-    assert "U_qs" in analysed
+    assert "U_qeq" in analysed
     for by, column in (("k", "gamma"), ("sample", "sample"), ("time", "correlation"), ("gap", "energy_gap")):
         assert column in ss.table(path, by=by)
     assert run(capsys, monkeypatch, "check", path).status == 0

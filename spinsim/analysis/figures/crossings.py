@@ -37,7 +37,7 @@ class _Window(NamedTuple):
 def crossings_figure(
     comparisons: Sequence[Comparison], style: str = "single", against: str = TEMPERATURE
 ) -> PaperFigure:
-    """Each estimate against temperature or what stands in its place, a panel each, a curve a size; crossings with errors.
+    """Each estimate against temperature or what stands in its place, a panel each, with crossings and errors.
 
     Points whose error cannot be trusted are open and have no bar, and so have crossings between such points. An inset
     shows what lies around the crossings, where the panel has room for it.

@@ -88,11 +88,18 @@ class QuantumResult(Result):
     attributes: dict[str, str] = field(default_factory=dict)
 
     has_correlations = True
+    has_staggered = False
 
     @property
     def energy(self) -> Floats:
         """The action, the energy of the classical model of space and time."""
         return self.action
+
+    @property
+    def staggered_magnetization(self) -> Integers:
+        """Nothing: sublattices of space and time alternate in time too, which no order does."""
+        steps, samples, _, places = self.action.shape
+        return np.empty((steps, samples, 0, places), np.int64)
 
     @property
     def temperature(self) -> Floats:
