@@ -10,7 +10,7 @@ import pytest
 from engines import random_graph, random_signs
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.measuring.correlations import Correlations, wave
+from spinsim.engine.measuring.correlations import Correlations
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.chain import chain
 from spinsim.model.geometry.cubic import cubic
@@ -19,6 +19,7 @@ from spinsim.model.geometry.hypercubic import hypercubic
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.geometry.square import square
 from spinsim.model.geometry.triangular import triangular
+from spinsim.model.geometry.waves import wave
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
