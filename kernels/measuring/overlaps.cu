@@ -238,6 +238,7 @@ __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 ax
     double real = 0, imaginary = 0;
     if (part.powers || part.in_time) {
         long long second = 0, fourth = 0;
+#pragma unroll 1
         for (u32 x = 0; x < segments; ++x) {
             const long long value = (long long)part.size - 2 * (long long)sums[(size_t)x * all], square = value * value;
             second += square, fourth += square * square;
