@@ -118,5 +118,9 @@ class Quantum(Config):
 
     job = "quantum"
 
-    run: RunSettings = table(RunSettings, replicas={"default": 2, "help": "Copies at each k, two or more for overlaps"})
+    run: RunSettings = table(
+        RunSettings,
+        replicas={"default": 2, "help": "Copies at each k, two or more for overlaps"},
+        save_configurations={"unused": True},
+    )
     quantum: QuantumSettings = table(QuantumSettings)
