@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
+from scipy.optimize import least_squares
 from scipy.special import fdtrc
 
 from spinsim.analysis.autocorrelation import integrated_time
@@ -26,15 +26,14 @@ Integers = npt.NDArray[np.int64]
 BINS: Final = 48
 """Stretches of time that each copy's series is cut into."""
 FEWEST_STEPS: Final = 4 * BINS
-FEWEST_TIMES: Final = 3
-"""Of a fit: two parameters and one degree of freedom."""
 _ACCEPTED: Final = 0.1
 """Probability of as large a chi^2 from which on a window is taken."""
 _CLEAR: Final = 4.0
 """Errors that C(t) must exceed at all times of a fit."""
 _MOST_TIMES: Final = 12
 """Of a fit: a covariance of more is known too badly from so few stretches."""
-_BROADEST: Final = 60.0
+_APART: Final = 0.5
+"""Relative error of gaps, and of the distance of two, up to which a fit counts."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,7 @@ class Gaps(NamedTuple):
     Attributes:
         gap: ln(lambda_even / lambda_odd), in units of 1 / step in time.
         error: Its standard error.
+        levels: How many were fitted: 2, or 1 where a second one is not told apart; 0 where no fit is good.
         first: First time of the window that was fitted, in slices; 0 where there is none.
         last: Last time of it.
         chi_squared: Of the fit, with the correlation of the times.
@@ -69,6 +69,7 @@ class Gaps(NamedTuple):
 
     gap: Array
     error: Array
+    levels: Integers
     first: Integers
     last: Integers
     chi_squared: Array
@@ -94,12 +95,13 @@ def correlation_in_time(result: Tempered) -> InTimeCurve:
 
 
 def gaps(result: Tempered) -> Gaps:
-    """Fit c cosh(gap (slices / 2 - t)) to C(t) of each sample at each place of the ladder.
+    """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of each sample at each place of the ladder.
 
-    The fit takes the covariance of the times, from stretches of the series and widened where these are short against
-    the autocorrelation time. Its window ends before the first time at which C(t) is not four errors above 0; it begins
-    one time behind the first from which on the fit is good, with a probability of chi^2 of 0.1 or more, and has twelve
-    times at most.
+    Two levels where they are told apart, of which the lower gap is given, else one. Levels that lie closer than a fit
+    can tell raise the gap: the error does not hold that. The fit takes the covariance of the times, from stretches of
+    the series and widened where these are short against the autocorrelation time. Its window ends before the first
+    time at which C(t) is not four errors above 0; it begins one time behind the first from which on the fit is good,
+    with a probability of chi^2 of 0.1 or more, and has twelve times at most.
 
     Raises:
         InputError: for a run of space alone or in a field, which breaks parity, and for too few measurements.
@@ -131,6 +133,7 @@ class _One(NamedTuple):
 
     gap: float = np.nan
     error: float = np.nan
+    levels: int = 0
     first: int = 0
     last: int = 0
     chi_squared: float = np.nan
@@ -146,13 +149,20 @@ def _fit(series: Array, times: Integers, slices: int) -> _One:
     mean, half = entries.mean(axis=0), slices / 2
     lost = np.flatnonzero(mean < _CLEAR * np.sqrt(np.diag(covariance)))
     end = int(lost[0]) if lost.size else len(times)
-    starts = range(max(0, end - FEWEST_TIMES + 1))
-    fits = [
-        _window(mean, covariance, times, slice(start, min(end, start + _MOST_TIMES)), half, len(entries))
-        for start in starts
-    ]
-    good = next((start for start, one in enumerate(fits) if one.probability >= _ACCEPTED), None)
-    return _One() if good is None else fits[min(good + 1, len(fits) - 1)]
+    two = _best(mean[:end], covariance[:end, :end], times[:end], half, len(entries), 2)
+    return two or _best(mean[:end], covariance[:end, :end], times[:end], half, len(entries), 1) or _One()
+
+
+def _best(mean: Array, covariance: Array, times: Integers, half: float, count: int, levels: int) -> _One | None:
+    """The fit of so many levels one time behind the first from which on it is good; None where there is none."""
+    fits = []
+    for start in range(len(times) - 2 * levels):
+        chosen = slice(start, start + _MOST_TIMES)
+        fits.append(_window(mean[chosen], covariance[chosen, chosen], times[chosen], half, count, levels))
+        if len(fits) > 1 and fits[-2].probability >= _ACCEPTED:
+            break
+    found = fits[-1] if fits else _One()
+    return found if np.isfinite(found.error) else None
 
 
 def _widening(series: Array, covariance: Array) -> float:
@@ -163,30 +173,35 @@ def _widening(series: Array, covariance: Array) -> float:
     return max(1.0, float(ratio.max()))
 
 
-def _window(mean: Array, covariance: Array, times: Integers, chosen: slice, half: float, count: int) -> _One:
-    """The fit to some times, of so many entries; its probability is NaN where it cannot be made."""
-    t, c, block = times[chosen], mean[chosen], covariance[chosen, chosen]
-    if np.linalg.matrix_rank(block) < len(t):
+def _window(c: Array, covariance: Array, t: Integers, half: float, count: int, levels: int) -> _One:
+    """The fit to C(t) at some times, from so many entries; without an error where the levels are not told apart."""
+    if np.linalg.matrix_rank(covariance) < len(t):
         return _One()
-    weight = np.linalg.inv(block)
+    whiten = np.linalg.cholesky(np.linalg.inv(covariance)).T
 
-    def chi_squared(gap: float) -> float:
-        shape = _shape(gap, t, half)
-        return float(c @ weight @ c - (shape @ weight @ c) ** 2 / (shape @ weight @ shape))
+    def fitted(logarithms: Array) -> tuple[Array, Array]:
+        shapes = np.stack([decay(gap, t, half) for gap in np.exp(logarithms).cumsum()], axis=1)
+        return shapes, np.asarray(np.linalg.lstsq(whiten @ shapes, whiten @ c, rcond=None)[0], np.float64)
 
-    found = minimize_scalar(chi_squared, bounds=(1e-6, _BROADEST / half + 3), method="bounded", options={"xatol": 1e-9})
-    gap, freedom = float(found.x), len(t) - 2
-    shape, step = _shape(gap, t, half), 1e-5 * gap
-    amplitude = (shape @ weight @ c) / (shape @ weight @ shape)
-    slope = amplitude * (_shape(gap + step, t, half) - _shape(gap - step, t, half)) / (2 * step)
-    design = np.stack([shape, slope], axis=1)
-    spread = np.linalg.inv(design.T @ weight @ design)[1, 1] * (1 + freedom / (count - freedom - 2))
-    score = max(0.0, float(found.fun))
+    def residual(logarithms: Array) -> Array:
+        shapes, amplitudes = fitted(logarithms)
+        return np.asarray(whiten @ (shapes @ amplitudes - c))
+
+    slope = np.log(c[0] / c[1]) if c[0] > c[1] > 0 else 1 / half
+    first = least_squares(residual, np.log([slope] if levels == 1 else [0.8 * slope, slope]), bounds=(-12, 3))
+    jacobian = np.asarray(first.jac, np.float64)
+    freedom, score = len(t) - 2 * levels, 2 * float(first.cost)
+    gap, amplitudes = float(np.exp(first.x[0])), fitted(first.x)[1]
+    error = np.nan
+    if np.linalg.matrix_rank(jacobian) == levels and (amplitudes > 0).all():
+        spread = np.sqrt(np.diag(np.linalg.inv(jacobian.T @ jacobian)) * (1 + freedom / (count - freedom - 2)))
+        if (spread < _APART).all():
+            error = gap * float(spread[0])
     probability = float(fdtrc(freedom, count - freedom, score * (count - freedom) / (freedom * (count - 1))))
-    return _One(gap, float(np.sqrt(spread)), int(t[0]), int(t[-1]), score, freedom, probability)
+    return _One(gap, error, levels, int(t[0]), int(t[-1]), score, freedom, probability)
 
 
-def _shape(gap: float, times: Integers, half: float) -> Array:
+def decay(gap: float, times: Integers, half: float) -> Array:
     """cosh(gap (half - t)), 1 at the first time."""
     up, down = np.exp(-gap * (times - times[0])), np.exp(-gap * (2 * half - times - times[0]))
     return np.asarray((up + down) / (up[0] + down[0]))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib.style
 import numpy as np
-import numpy.typing as npt
-from matplotlib.axes import Axes
 
 from spinsim.analysis import figures as draw_series
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.gaps import FEWEST_STEPS, Gaps, correlation_in_time, gaps
+from spinsim.analysis.gaps import FEWEST_STEPS, Gaps, correlation_in_time, decay, gaps
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.sizes import check_sizes, compare_sizes
 from spinsim.analysis.summary import Summary, summarize
@@ -23,8 +21,6 @@ from spinsim.jobs.quantum.result import QuantumResult, load_quantum
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
-
-Array = npt.NDArray[np.float64]
 
 
 def draw(files: list[Path], wanted: Drawing) -> Draw:
@@ -59,11 +55,14 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             label = f"$k = {result.k[place]:.4g}$"
             ax.errorbar(found.time, found.value[place], error, fmt="o", color=colour, mec="none", label=label, **POINTS)
             if fits is not None and fits.first[0, place]:
-                _draw_fit(ax, result, found.value[place], fits, place, colour)
+                last = found.time == fits.last[0, place]
+                shape = decay(float(fits.gap[0, place]), found.time, result.slices / 2)
+                ax.plot(found.time, shape * (found.value[place] / shape)[last], color=colour, linewidth=0.6)
         ax.set_ylabel("$C(t)$")
         scale_logarithmically(ax)
         draw_legend(figure, ax)
-    lines = "Lines are fits $c\\cosh[\\Delta(L_\\tau/2 - t)]$ over their windows." if fits is not None else ""
+    lines = "Lines are the lowest level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, through the last time of its fit."
+    lines = lines if fits is not None else ""
     which = "Correlations in time" + (" of the first sample" if result.model.samples > 1 else "")
     figure.caption = f"{which} of {result.model.name}. {BARS} {lines}".rstrip()
     return figure
@@ -72,13 +71,3 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
 def _gaps(result: QuantumResult) -> Gaps | None:
     """The fits, where there are any."""
     return None if result.model.fields.any() or len(result.sweep) < FEWEST_STEPS else gaps(result)
-
-
-def _draw_fit(ax: Axes, result: QuantumResult, value: Array, fits: Gaps, place: int, colour: Any) -> None:
-    """The fitted curve, through the middle of its window's points."""
-    first, last, gap = fits.first[0, place], fits.last[0, place], fits.gap[0, place]
-    inside = (result.time >= first) & (result.time <= last)
-    times, half = np.linspace(first, last, 100), result.slices / 2
-    shape = np.cosh(gap * (half - result.time[inside]))
-    amplitude = np.mean(value[inside] / shape)
-    ax.plot(times, amplitude * np.cosh(gap * (half - times)), color=colour, linewidth=0.6)

@@ -105,17 +105,17 @@ def in_time_lines(result: QuantumResult) -> list[str]:
     if len(result.sweep) < FEWEST_FOR_GAPS:
         return wrapped(f"gaps are left out, as they take {FEWEST_FOR_GAPS} measurements.", "Gap      ")
     found = gaps(result)
-    lines = ["", f"{'k':>8}{'gap a step':>16}{'gap / k':>12}{'window':>10}{'chi^2':>10}{'freedom':>9}"]
+    lines = ["", f"{'k':>8}{'gap a step':>16}{'gap / k':>12}{'levels':>8}{'window':>10}{'chi^2':>10}{'freedom':>9}"]
     if len(found.gap) > 1:
         return _of_samples(result, found)
     for p, k in enumerate(result.k):
         gap, error = float(found.gap[0, p]), float(found.error[0, p])
         window = f"{found.first[0, p]}-{found.last[0, p]}" if found.first[0, p] else "-"
         lines.append(
-            f"{k:8.5g}{with_error(gap, error):>16}{with_error(gap / k, error / k):>12}{window:>10}"
-            f"{found.chi_squared[0, p]:10.3g}{found.freedom[0, p]:9d}"
+            f"{k:8.5g}{with_error(gap, error):>16}{with_error(gap / k, error / k):>12}{found.levels[0, p]:8d}"
+            f"{window:>10}{found.chi_squared[0, p]:10.3g}{found.freedom[0, p]:9d}"
         )
-    about = "c cosh(gap (slices / 2 - t)) fitted to C(t) within the window, odd parity, times in slices."
+    about = "levels c cosh(gap (slices / 2 - t)) fitted to C(t) within the window, odd parity, times in slices."
     return lines + wrapped(about, "gap: ")
 
 

@@ -60,6 +60,7 @@ def _gaps(result: QuantumResult) -> Columns:
         "gap_error": found.error.ravel(),
         "energy_gap": found.gap.ravel() / k,
         "energy_gap_error": found.error.ravel() / k,
+        "levels": found.levels.ravel(),
         "first_time": found.first.ravel(),
         "last_time": found.last.ravel(),
         "chi_squared": found.chi_squared.ravel(),
