@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.given_start import set_spins
 from spinsim.errors import InputError
 from spinsim.result import Result
+from spinsim.sampling.tempering import TemperFrame, frame_of
 from spinsim.saved import Configurations, configurations
 
 
@@ -20,3 +27,42 @@ def saved_of(result: Result) -> tuple[Configurations, npt.NDArray[np.int64]]:
     if not len(found):
         raise InputError(f"the run has not come to its first saved configurations, at every {found.every} steps: go on")
     return found, (np.arange(found.shape[0]) + 1) * found.every - 1
+
+
+def recounted_on_ladder(
+    result: Any,
+    beta: npt.NDArray[np.float64],
+    row: Callable[[TemperFrame], dict[str, Any]],
+    device: str,
+    threads: int | None,
+    full: bool = True,
+    times: tuple[int, ...] = (),
+) -> Any:
+    """Returns a run on a ladder with its saved measurements alone, counted anew by an engine that is given the spins.
+
+    Replica c T + k of the engine is copy c at place k of T, as no exchange has taken place there.
+
+    Args:
+        result: The run, a dataclass with ``sweep`` and ``permutation``.
+        beta: The ladder, from the coldest.
+        row: Returns what a measurement is in the run, by the names of the result.
+        device: Where it is counted.
+        threads: CPU threads, None for all.
+        full: Whether link overlaps and modes were measured.
+        times: Of correlations in time.
+    """
+    found, rows = saved_of(result)
+    model, (copies, places) = result.model, found.shape[2:]
+    engine = create_engine(model, copies * places, Dynamics(), device, threads)
+    engine.set_ladder(beta, copies)
+    engine.prepare_measurements(1, full, times)
+    unexchanged, measured = engine.begin_exchange()(), []
+    for number, sweep in enumerate(result.sweep[rows]):
+        set_spins(engine, found.row(number).reshape(model.samples, copies * places, model.sites), unexchanged)
+        measured.append(row(frame_of(number, int(sweep), engine.begin_measurement(full, times)())))
+    series: dict[str, Any] = {}
+    for name in measured[0].keys() - {"step", "permutation"}:
+        recorded, counted = getattr(result, name), np.stack([each[name] for each in measured])
+        was_measured = counted.shape[1:] == recorded.shape[1:]
+        series[name] = counted.astype(recorded.dtype) if was_measured else recorded[rows]
+    return replace(result, **series, permutation=result.permutation[rows], configurations=None)

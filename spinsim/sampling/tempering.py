@@ -212,12 +212,13 @@ def _temper(
         behind = 0 if stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
         while len(waiting) > behind:
             number, later = waiting.popleft()
-            yield _frame(number, (number + 1) * every, later())
+            yield frame_of(number, (number + 1) * every, later())
         if stop:
             yield None
 
 
-def _frame(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
+def frame_of(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
+    """Returns what is yielded of a measurement."""
     c = m.correlations
     return TemperFrame(
         step, sweep, m.energy, m.magnetization, m.staggered_magnetization, c.overlap, c.link_overlap, c.overlap_mode,

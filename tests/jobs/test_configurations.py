@@ -141,6 +141,30 @@ def test_what_is_counted_again_is_what_was_recorded(device, name) -> None:
     assert again.configurations is None
 
 
+def test_quantum_runs_save_space_and_time(device, do, capsys, monkeypatch, tmp_path) -> None:
+    model = ss.EdwardsAnderson(ss.chain(4), samples=2, seed=3)
+    how = {"slices": 6, "sweeps": 60, "thermalize": 8, "measure_every": 2, "save_configurations": 5, "replicas": 3}
+    monkeypatch.chdir(tmp_path)
+    result = ss.quantum(model, [0.6, 0.4], **how, device=device, out="a.h5")
+    saved, again = ss.configurations("a.h5"), ss.recount("a.h5", device=device)
+    assert list(saved.axes) == ["step", "sample", "copy", "k"]
+    np.testing.assert_array_equal(saved[:], ss.quantum(model, [0.6, 0.4], **how).configurations[:])
+    np.testing.assert_array_equal(saved[:].sum(axis=1, dtype=int), result.magnetization[4::5].ravel())
+    assert set(saved.label("k")) == {0.6, 0.4}
+    with pytest.raises(ss.InputError, match="have no temperature: they have measurement, sweep, step"):
+        _ = saved.temperature
+    for name, series in vars(result).items():
+        if isinstance(series, np.ndarray) and series.shape[:1] == (30,):
+            np.testing.assert_array_equal(getattr(again, name), series[4::5], strict=True)
+    assert len(again.action) == 6
+    line = "quantum --size 4 --couplings pm-j --slices 4 --k 0.5,0.4 --sweeps 400 --thermalize 20 --measure-every 5"
+    path = do(f"{line} --save-configurations 2 --device cpu")
+    assert run(capsys, monkeypatch, "check", path).out.endswith("whole, finished: 80 rows\n")
+    assert "Saved      40 configurations of each replica" in run(capsys, monkeypatch, "show", path).out
+    told = run(capsys, monkeypatch, "analyze", path, "--from-configurations", "--device", "cpu")
+    assert (told.status, "counted again from saved spins" in told.out) == (0, True), told
+
+
 @pytest.mark.parametrize("field", [None, [0.5, 0.25, 0.25, 0, -0.5]])
 @pytest.mark.parametrize("name", MODELS)
 def test_anneals_save_what_stands_at_the_end_of_steps(device, name, field, tmp_path) -> None:

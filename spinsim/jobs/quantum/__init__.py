@@ -112,6 +112,15 @@ class QuantumJob(Job):
 
         return in_time_lines(result)
 
+    def recounted(self, result: QuantumResult, device: str, threads: int | None) -> QuantumResult:
+        """Returns a run with series that are counted anew from the configurations that it has saved."""
+        from spinsim.jobs.quantum.running import row_of
+        from spinsim.run.recounting import recounted_on_ladder
+
+        times = tuple(map(int, result.time))
+        again: QuantumResult = recounted_on_ladder(result, result.k, row_of, device, threads, times=times)
+        return again
+
     def columns(self, result: QuantumResult, by: str) -> Columns:
         """Returns the columns of ``ss.table``, by k, sample, time or gap."""
         from spinsim.jobs.quantum.tables import columns

@@ -16,7 +16,7 @@ from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.result import QuantumResult, load_quantum
 from spinsim.jobs.quantum.running import QuantumPlan
-from spinsim.jobs.reports import empty_lanes, head_of_steps, precision, round_trip_line
+from spinsim.jobs.reports import empty_lanes, head_of_steps, precision, round_trip_line, saved_number
 from spinsim.store.layout import MEASUREMENTS
 
 MOST_BYTES: Final = 2**28
@@ -60,7 +60,11 @@ def show(path: Path) -> Told:
     """Returns what ``spinsim show`` says of a file."""
     numbers, lines = _told(path)
     found = store.read_attributes(path)
-    return Told({key: str(value) for key, value in found.items()} | {"file": str(path)} | numbers, _head(path) + lines)
+    about = {key: str(value) for key, value in found.items()} | {
+        "file": str(path),
+        "configurations": saved_number(path),
+    }
+    return Told(about | numbers, _head(path) + lines)
 
 
 def _head(path: Path) -> list[str]:

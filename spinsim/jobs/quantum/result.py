@@ -19,6 +19,7 @@ from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
 from spinsim.run.ladder_layout import TEMPERING, placement_of, read_permutation, written_again
 from spinsim.sampling.placement import Placement
+from spinsim.saved import Configurations, at_step, in_file, with_those
 from spinsim.store.layout import MEASUREMENTS, Layout
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class QuantumResult(Result):
         best_energy: Lowest action that each replica had at a measurement, (samples, replicas); None where a run was
             killed before its first checkpoint.
         best_spins: State of lowest action at a measurement, ``int8`` (samples, sites), likewise.
+        configurations: Spins in space and time of every so many-th measurement; None where none were saved.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
@@ -85,6 +87,7 @@ class QuantumResult(Result):
     placement: Placement | None = None
     best_energy: Floats | None = None
     best_spins: npt.NDArray[np.int8] | None = None
+    configurations: Configurations | None = None
     attributes: dict[str, str] = field(default_factory=dict)
 
     has_correlations = True
@@ -176,15 +179,16 @@ class QuantumResult(Result):
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""
-        layout = self._layout
+        layout = with_those(self.configurations, self._layout)
         run = self.config.get(self.job, {})
         planned = run["sweeps"] // run["measure_every"] if run else 0
         best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
         store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin, best_of)
-        names = {series.name for series in layout.series} - {"step"}
+        names = {series.name for series in self._layout.series} - {"step"}
         with store.open_to_append(target) as file:
             for step in range(len(self.sweep)):
-                file.write({"step": step} | {name: getattr(self, name)[step] for name in names})
+                saved = at_step(self.configurations, step)
+                file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
             file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group == TEMPERING})
             if self.best_energy is not None and self.best_spins is not None:
                 file.write_best(self.best_energy, self.best_spins)
@@ -213,6 +217,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResul
         time=m["time"][...],
         **series,
         permutation=read_permutation(file, rows),
+        configurations=in_file(file, rows),
         placement=placement_of(file),
         **written_again(file, attributes),
         attributes=attributes,

@@ -34,6 +34,7 @@ from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.saved import in_memory
 from spinsim.store.layout import MEASUREMENTS, Layout
 
 
@@ -69,7 +70,7 @@ def _places(q: QuantumSettings) -> int:
     return len(q.ladder) if wanted is None else wanted.count or 2
 
 
-def _row(frame: TemperFrame) -> dict[str, Any]:
+def row_of(frame: TemperFrame) -> dict[str, Any]:
     """A frame as the file's row."""
     return {
         "step": frame.step,
@@ -121,6 +122,7 @@ def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult
         placement=placement,
         best_energy=run.best.energy,
         best_spins=run.best.spins,
+        configurations=in_memory(run.layout, kept.sparse),
         attributes=plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()},
     )
 
@@ -135,7 +137,7 @@ def _run_of(
     engine = create_engine(plan.model, run.replicas * len(k), dynamics, plan.device, run.threads, plan.start)
     wanted = Wanted(full=True, times=q.time_list)
     frames = tempering_in_beta(engine, k, q.times, run.replicas, watch.on_updates, saving.due, wanted)
-    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, k, placement), _row)
+    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, k, placement), row_of)
 
 
 def _layout(plan: QuantumPlan, k: npt.NDArray[np.float64], placement: Placement | None) -> Layout:

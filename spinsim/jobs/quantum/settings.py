@@ -118,9 +118,5 @@ class Quantum(Config):
 
     job = "quantum"
 
-    run: RunSettings = table(
-        RunSettings,
-        replicas={"default": 2, "help": "Copies at each k, two or more for overlaps"},
-        save_configurations={"unused": True},
-    )
+    run: RunSettings = table(RunSettings, replicas={"default": 2, "help": "Copies at each k, two or more for overlaps"})
     quantum: QuantumSettings = table(QuantumSettings)

@@ -117,9 +117,12 @@ class TemperJob(Job):
 
     def recounted(self, result: TemperResult, device: str, threads: int | None) -> TemperResult:
         """Returns a run with series that are counted anew from the configurations that it has saved."""
-        from spinsim.jobs.temper.recounting import recounted
+        from spinsim.jobs.temper.running import row_of
+        from spinsim.run.recounting import recounted_on_ladder
 
-        return recounted(result, device, threads)
+        beta, full = 1 / result.temperature, result.has_correlations
+        again: TemperResult = recounted_on_ladder(result, beta, row_of, device, threads, full)
+        return again
 
     def columns(self, result: TemperResult, by: str) -> Columns:
         """Returns the columns of ``ss.table``, by temperature, sample, overlap or logarithmic bin."""

@@ -69,7 +69,7 @@ def _temperatures(t: TemperSettings) -> int:
     return len(t.ladder) if wanted is None else wanted.count or 2
 
 
-def _row(frame: TemperFrame) -> dict[str, Any]:
+def row_of(frame: TemperFrame) -> dict[str, Any]:
     """A frame as the file's row."""
     return {
         "step": frame.step,
@@ -130,7 +130,7 @@ def _run_of(
     dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
     engine = create_engine(plan.model, run.replicas * len(ladder), dynamics, plan.device, run.threads, plan.start)
     frames = tempering(engine, ladder, t.times, run.replicas, watch.on_updates, saving.due, t.correlations)
-    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, ladder, placement), _row)
+    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, ladder, placement), row_of)
 
 
 def _layout(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None) -> Layout:
