@@ -19,6 +19,7 @@ from spinsim.errors import InputError
 
 ZERO_ACCEPTANCE: Final = 1 - 2.0**-6
 LARGEST_EXPONENT: Final = 45.0  # exp(-45) < 2^-64: beyond it the threshold is 0
+NEARLY_NOTHING: Final = 2.0**-30  # far above the rounding of a cost that two terms add up to
 
 _LOG2_E: Final = 1.4426950408889634
 _LN2_HIGH: Final = 0.6931471803691238  # 33 bits, so that its products with small integers are exact
@@ -67,7 +68,35 @@ def acceptance(
         exponent = np.minimum(beta * np.maximum(cost, 0).astype(np.float64), LARGEST_EXPONENT)
     mantissa, power = exp_reduced(-exponent)
     probability = np.where(cost == 0, zero_acceptance, np.ldexp(mantissa, power.astype(np.int64)))
-    probability = np.where(cost < 0, 1.0, probability)
+    return _as_thresholds(np.where(cost < 0, 1.0, probability))
+
+
+def acceptance_of_terms(
+    costs: npt.NDArray[np.int64], beta: npt.NDArray[np.float64], zero_acceptance: float
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+    """``acceptance`` where an energy has two terms, each with an inverse temperature of its own.
+
+    What costs x = beta_0 dE_0 + beta_1 dE_1 is accepted with probability min(1, exp(-x)), times ``zero_acceptance``
+    where |x| is at most ``NEARLY_NOTHING``: terms that cancel do so to rounding alone. Both directions of a flip have
+    the same |x|, so that the stationary law is Boltzmann's.
+
+    Args:
+        costs: Energy costs of the flip in quanta, (..., 2).
+        beta: Inverse temperatures times the quantum, (..., 2), broadcast with ``costs``.
+        zero_acceptance: As above.
+
+    Returns:
+        (always, threshold), of the broadcast shape without its last axis.
+    """
+    parts = beta * costs.astype(np.float64)
+    cost = parts[..., 0] + parts[..., 1]
+    mantissa, power = exp_reduced(-np.clip(cost, 0.0, LARGEST_EXPONENT))
+    probability = np.ldexp(mantissa, power.astype(np.int64))
+    return _as_thresholds(np.where(np.abs(cost) <= NEARLY_NOTHING, zero_acceptance * probability, probability))
+
+
+def _as_thresholds(probability: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+    """Whether a probability is 1, and else its 64-bit threshold."""
     always = probability >= 1.0
     threshold = np.ldexp(np.where(always, 0.0, probability), 64).astype(np.uint64)
     return always, threshold
@@ -118,6 +147,35 @@ def check_beta(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
     if bad.size:
         raise InputError(f"inverse temperature {bad.flat[0]:g} is not allowed: it must be finite and not negative")
     return np.broadcast_to(values, replicas)
+
+
+COLDEST_TERM: Final = 1e-100
+"""Lowest temperature where two terms add up to a cost, which must be finite."""
+
+
+def check_betas(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
+    """Inverse temperatures of both terms of every replica, shape (replicas, 2).
+
+    Args:
+        beta: One number, one for each replica, or one for each term of each replica, (1 or replicas, 2).
+        replicas: How many there are.
+
+    Raises:
+        InputError: as ``check_beta``, and for what is colder than ``COLDEST_TERM``.
+    """
+    values = np.asarray(beta, np.float64)
+    if values.shape in ((1, 2), (replicas, 2)):
+        values = np.broadcast_to(values, (replicas, 2))
+        check_beta(values.reshape(-1), values.size)
+    elif values.ndim == 2:
+        raise InputError(f"inverse temperatures have shape {values.shape}: give ({replicas}, 2), one for each term")
+    else:
+        values = np.stack([check_beta(values, replicas)] * 2, axis=-1)
+    if values.max(initial=0) > 1 / COLDEST_TERM:
+        raise InputError(
+            f"inverse temperature {values.max():g} is too high for the sum of two terms: give at most {1 / COLDEST_TERM:g}"
+        )
+    return values
 
 
 def check_zero_acceptance(value: float) -> float:

@@ -30,6 +30,7 @@ class Packing(StrEnum):
     REPLICA = "replica-packed"
     SITE = "site-packed"
     UNPACKED = "unpacked"
+    ANISOTROPIC = "replica-packed, two terms"
 
 
 def block_count(replicas: int) -> int:

@@ -44,7 +44,13 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
     couplings, fields = (rows[chosen] if len(rows) > 1 else rows[0] for rows in (model.couplings, model.fields))
     parts: dict[str, Any] = {
         "model": Ising(
-            model.graph, couplings, fields, name=model.name, offset=model.offset, maxcut_weight=model.maxcut_weight
+            model.graph,
+            couplings,
+            fields,
+            name=model.name,
+            offset=model.offset,
+            maxcut_weight=model.maxcut_weight,
+            terms=model.terms,
         )
     }
     for name, value in vars(result).items():

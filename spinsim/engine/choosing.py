@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
+from spinsim.engine.metropolis.anisotropic.update import UPDATE as ANISOTROPIC
 from spinsim.engine.metropolis.replica_packed.update import UPDATE as REPLICA_PACKED
 from spinsim.engine.metropolis.site_packed.update import UPDATE as SITE_PACKED
 from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
@@ -16,8 +17,8 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
-UPDATES: Final[tuple[Update, ...]] = (SITE_PACKED, REPLICA_PACKED, UNPACKED)
-"""All updates, the fastest first; the last one can do everything."""
+UPDATES: Final[tuple[Update, ...]] = (ANISOTROPIC, SITE_PACKED, REPLICA_PACKED, UNPACKED)
+"""All updates, the fastest first; the last one can do everything. The first is for models that state terms alone."""
 
 
 def choose(outline: Outline) -> Update:

@@ -62,7 +62,7 @@ class CpuSweeper(Protocol):
         """Parts that run side by side."""
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
+        """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Make room for temperatures of each sample's replicas."""
@@ -87,6 +87,7 @@ class CpuParts(NamedTuple):
         counts: Energies and magnetisations of all replicas.
         comparison: Compares two replicas.
         threads: The threads that all of them work with.
+        terms: Terms of the energy whose inverse temperatures may differ.
     """
 
     packing: Packing
@@ -95,6 +96,7 @@ class CpuParts(NamedTuple):
     counts: Callable[[], Counts]
     comparison: CpuComparison
     threads: Threads
+    terms: int = 1
 
 
 class CpuEngine:
@@ -118,6 +120,7 @@ class CpuEngine:
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, parts.threads)
+        self._terms = parts.terms
         self._tempering: CpuTempering | None = None
 
     @property
@@ -126,7 +129,7 @@ class CpuEngine:
         return self._sweeper.tasks
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+        """Set the inverse temperature: a number, one for each replica (replicas,), or of two terms (replicas, 2)."""
         self._sweeper.set_beta(beta)
         self._tempering = None
 
@@ -159,7 +162,7 @@ class CpuEngine:
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
-        ladder = check_ladder(beta, copies, self.replicas)
+        ladder = check_ladder(beta, copies, self.replicas, self._terms)
         self._tempering = CpuTempering(ladder, self.model, self._dynamics)
         self._sweeper.set_ladder(ladder)
         self._take_places(self._tempering)
@@ -181,7 +184,7 @@ class CpuEngine:
             return
         for _ in range(rounds):
             self.sweep(sweeps)
-            tempering.attempt(self._counts().energy)
+            tempering.attempt(self._counts().by_term)
             self._take_places(tempering)
 
     def begin_exchange(self) -> Callable[[], Exchange]:

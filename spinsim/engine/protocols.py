@@ -22,11 +22,18 @@ class Counts(NamedTuple):
         magnetization: Sum of spins, ``int64``.
         staggered_magnetization: Sum over the first sublattice less that over the second, ``int64``; 0 where the model
             is not bipartite.
+        terms: Energy of each term of the model, (samples, replicas, terms); None where the update knows of one alone.
     """
 
     energy: npt.NDArray[np.int64]
     magnetization: npt.NDArray[np.int64]
     staggered_magnetization: npt.NDArray[np.int64]
+    terms: npt.NDArray[np.int64] | None = None
+
+    @property
+    def by_term(self) -> npt.NDArray[np.int64]:
+        """Energy of each term, (samples, replicas, 1 or 2)."""
+        return self.energy[..., None] if self.terms is None else self.terms
 
 
 Spins = Callable[[int, int], npt.NDArray[np.int8]]
@@ -46,6 +53,7 @@ class LadderMeasurement(NamedTuple):
         correlations: Of copies at equal temperatures; where overlaps alone were asked for, link overlaps have no pairs
             and modes no axes.
         spins: Configurations at this moment, whatever comes later.
+        energy_by_term: Energies of each term, in the unit of the couplings, (samples, copies, temperatures, 1 or 2).
     """
 
     energy: npt.NDArray[np.float64]
@@ -55,6 +63,7 @@ class LadderMeasurement(NamedTuple):
     exchange: Exchange
     correlations: Correlations
     spins: Spins
+    energy_by_term: npt.NDArray[np.float64]
 
 
 class Sweeps(Protocol):
@@ -75,7 +84,10 @@ class Sweeps(Protocol):
     half_sweep: int
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+        """Set the inverse temperature: a number or one for each replica (replicas,).
+
+        An update of two terms takes one for each term of each replica too, (1 or replicas, 2).
+        """
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""

@@ -13,6 +13,7 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
+from spinsim.model.terms import MOST_TERMS
 from spinsim.packing import LANES, Packing, block_count
 
 
@@ -55,6 +56,14 @@ class Outline(Protocol):
     def one_field(self) -> bool:
         """Whether all sites are in the same field."""
 
+    @property
+    def in_field(self) -> bool:
+        """Whether there is a field."""
+
+    @property
+    def degrees_of_terms(self) -> tuple[int, int] | None:
+        """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
+
 
 class OfModel:
     """The ``Outline`` of a model; nothing is computed before it is asked for."""
@@ -79,6 +88,22 @@ class OfModel:
         """Whether all sites are in the same field."""
         return self._model.uniform_field is not None
 
+    @property
+    def in_field(self) -> bool:
+        """Whether there is a field."""
+        return self._model.uniform_field != 0
+
+    @property
+    def degrees_of_terms(self) -> tuple[int, int] | None:
+        """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
+        terms, edges = self._model.terms, self._model.graph.edges
+        if terms is None or self._model.term_magnitudes is None:
+            return None
+        first, second = (
+            int(np.bincount(edges[terms == term].reshape(-1), minlength=self.sites).max()) for term in range(MOST_TERMS)
+        )
+        return first, second
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -91,6 +116,8 @@ class Planned:
         one_coupling: Whether all couplings are equal.
         one_field: Whether all sites are in the same field.
         slices: Slices in time, 1 where there is no time.
+        in_field: Whether there is a field.
+        degrees_of_terms: Bonds of each of two terms at a site, where a term's couplings are +J or -J.
     """
 
     lattice: Lattice
@@ -99,6 +126,8 @@ class Planned:
     one_coupling: bool
     one_field: bool = True
     slices: int = 1
+    in_field: bool = False
+    degrees_of_terms: tuple[int, int] | None = None
 
     @property
     def sites(self) -> int:

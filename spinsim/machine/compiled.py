@@ -23,6 +23,7 @@ _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "num
 SOURCES: Final = (
     "acceptance.py",
     "engine/measuring/cpu_comparison.py",
+    "engine/metropolis/anisotropic/cpu_sweep.py",
     "engine/metropolis/packed/adders.py",
     "engine/metropolis/packed/batches.py",
     "engine/metropolis/packed/classes.py",

@@ -19,6 +19,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import Described, count
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
+from spinsim.model.terms import check_terms, magnitudes_of
 
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
 _LARGEST_VALUE: Final = 1e300
@@ -38,6 +39,8 @@ class Ising(Described):
         name: Short name for files and figures.
         offset: Constant added to the energy (QUBO instances); reported, never simulated.
         maxcut_weight: Sum of all weights of a MaxCut instance, else None; its cut is (weight - energy) / 2.
+        terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have inverse temperatures
+            of their own (model/terms.py); None where there is one term.
 
     Attributes:
         couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where they were given so.
@@ -60,6 +63,7 @@ class Ising(Described):
         name: str = "",
         offset: float = 0.0,
         maxcut_weight: float | None = None,
+        terms: npt.ArrayLike | None = None,
     ) -> None:
         self.graph = check_graph(graph)
         rows = _as_rows(couplings, self.graph.bonds, "couplings", "bonds")
@@ -76,6 +80,7 @@ class Ising(Described):
         self.name = name or self.graph.label
         self.offset = offset
         self.maxcut_weight = maxcut_weight
+        self.terms = check_terms(terms, self.graph.bonds)
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -149,6 +154,11 @@ class Ising(Described):
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
 
+    @cached_property
+    def term_magnitudes(self) -> tuple[int, ...] | None:
+        """|J| of each of two terms in quanta where all bonds of a term have the same nonzero one, else None."""
+        return None if self.terms is None else magnitudes_of(self.couplings, self.terms, self.quantum)
+
     @property
     def coupling_unit(self) -> float:
         """|J| where all bonds share one, else 1: the scale of exact curves and of couplings between layers."""
@@ -192,6 +202,8 @@ class Ising(Described):
         """Identity of the model: SHA-256 of its sites, bonds, couplings, fields and offsets, however they are held."""
         digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
         digest.update(np.ascontiguousarray(self.graph.edges, "<i4").data)
+        if self.terms is not None:
+            digest.update(b"terms" + self.terms.tobytes())
         for sample in range(self.samples):
             for rows in (self.couplings, self.fields):
                 row = rows[sample % len(rows)]
@@ -207,8 +219,8 @@ class Ising(Described):
         """
         couplings: npt.ArrayLike = self.couplings[0, 0] if self.one_coupling else self.couplings
         fields = self.fields[0, 0] if self.fields.strides[-1] == 0 else self.fields
-        name, offset, weight = self.name, self.offset, self.maxcut_weight
-        return Ising(self.graph, couplings, fields + field, name=name, offset=offset, maxcut_weight=weight)
+        others = ("name", "offset", "maxcut_weight", "terms")
+        return Ising(self.graph, couplings, fields + field, **{name: getattr(self, name) for name in others})
 
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.

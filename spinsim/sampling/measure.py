@@ -27,5 +27,5 @@ class Measurement(NamedTuple):
 
 def measure(engine: Counting) -> Measurement:
     """Energies and magnetisations of the engine's present state."""
-    energy, *magnetizations = engine.counts()
+    energy, *magnetizations, _ = engine.counts()
     return Measurement(energy.astype(np.float64) * engine.model.quantum, *magnetizations)

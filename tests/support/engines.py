@@ -94,6 +94,41 @@ GENERAL = {
 }
 
 
+def by_axis(lattice: Lattice, along: list[float], terms: list[int], signs: int = 0, field: float = 0.0) -> Ising:
+    """Couplings and terms by the axis of each bond; with random signs of so many samples, or none."""
+    axis, generator = lattice.bond_numbers(), np.random.default_rng(7)
+    sign = generator.choice([-1.0, 1.0], (signs, lattice.bonds)) if signs else 1.0
+    return Ising(lattice, np.array(along)[axis] * sign, field, terms=np.array(terms)[axis])
+
+
+def in_time(space: Graph, slices: int, samples: int, seed: int) -> Ising:
+    """Copies of a graph with random signs that are the same in every slice; each site is joined to itself in time."""
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (samples, space.bonds))
+    sites, first = np.arange(space.sites), space.sites * np.arange(slices)[:, None]
+    within = (first[..., None] + space.edges).reshape(-1, 2)
+    onward = np.stack([first + sites, (first + space.sites) % (space.sites * slices) + sites], axis=-1).reshape(-1, 2)
+    couplings = np.concatenate([np.tile(signs, slices), np.ones((samples, len(onward)))], axis=1)
+    graph = Graph(space.sites * slices, np.concatenate([within, onward]).astype(np.int32))
+    return Ising(graph, couplings, terms=np.repeat([0, 1], [len(within), len(onward)]))
+
+
+TERMS = {
+    "square": (lambda: by_axis(square(6), [1.0, 0.5], [0, 1]), [0.5, 0.8]),
+    "square-signs-odd": (lambda: by_axis(square(5, 4), [0.3, -1.0], [0, 1], 2), [1.5, 0.4]),
+    "square-cancelling": (lambda: by_axis(square(6), [1.0, 0.5], [0, 1]), [0.3, 0.6]),
+    "square-open": (lambda: by_axis(square(5, 7, periodic=False), [1.0, 2.0], [0, 1], 2), [0.7, 0.3]),
+    "square-field": (lambda: by_axis(square(4, 6), [1.0, 1.0], [0, 1], 2, 0.25), [0.5, 0.2]),
+    "cubic-space-time": (lambda: by_axis(cubic(4, 4, 6), [1.0, 1.0, 1.0], [0, 0, 1], 3), [0.6, 0.9]),
+    "cubic-open-odd": (lambda: by_axis(cubic(3, 5, 4, periodic=False), [1.0, 1.0, 0.7], [0, 0, 1], 1), [0.6, 0.9]),
+    "cubic-field": (lambda: by_axis(cubic(4, 2, 4), [1.0, 1.0, 0.5], [0, 0, 1], 1, -0.7), [0.6, 0.9]),
+    "hypercubic": (lambda: by_axis(hypercubic(2, 3, 4, 2), [1.0, 1.0, 1.0, 0.5], [0, 0, 0, 1], 2), [0.3, 0.9]),
+    "graph-in-time": (lambda: in_time(random_graph(12, 30, 5), 6, 2, 3), [0.4, 0.7]),
+    "one-term-alone": (lambda: by_axis(square(4), [1.0, 1.0], [0, 0], 1), [0.6, 9.0]),
+    "many-batches": (lambda: by_axis(cubic(6, 6, 12), [1.0, 1.0, 1.0], [0, 1, 1], 1), [0.2, 0.3]),
+}
+"""Models of two terms, and a pair of inverse temperatures."""
+
+
 def configurations(engine: Engine) -> np.ndarray:
     """All spins, (samples, sites, replicas)."""
     samples, replicas = range(engine.model.samples), range(engine.replicas)
@@ -105,6 +140,7 @@ def check_counts(engine: Engine) -> None:
     np.testing.assert_array_equal(counts.energy * engine.model.quantum, engine.model.energy(spins))
     np.testing.assert_array_equal(counts.magnetization, spins.sum(axis=1, dtype=np.int64))
     np.testing.assert_array_equal(counts.staggered_magnetization, oracle.staggered(engine.model, spins))
+    np.testing.assert_array_equal(counts.by_term, oracle.energies(engine.model, spins))
 
 
 def plainly(engine: Engine, dynamics: Dynamics) -> tuple[np.ndarray, Callable[..., np.ndarray]]:
@@ -114,8 +150,15 @@ def plainly(engine: Engine, dynamics: Dynamics) -> tuple[np.ndarray, Callable[..
         Packing.SITE: oracle.uniform_site(engine.model),
         Packing.REPLICA: oracle.uniform_packed,
         Packing.UNPACKED: oracle.uniform_general,
+        Packing.ANISOTROPIC: oracle.uniform_packed,
     }[engine.packing]
     return start(engine.model, engine.replicas, dynamics.seed, dynamics.rng_rounds), uniform
+
+
+def of_terms(model: Ising, beta: float | np.ndarray) -> float | np.ndarray:
+    """Inverse temperatures as the oracle takes them: pairs, where a model has two terms."""
+    values = np.asarray(beta, np.float64)
+    return beta if model.terms is None or values.ndim == 2 else np.stack([values, values], axis=-1)
 
 
 def run_both(
@@ -125,15 +168,20 @@ def run_both(
     engine = create_engine(model, replicas, dynamics, device)
     expected, uniform = plainly(engine, dynamics)
     engine.set_beta(beta)
-    done = 0
+    pairs, done = of_terms(model, beta), 0
     for count in sweeps:
         engine.sweep(count)
         oracle.sweep(
-            model, expected, beta, dynamics.seed, count, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
+            model, expected, pairs, dynamics.seed, count, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
         )
         done += count
         np.testing.assert_array_equal(configurations(engine), expected)
         check_counts(engine)
+
+
+def around(pair: list[float], replicas: int) -> np.ndarray:
+    """Pairs of inverse temperatures, (replicas, 2), of which the first is 0 and the second is the given one."""
+    return np.concatenate([[[0.0, 0.0], pair], np.array(pair) * np.random.default_rng(3).random((replicas - 2, 2)) * 2])
 
 
 def overlaps(engine: Engine) -> np.ndarray:
@@ -146,10 +194,12 @@ def check_measurement(m: LadderMeasurement, engine: Engine, state: oracle.State,
     at = state.place.reshape(samples, copies, temperatures).argsort(axis=-1)
     holder = at + temperatures * np.arange(copies)[:, None]
     np.testing.assert_array_equal(m.holder, holder)
-    counts = (np.take_along_axis(x, holder.reshape(samples, -1), axis=1).reshape(holder.shape) for x in engine.counts())
-    np.testing.assert_array_equal(m.energy, next(counts) * np.float64(engine.model.quantum))
-    np.testing.assert_array_equal(m.magnetization, next(counts))
-    np.testing.assert_array_equal(m.staggered_magnetization, next(counts))
+    counts, quantum, flat = engine.counts(), np.float64(engine.model.quantum), holder.reshape(samples, -1)
+    for name, unit in (("energy", quantum), ("magnetization", 1), ("staggered_magnetization", 1)):
+        by_replica = np.take_along_axis(getattr(counts, name) * unit, flat, axis=1)
+        np.testing.assert_array_equal(getattr(m, name), by_replica.reshape(holder.shape))
+    by_term = np.take_along_axis(counts.by_term, flat[..., None], axis=1) * quantum
+    np.testing.assert_array_equal(m.energy_by_term, by_term.reshape(*holder.shape, -1))
     for name, expected in state._asdict().items():
         np.testing.assert_array_equal(getattr(m.exchange, name), expected, name)
     np.testing.assert_array_equal(m.correlations.overlap, oracle.overlaps(spins, state.place, copies))
@@ -161,21 +211,22 @@ def temper_both(
 ) -> oracle.State:
     """Temper for all ``parts``, (rounds, sweeps), and compare with the oracle after each; the last state."""
     dynamics = Dynamics(seed=2**40 + 17, **options)  # type: ignore[arg-type]
-    engine = create_engine(model, copies * beta.size, dynamics, device)
+    engine = create_engine(model, copies * len(beta), dynamics, device)
     spins, uniform = plainly(engine, dynamics)
     engine.set_ladder(beta, copies)
-    state = oracle.begin(model.samples, copies, beta.size)
+    pairs = np.asarray(of_terms(model, beta))
+    state = oracle.begin(model.samples, copies, len(beta))
     done = round_ = 0
     for rounds, sweeps in parts:
         engine.temper(rounds, sweeps)
         exchange, measured = engine.begin_exchange(), engine.begin_measurement(False)
         for _ in range(rounds):
-            betas = beta[state.place][:, None]
+            betas = pairs[state.place][:, None]
             oracle.sweep(
                 model, spins, betas, dynamics.seed, sweeps, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
             )
             done += sweeps
-            oracle.exchange(model, spins, beta, copies, state, round_, dynamics.seed, dynamics.rng_rounds)
+            oracle.exchange(model, spins, pairs, copies, state, round_, dynamics.seed, dynamics.rng_rounds)
             round_ += 1
         for name, expected in state._asdict().items():
             np.testing.assert_array_equal(getattr(exchange(), name), expected, name)
@@ -189,6 +240,17 @@ def temper_both(
 def ladder(coldest: float, hottest: float, temperatures: int) -> np.ndarray:
     return 1 / np.linspace(coldest, hottest, temperatures)
 
+
+TERMS_TEMPERED = {
+    "square": (TERMS["square"][0], np.array([0.9, 0.6, 0.4]), 2),
+    "square-gamma": (TERMS["square-signs-odd"][0], np.array([[1.0, 0.3], [1.0, 0.5], [1.0, 0.8]]), 2),
+    "cubic-both": (TERMS["cubic-space-time"][0], np.stack([np.linspace(0.9, 0.4, 5), np.linspace(0.3, 0.6, 5)], 1), 3),
+    "cubic-temperature": (TERMS["cubic-space-time"][0], np.linspace(0.9, 0.4, 5)[:, None] * [1.0, 0.6], 2),
+    "two-blocks": (TERMS["square-open"][0], np.linspace(0.9, 0.3, 40)[:, None] * [0.6, 1.0], 4),
+    "field": (TERMS["cubic-field"][0], np.linspace(0.9, 0.4, 4)[:, None] * [1.0, 0.6], 2),
+    "graph-in-time": (TERMS["graph-in-time"][0], np.stack([np.full(4, 0.5), np.linspace(0.3, 0.6, 4)], 1), 2),
+}
+"""Models of two terms, and ladders of temperatures or of pairs of inverse temperatures."""
 
 TEMPERED = {
     "cubic-samples": (lambda: EdwardsAnderson(cubic(4), samples=3, seed=1), ladder(0.8, 2.0, 5), 2),

@@ -1,6 +1,7 @@
 """The update, written as plainly as it can be: unpacked spins, one 64-bit uniform for each, no tricks.
 
-Nothing here comes from the product but the model: its bonds, its couplings and fields in quanta, its lattice's sides.
+Nothing here comes from the product but the model: its bonds, their terms, its couplings and fields in quanta, its
+lattice's sides.
 The generator, its streams and counters, the order of the colours, the thresholds, the planes and the exchanges are
 stated anew, so that a mistake in the product's statement of them cannot hide. Where the two differ, neither is copied
 from the other before it is understood which one is wrong.
@@ -109,6 +110,26 @@ def acceptance(cost, beta, zero_acceptance):
     return always, np.floor(np.where(always, 0, probability) * 2.0**64).astype(U)
 
 
+def acceptance_of_terms(costs, betas, zero_acceptance):
+    """The same of costs and inverse temperatures of two terms, along the last axes.
+
+    What costs 2^-30 or less, or gains no more, is accepted with ``zero_acceptance`` times the usual probability.
+    """
+    parts = np.asarray(betas, np.float64) * costs
+    cost = parts[..., 0] + parts[..., 1]
+    probability = np.exp(-np.clip(cost, 0, 1000))
+    probability = np.where(abs(cost) <= 2.0**-30, zero_acceptance * probability, probability)
+    always = probability >= 1
+    return always, np.floor(np.where(always, 0, probability) * 2.0**64).astype(U)
+
+
+def terms_of(model: Ising) -> npt.NDArray[np.bool_]:
+    """Which bonds belong to each term of the energy, (terms, bonds); fields belong to the first term."""
+    if model.terms is None:
+        return np.ones((1, model.bonds), np.bool_)
+    return np.stack([model.terms == 0, model.terms == 1])
+
+
 def integers(model: Ising) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Couplings (sample, bond, 1) and fields (sample, site, 1) in quanta."""
     couplings = [model.integer_couplings(k) for k in range(model.samples)]
@@ -116,11 +137,19 @@ def integers(model: Ising) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
     return np.stack(couplings)[:, :, None], np.stack(fields)[:, :, None]
 
 
-def energy(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
-    """Total energies in quanta (sample, replica) of spins (sample, site, replica)."""
+def energies(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    """Energies of each term in quanta (sample, replica, term) of spins (sample, site, replica)."""
     couplings, fields = integers(model)
     s, ends = spins.astype(np.int64), model.graph.edges
-    return -(couplings * s[:, ends[:, 0]] * s[:, ends[:, 1]]).sum(axis=1) - (fields * s).sum(axis=1)
+    of_bonds = couplings * s[:, ends[:, 0]] * s[:, ends[:, 1]]
+    found = np.stack([-(of_bonds * mine[None, :, None]).sum(axis=1) for mine in terms_of(model)], axis=-1)
+    found[..., 0] -= (fields * s).sum(axis=1)
+    return found
+
+
+def energy(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    """Total energies in quanta (sample, replica) of spins (sample, site, replica)."""
+    return energies(model, spins).sum(axis=-1)
 
 
 def staggered(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
@@ -219,7 +248,10 @@ def uniform_general(seed, k, i, r, half_sweep, rounds, always, threshold):
 
 
 def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, first=0, rounds=10):
-    """Metropolis sweeps of ``spins`` (sample, site, replica), in place; ``beta`` is a number or one per replica."""
+    """Metropolis sweeps of ``spins`` (sample, site, replica), in place; ``beta`` is a number or one per replica.
+
+    Of a model of two terms it is a pair or one per replica, along a last axis.
+    """
     colour = colouring(model)
     colours = int(colour.max()) + 1
     k, _, r = np.ogrid[: model.samples, :1, : spins.shape[2]]
@@ -227,11 +259,18 @@ def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, fi
     couplings, fields = integers(model)
     for half_sweep in range(first * colours, (first + sweeps) * colours):
         sites = np.flatnonzero(colour == half_sweep % colours)
-        local = np.broadcast_to(fields, spins.shape).astype(np.int64)
-        np.add.at(local, (slice(None), ends[:, 0]), couplings * spins[:, ends[:, 1]])
-        np.add.at(local, (slice(None), ends[:, 1]), couplings * spins[:, ends[:, 0]])
-        cost = (2 * local * spins)[:, sites]
-        always, threshold = acceptance(cost, np.asarray(beta) * model.quantum, zero_acceptance)
+        costs = []
+        for term, mine in enumerate(terms_of(model)):
+            local = np.broadcast_to(fields if term == 0 else 0 * fields, spins.shape).astype(np.int64)
+            own = couplings * mine[:, None]
+            np.add.at(local, (slice(None), ends[:, 0]), own * spins[:, ends[:, 1]])
+            np.add.at(local, (slice(None), ends[:, 1]), own * spins[:, ends[:, 0]])
+            costs.append((2 * local * spins)[:, sites])
+        cost, scaled = costs[0], np.asarray(beta) * model.quantum
+        if model.terms is None:
+            always, threshold = acceptance(cost, scaled, zero_acceptance)
+        else:
+            always, threshold = acceptance_of_terms(np.stack(costs, axis=-1), scaled, zero_acceptance)
         always, threshold = np.broadcast_to(always, cost.shape), np.broadcast_to(threshold, cost.shape)
         u = uniform(seed, k, sites[None, :, None], r, half_sweep, rounds, always, threshold)
         flip = always | (u < threshold)
@@ -247,15 +286,18 @@ def begin(samples: int, copies: int, temperatures: int) -> State:
 
 
 def exchange(model, spins, beta, copies, state, round_, seed, rounds=10):
-    """One round of exchanges of temperatures ``beta``; ``state`` is changed in place."""
-    total = energy(model, spins)
-    last = beta.size - 1
+    """One round of exchanges of temperatures ``beta``, or of pairs of them; ``state`` is changed in place."""
+    parts = energies(model, spins)
+    count, last = len(beta), len(beta) - 1
     for k, first in np.ndindex(model.samples, copies):
-        copy = slice(first * beta.size, (first + 1) * beta.size)
-        at = first * beta.size + state.place[k, copy].argsort()
+        copy = slice(first * count, (first + 1) * count)
+        at = first * count + state.place[k, copy].argsort()
         for t in range(round_ % 2, last, 2):
-            gap, step = total[k, at[t + 1]] - total[k, at[t]], (beta[t] - beta[t + 1]) * model.quantum
-            always, threshold = acceptance(gap, step, 1.0)
+            gaps, steps = parts[k, at[t + 1]] - parts[k, at[t]], (beta[t] - beta[t + 1]) * model.quantum
+            if model.terms is None:
+                always, threshold = acceptance(gaps[0], steps, 1.0)
+            else:
+                always, threshold = acceptance_of_terms(gaps, steps, 1.0)
             words = draw(seed, SWAP, group=first * last + t, sample=k, half_sweep=round_, rounds=rounds)
             accepted = always | (words[0] << U(32) | words[1] < threshold)
             state.attempts[k, t] += 1

@@ -122,17 +122,18 @@ class CpuMeasuring:
         ladder, exchange = tempering.ladder, tempering.exchange.copied()
         holder = holders(exchange.place, ladder.copies)
         among_all = np.arange(0, holder.size, ladder.replicas)[:, None, None] + holder
-        energy, magnetization, staggered_magnetization = (x.reshape(-1)[among_all] for x in counts)
+        by_term = counts.by_term
         return LadderMeasurement(
-            energy * np.float64(self._model.quantum),
-            magnetization,
-            staggered_magnetization,
+            counts.energy.reshape(-1)[among_all] * np.float64(self._model.quantum),
+            counts.magnetization.reshape(-1)[among_all],
+            counts.staggered_magnetization.reshape(-1)[among_all],
             holder.astype(np.int32),
             exchange,
             self._correlations(ladder, holder, wanted.times)
             if wanted.full
             else overlaps_alone(self._overlaps(ladder, holder), ladder),
             spins,
+            by_term.reshape(-1, by_term.shape[-1])[among_all] * np.float64(self._model.quantum),
         )
 
     def _overlaps(self, ladder: Ladder, holder: Integers) -> Integers:

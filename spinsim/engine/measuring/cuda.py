@@ -160,4 +160,5 @@ class Measuring:
             exchange,
             correlations,
             spins,
+            found["energy"][..., None],
         )

@@ -52,11 +52,13 @@ class Observables:
         energy: Total energy in quanta.
         magnetization: Sum of spins.
         staggered_magnetization: Sum over the first sublattice less that over the second; 0 where there are none.
+        terms: Energies of the terms of a model, in quanta, where its update knows of two.
     """
 
     energy: Linear
     magnetization: Linear
     staggered_magnetization: Linear
+    terms: tuple[Linear, ...] = ()
 
     @property
     def sums(self) -> tuple[str, ...]:
@@ -65,7 +67,9 @@ class Observables:
 
     def counts(self, sums: Mapping[str, Integers]) -> Counts:
         """Energies and magnetisations from sums (samples, replicas) by their names."""
-        return Counts(*(linear.of(sums) for linear in (self.energy, self.magnetization, self.staggered_magnetization)))
+        terms = np.stack([term.of(sums) for term in self.terms], axis=-1) if self.terms else None
+        linear = self.energy, self.magnetization, self.staggered_magnetization
+        return Counts(*(each.of(sums) for each in linear), terms)
 
 
 def of_up_and_unsatisfied(model: Ising, magnitude: int, field: int, first: int) -> Observables:
@@ -85,6 +89,33 @@ def of_up_and_unsatisfied(model: Ising, magnitude: int, field: int, first: int) 
         staggered_magnetization=Linear(
             {"up": -2 * there, "unsatisfied": 0, "up_first": 4}, there * (model.sites - 2 * first)
         ),
+    )
+
+
+def of_up_and_unsatisfied_by_term(model: Ising, magnitudes: tuple[int, ...], field: int, first: int) -> Observables:
+    """From spins +1, ``up``, unsatisfied bonds of each term, and the spins +1 of the first sublattice, ``up_first``.
+
+    Args:
+        model: Bonds of two terms, each with couplings of one magnitude, and a uniform field, which belongs to term 0.
+        magnitudes: |J| of each term in quanta.
+        field: h in quanta.
+        first: Sites of the first sublattice, 0 where the model is not bipartite.
+    """
+    assert model.terms is not None  # noqa: S101  (there are two)
+    names = ("up", "unsatisfied_0", "unsatisfied_1", "up_first")
+    ground = [-magnitude * int(np.count_nonzero(model.terms == term)) for term, magnitude in enumerate(magnitudes)]
+    ground[0] += field * model.sites
+    weights = np.array([[-2 * field, 2 * magnitudes[0], 0, 0], [0, 0, 2 * magnitudes[1], 0]])
+    there = 1 if first else 0
+
+    def linear(of_sums: Integers, constant: int) -> Linear:
+        return Linear(dict(zip(names, of_sums.tolist(), strict=True)), constant)
+
+    return Observables(
+        energy=linear(weights.sum(axis=0), sum(ground)),
+        magnetization=linear(np.array([2, 0, 0, 0]), -model.sites),
+        staggered_magnetization=linear(np.array([-2 * there, 0, 0, 4]), there * (model.sites - 2 * first)),
+        terms=tuple(map(linear, weights, ground)),
     )
 
 

@@ -24,7 +24,7 @@ class CpuTempering:
 
     Attributes:
         ladder: As given.
-        steps: ``Ladder.steps`` of the model.
+        steps: ``Ladder.steps`` of the model, (temperatures - 1, terms).
         exchange: Where every replica is, and what has been tried.
         round: Rounds of exchanges done.
     """
@@ -35,7 +35,7 @@ class CpuTempering:
         self._key, self._rng_rounds = rng.split_seed(dynamics.seed), dynamics.rng_rounds
 
     def attempt(self, energy: npt.NDArray[np.int64]) -> None:
-        """Do one round of exchanges of all samples, from energies (samples, replicas) in quanta."""
+        """Do one round of exchanges of all samples, from energies (samples, replicas, terms) in quanta."""
         copies = self.ladder.copies
         for k, row in enumerate(energy):
             exchange(row, self.steps, copies, self.round, k, self._key, self._rng_rounds, *self.of_sample(k))

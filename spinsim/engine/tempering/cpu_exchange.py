@@ -17,9 +17,9 @@ ZERO, ONE = np.uint64(0), np.uint64(1)
 
 @kernel
 def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts, accepts, trips, last_end):  # type: ignore[no-untyped-def]
-    """One round of a sample: ``energy`` (replicas,) in quanta, ``steps`` of the ladder, the rest of ``Exchange``."""
+    """One round of a sample: ``energy`` (replicas, terms) in quanta, ``steps`` (pairs, terms), the rest of ``Exchange``."""
     k0, k1 = key
-    pairs = steps.size
+    pairs = steps.shape[0]
     temperatures = pairs + 1
     word1 = rng.counter_block(np.uint64(sample), np.uint64(0))
     word3 = rng.counter_plane(np.uint64(round_), SWAP, np.uint64(0))
@@ -31,12 +31,14 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
         for t in range(round_ % 2, pairs, 2):
             cold, hot = holder[t], holder[t + 1]
             attempts[t] += 1
-            gap = energy[hot] - energy[cold]
-            if gap > 0:
+            cost = 0.0
+            for term in range(steps.shape[1]):
+                cost += steps[t, term] * np.float64(energy[hot, term] - energy[cold, term])
+            if cost > 0.0:
                 group = np.uint64(copy * pairs + t)
                 x0, x1, _, _ = rng.philox(group, word1, rng.low32(np.uint64(round_)), word3, k0, k1, rounds)
                 uniform = (rng.low32(x0) << SHIFT) | rng.low32(x1)
-                mantissa, power = exp_reduced(-min(steps[t] * np.float64(gap), LARGEST_EXPONENT))
+                mantissa, power = exp_reduced(-min(cost, LARGEST_EXPONENT))
                 probability = np.ldexp(mantissa, np.int64(power))
                 if probability < 1.0 and uniform >= np.uint64(probability * TWO_64):
                     continue

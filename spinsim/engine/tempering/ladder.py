@@ -4,7 +4,8 @@ Replica c T + k belongs to copy c, one of ``copies`` independent ones, and begin
 the coldest. A round is some sweeps and then one attempt for every other pair of neighbouring temperatures: of even
 lower index in even rounds, of odd in odd ones. The pair (t, t + 1), held by replicas of energy E_t and E_{t+1}, is
 exchanged with probability min(1, exp(-(beta_t - beta_{t+1}) (E_{t+1} - E_t))), decided by a 64-bit uniform of the
-stream ``SWAP``: group copy * (T - 1) + t, half-sweep field = number of the round.
+stream ``SWAP``: group copy * (T - 1) + t, half-sweep field = number of the round. Where the energy has two terms, a
+temperature is a pair of numbers and the exponent a sum over both.
 
 A round trip is counted when a replica that has been at the hottest temperature and then at the coldest is at the
 hottest again.
@@ -21,7 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.acceptance import check_beta
+from spinsim.acceptance import check_beta, check_betas
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -29,6 +30,12 @@ NOWHERE, FROM_HOT, FROM_COLD = range(3)
 """Which end of the ladder a replica was at last; the coldest counts only after the hottest."""
 
 MOST_TEMPERATURES: Final = 2**15
+
+ONE_TERM: Final = (
+    "give one for each temperature, as two take a model with the term of each bond, couplings of one magnitude in each "
+    "term, a uniform field, and few bonds at each site"
+)
+"""What to do where an update has no inverse temperatures of two terms."""
 
 NO_LADDER: Final = "no ladder of temperatures is set: call set_ladder first, and again after set_beta"
 
@@ -62,7 +69,8 @@ class Ladder:
     """Inverse temperatures of every copy.
 
     Attributes:
-        beta: From the coldest, descending, (temperatures,); one alone is never exchanged.
+        beta: From the coldest, descending, (temperatures,); or of both terms, (temperatures, 2), in an order in which
+            neighbours differ. One temperature alone is never exchanged.
         copies: Independent copies of the ladder in each sample.
 
     Raises:
@@ -73,19 +81,22 @@ class Ladder:
     copies: int
 
     def __post_init__(self) -> None:
-        beta = check_beta(self.beta, np.size(self.beta))
+        count = len(self.beta)
+        beta = check_betas(self.beta, count) if np.ndim(self.beta) == 2 else check_beta(self.beta, np.size(self.beta))
         object.__setattr__(self, "beta", beta)
-        if not 1 <= beta.size <= MOST_TEMPERATURES:
-            raise InputError(f"{beta.size} temperatures make no ladder: give 1 to {MOST_TEMPERATURES}")
-        if not (np.diff(beta) < 0).all():
+        if not 1 <= count <= MOST_TEMPERATURES:
+            raise InputError(f"{count} temperatures make no ladder: give 1 to {MOST_TEMPERATURES}")
+        if beta.ndim == 1 and not (np.diff(beta) < 0).all():
             raise InputError("temperatures of a ladder must all differ and come from the lowest to the highest")
+        if beta.ndim == 2 and not (np.diff(beta, axis=0) != 0).any(axis=1).all():
+            raise InputError("neighbouring points of a ladder must differ: leave out what stands there twice")
         if self.copies < 1:
             raise InputError(f"{self.copies} copies cannot be simulated: give a whole number, at least 1")
 
     @property
     def temperatures(self) -> int:
         """Temperatures of the ladder."""
-        return int(self.beta.size)
+        return len(self.beta)
 
     @property
     def replicas(self) -> int:
@@ -93,8 +104,8 @@ class Ladder:
         return self.copies * self.temperatures
 
     def steps(self, model: Ising) -> npt.NDArray[np.float64]:
-        """beta_t - beta_{t+1} times the model's quantum, (temperatures - 1,)."""
-        return np.asarray(-np.diff(self.beta) * model.quantum)
+        """beta_t - beta_{t+1} times the model's quantum, (temperatures - 1, terms)."""
+        return np.asarray(-np.diff(self.beta.reshape(self.temperatures, -1), axis=0) * model.quantum)
 
     def begin(self, samples: int) -> Exchange:
         """No exchange tried yet."""
@@ -128,13 +139,26 @@ def copy_pairs(copies: int) -> npt.NDArray[np.int64]:
     return np.stack(np.triu_indices(copies, 1), axis=1)
 
 
-def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int) -> Ladder:
+def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int, terms: int = 1) -> Ladder:
     """A ladder for an engine of ``replicas`` replicas.
 
+    Args:
+        beta: Inverse temperatures, (temperatures,) or, of an engine of two terms, (temperatures, 2).
+        copies: Independent copies of the ladder.
+        replicas: Of the engine.
+        terms: Whose inverse temperatures the engine tells apart; the ladder's ``beta`` has two columns where there are
+            two.
+
     Raises:
-        InputError: for a bad ladder and for one that does not fit the replicas.
+        InputError: for a bad ladder and for one that does not fit the engine.
     """
-    ladder = Ladder(np.atleast_1d(np.asarray(beta, np.float64)), copies)
+    values = np.atleast_1d(np.asarray(beta, np.float64))
+    if values.ndim > 1 and (terms == 1 or values.shape[1:] != (terms,)):
+        rule = ONE_TERM if terms == 1 else "give (temperatures,) or (temperatures, 2)"
+        raise InputError(f"inverse temperatures of a ladder have shape {values.shape}: {rule}")
+    ladder = Ladder(values, copies)
+    if terms > 1 and values.ndim == 1:
+        ladder = Ladder(np.stack([ladder.beta] * terms, axis=-1), copies)
     if ladder.replicas != replicas:
         raise InputError(
             f"{copies} copies of {ladder.temperatures} temperatures are {ladder.replicas} replicas, "

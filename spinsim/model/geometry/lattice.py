@@ -99,6 +99,12 @@ class Lattice:
         present = self.present_bonds()
         return ends if present is None else ends[present]
 
+    def bond_numbers(self) -> npt.NDArray[np.uint8]:
+        """The number of each bond in its cell, (bonds,): its axis where ``joins_layers``."""
+        numbers = np.tile(np.arange(len(self.cell.bonds), dtype=np.uint8), prod(self.shape))
+        present = self.present_bonds()
+        return numbers if present is None else numbers[present]
+
     def present_bonds(self) -> npt.NDArray[np.bool_] | None:
         """Which of the bonds of all cells exist; None when all do."""
         if self.periodic and not any(map(self._is_loop, self.cell.bonds)):

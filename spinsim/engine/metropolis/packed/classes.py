@@ -9,7 +9,7 @@ K - 1 bits of n are the *class* that picks a threshold. With a field the class i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ class Classes:
     count_bits: int
     magnitude: int
     field: int
+    tables: ClassVar[int] = 2  # of even and of odd degrees
 
     @classmethod
     def of(cls, largest_degree: int, magnitude: int, field: int) -> Classes:

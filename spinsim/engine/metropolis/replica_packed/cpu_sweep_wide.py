@@ -28,12 +28,12 @@ from spinsim.machine.compiled import kernel, part
 
 
 @part
-def count_slots(n, slots, base, count_bits, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
-    """Unsatisfied bonds of any number of slots, added one by one into ``count_bits`` bit planes from CLASS on."""
+def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  # type: ignore[no-untyped-def]
+    """Unsatisfied bonds of any number of slots, added one by one into ``count_bits`` bit planes from ``row`` on."""
     for b in range(count_bits):
         start = ZERO - np.uint64((base >> b) & 1)
         for e in range(ROW):
-            w[CLASS + b * ROW + e] = start
+            w[row + b * ROW + e] = start
     for k in range(slots):
         gather(NEAR, state, slot(neighbour, k, n), w)
         sign = slot(signs, k, n)
@@ -45,8 +45,8 @@ def count_slots(n, slots, base, count_bits, state, neighbour, signs, w):  # type
             for half in range(2):
                 for q in range(n):
                     e = half * BATCH + q
-                    low = w[CLASS + b * ROW + e]
-                    w[CLASS + b * ROW + e] = low ^ w[NEAR + e]
+                    low = w[row + b * ROW + e]
+                    w[row + b * ROW + e] = low ^ w[NEAR + e]
                     w[NEAR + e] &= low
 
 
@@ -84,7 +84,8 @@ def sweep_packed_wide(  # type: ignore[no-untyped-def]
                 n = sites.size
                 bonds = slice(batches.offset[b], batches.offset[b] + slots * n)
                 gather(SPIN, state, sites, w)
-                count_slots(n, slots, batches.base[b], count_bits, state, batches.neighbour[bonds], signs[bonds], w)
+                count_slots(n, slots, batches.base[b], count_bits, state, batches.neighbour[bonds], signs[bonds], w,
+                            CLASS)  # fmt: skip
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + count_bits * ROW + e] = w[SPIN + e]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -50,10 +51,22 @@ def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptanc
     )
 
 
-def empty_tables(classes: Classes, samples: int, replicas: int) -> Tables:
+class SomeClasses(Protocol):
+    """Flip classes of one term or of two."""
+
+    @property
+    def bits(self) -> int:
+        """Bits of a class."""
+
+    @property
+    def tables(self) -> int:
+        """Tables of their own that sites have, by the parity of their degree or otherwise."""
+
+
+def empty_tables(classes: SomeClasses, samples: int, replicas: int) -> Tables:
     """Room for tables of each sample."""
     blocks = block_count(replicas)
-    kinds = (samples, blocks, 2), 2**classes.bits
+    kinds = (samples, blocks, classes.tables), 2**classes.bits
     return Tables(
         always=np.empty((*kinds[0], kinds[1], 2), np.uint64),
         planes=np.empty((*kinds[0], PLANES, kinds[1], 2), np.uint64),

@@ -44,7 +44,7 @@ def temper_unpacked(  # type: ignore[no-untyped-def]
     place, attempts, accepts, trips, last_end = exchanged
     before, rounds, sweeps = times
     replicas = place.size
-    energy = np.empty(replicas, np.int64)
+    energy = np.empty((replicas, 1), np.int64)
     for done in range(rounds):
         for first in range(0, replicas, chunk):
             calls = (min(chunk, replicas - first) + WORDS - 1) // WORDS
@@ -61,7 +61,7 @@ def temper_unpacked(  # type: ignore[no-untyped-def]
             found, magnetization = np.zeros(width, np.int64), np.zeros(width, np.int64)
             total_energies(spins, edges, bond_couplings, site_fields, found, magnetization)
             for r in range(first, min(first + width, replicas)):
-                energy[r] = found[(r - first) % WORDS * calls + (r - first) // WORDS]
+                energy[r, 0] = found[(r - first) % WORDS * calls + (r - first) // WORDS]
         exchange(
             energy, steps, copies, before + done, sample, key, rng_rounds, place, attempts, accepts, trips, last_end
         )

@@ -92,8 +92,7 @@ def temper_packed(  # type: ignore[no-untyped-def]
                 count_up(state[b], batches.order, up[b * LANES : (b + 1) * LANES])
             count_unsatisfied(state[b], edges, negative, unsatisfied[b * LANES : (b + 1) * LANES])
         energy = -magnitude * (edges.shape[0] - 2 * unsatisfied) - field * (2 * up - sites)
-        exchange(
-            energy, steps, copies, first + done, sample, key, rng_rounds, place, attempts, accepts, trips, last_end
-        )
+        exchange(energy.reshape((energy.size, 1)), steps, copies, first + done, sample, key, rng_rounds,
+                 place, attempts, accepts, trips, last_end)  # fmt: skip
         lay_tables(place, parities, certain, limits, always, planes, thresholds)
         half_sweep += np.uint64(sweeps * colours)

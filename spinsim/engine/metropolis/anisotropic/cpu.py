@@ -1,0 +1,141 @@
+"""An energy of two terms on the CPU: one task for each (sample, block of 128 replicas)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing, rng
+from spinsim.acceptance import check_betas
+from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.cpu_blocks import Blocks
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.cpu import CpuReplicaComparison
+from spinsim.engine.metropolis.anisotropic.cpu_sweep import sweep_terms
+from spinsim.engine.metropolis.anisotropic.plan import TermPlan
+from spinsim.engine.metropolis.packed.kinds import Limits
+from spinsim.engine.metropolis.packed.steps import BATCH
+from spinsim.engine.metropolis.replica_packed.cpu import SPLIT_SITES
+from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
+from spinsim.engine.metropolis.replica_packed.cpu_tempering import lay_tables
+from spinsim.engine.metropolis.replica_packed.tables import Tables, empty_tables
+from spinsim.engine.protocols import Counts
+from spinsim.engine.tempering.cpu import CpuTempering
+from spinsim.engine.tempering.ladder import Ladder
+from spinsim.errors import InputError
+from spinsim.machine.threads import Threads
+from spinsim.model.ising import Ising
+from spinsim.model.terms import MOST_TERMS
+
+
+def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
+    """The engine of a model of two terms, each of couplings of one magnitude, in a uniform field."""
+    plan, pool = TermPlan(model, replicas, dynamics, BATCH), Threads(threads)
+    large = model.sites >= SPLIT_SITES
+    blocks = Blocks(plan.shape, plan.lanes, dynamics, pool, large, packing.unpack_replica)
+    parts = CpuParts(
+        packing=packing.Packing.ANISOTROPIC,
+        state=blocks,
+        sweeper=TermSweeper(plan, blocks),
+        counts=partial(counts, plan, blocks),
+        comparison=CpuReplicaComparison(model, replicas),
+        threads=pool,
+        terms=MOST_TERMS,
+    )
+    return CpuEngine(model, replicas, dynamics, parts)
+
+
+def counts(plan: TermPlan, blocks: Blocks) -> Counts:
+    """Energies, by term too, and magnetisation of every replica."""
+    names = plan.observables.sums
+    samples, number = plan.shape[:2]
+    sums = np.zeros((len(names), samples, number, packing.LANES), np.int64)
+
+    def count(_: int, sample: int, block: int) -> None:
+        state, (up, *unsatisfied) = blocks.state[sample, block], sums[:, sample, block]
+        count_up(state, up)
+        for edges, negative, totals in zip(plan.edges, plan.negative, unsatisfied, strict=True):
+            count_unsatisfied(state, edges, negative[sample % len(negative)], totals)
+
+    blocks.each(count)
+    of_replicas = sums.reshape(len(names), samples, -1)[..., : plan.replicas]
+    return plan.observables.counts(dict(zip(names, of_replicas, strict=True)))
+
+
+class TermSweeper:
+    """A ``CpuSweeper`` of an energy of two terms.
+
+    Args:
+        plan: What devices share.
+        blocks: The words.
+    """
+
+    def __init__(self, plan: TermPlan, blocks: Blocks) -> None:
+        self.colours, self.tasks = plan.colours, blocks.count
+        self._plan, self._blocks = plan, blocks
+        self._key, self._rng_rounds = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
+        self._tables: Tables | None = None
+        self._limits: Limits | None = None
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature, one for each replica (replicas,), or of each term (replicas, 2)."""
+        distinct, place = np.unique(check_betas(beta, self._plan.replicas), axis=0, return_inverse=True)
+        self._make_room(1, distinct)
+        self._lay(0, place.reshape(-1).astype(np.int32))
+
+    def set_ladder(self, ladder: Ladder) -> None:
+        """Make room for tables of each sample."""
+        self._make_room(self._plan.model.samples, ladder.beta)
+
+    def _make_room(self, samples: int, beta: npt.NDArray[np.float64]) -> None:
+        """Room for tables of replicas at pairs of inverse temperatures ``beta`` (temperatures, 2)."""
+        self._limits = self._plan.limits(beta)
+        self._tables = empty_tables(self._plan.classes, samples, self._plan.replicas)
+
+    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
+        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
+        for k, row in enumerate(place):
+            self._lay(k, row)
+
+    def _lay(self, sample: int, place: npt.NDArray[np.int32]) -> None:
+        """The tables of a sample whose replicas are at temperatures ``place`` (replicas,)."""
+        assert self._limits is not None  # noqa: S101  (there is room for them)
+        lay_tables(place, *self._limits, *self._tables_of(sample))
+
+    def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
+        """The tables of one sample, or those of all."""
+        if self._tables is None:
+            raise InputError(NO_TEMPERATURE)
+        tables = self._tables.always, self._tables.planes, self._tables.thresholds
+        return tuple(array[sample % len(array)] for array in tables)
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Attempt every spin ``count`` times, after so many half-sweeps."""
+        self._tables_of(0)  # refuses before threads begin
+        self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours)
+
+    def _sweep_part(
+        self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, block: int
+    ) -> None:
+        plan = self._plan
+        sweep_terms(
+            self._blocks.state[sample, block],
+            plan.batches,
+            plan.batches.signs[sample % len(plan.batches.signs)],
+            *(array[block] for array in self._tables_of(sample)),
+            plan.lanes[block],
+            rng.counter_block(np.uint64(sample), np.uint64(block)),
+            self._key,
+            self._rng_rounds,
+            np.uint64(half_sweep),
+            count,
+            (*colours, part, self._blocks.parts),
+            tuple(plan.classes.count_bits),
+            plan.classes.field != 0,
+        )
+
+    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
+        """Leave rounds to the engine, one by one."""
+        return False

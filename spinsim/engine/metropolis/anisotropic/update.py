@@ -1,0 +1,38 @@
+"""What the update of an energy of two terms says of itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.metropolis.anisotropic.classes import MOST_CLASS_BITS, class_bits
+from spinsim.engine.metropolis.replica_packed.update import WORD_BYTES, pack
+from spinsim.engine.protocols import Engine
+from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+from spinsim.packing import Packing
+
+
+def suits(outline: Outline) -> bool:
+    """Whether bonds have two terms of one magnitude each, the field is uniform and classes have at most six bits."""
+    degrees = outline.degrees_of_terms
+    return degrees is not None and outline.one_field and sum(class_bits(degrees)) + outline.in_field <= MOST_CLASS_BITS
+
+
+def needed_bytes(outline: Outline, replicas: int) -> int:
+    """Memory that a run takes at most."""
+    return bytes_with_adjacency(outline, replicas, WORD_BYTES)
+
+
+def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
+    from spinsim.engine.metropolis.anisotropic.cpu import engine
+
+    return engine(model, replicas, dynamics, threads)
+
+
+def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:
+    raise InputError(f"model {model.name} has two terms, which no GPU updates yet: give --device cpu")
+
+
+UPDATE: Final = Update(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)

@@ -1,0 +1,57 @@
+"""Terms of an energy: bonds of two kinds, such as those in space and those in time.
+
+Each bond belongs to term 0 or to term 1, all fields to term 0, and the weight of a configuration is
+exp(- beta_0 E_0 - beta_1 E_1). With one inverse temperature for both terms it is that of an ordinary Ising model.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+
+MOST_TERMS: Final = 2
+
+
+def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8] | None:
+    """The term of each bond, ``uint8`` (bonds,), or None where there is one term.
+
+    Raises:
+        InputError: for another shape and for numbers that are not 0 or 1.
+    """
+    if terms is None:
+        return None
+    try:
+        given: npt.NDArray[Any] = np.asarray(terms)
+    except ValueError as error:  # lists of unequal lengths
+        raise InputError("terms cannot be read as numbers: give 0 or 1 for each bond") from error
+    if given.shape != (bonds,) or given.dtype.kind not in "iub":
+        raise InputError(
+            f"terms have shape {given.shape} and type {given.dtype}: give whole numbers of shape ({bonds},), one for "
+            "each bond"
+        )
+    wrong = given[(given != 0) & (given != 1)]
+    if wrong.size:
+        raise InputError(f"terms hold {wrong[0]}: give 0 or 1 for each bond")
+    return given.astype(np.uint8)
+
+
+def magnitudes_of(couplings: npt.NDArray[Any], terms: npt.NDArray[np.uint8], quantum: float) -> tuple[int, ...] | None:
+    """|J| of each term in quanta; 1 of a term without bonds, None where a term has several or one that is 0.
+
+    Args:
+        couplings: J (1 or samples, bonds).
+        terms: The term of each bond.
+        quantum: Unit of the integers.
+    """
+    found = []
+    for term in range(MOST_TERMS):
+        sizes = np.abs(couplings[:, terms == term])
+        largest = float(sizes.max(initial=0))
+        if sizes.size and not (largest and largest == sizes.min()):
+            return None
+        found.append(round(largest / quantum) if sizes.size else 1)
+    return tuple(found)
