@@ -173,7 +173,8 @@ def check_betas(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
         values = np.stack([check_beta(values, replicas)] * 2, axis=-1)
     if values.max(initial=0) > 1 / COLDEST_TERM:
         raise InputError(
-            f"inverse temperature {values.max():g} is too high for the sum of two terms: give at most {1 / COLDEST_TERM:g}"
+            f"inverse temperature {values.max():g} is too high for the sum of two terms: "
+            f"give at most {1 / COLDEST_TERM:g}"
         )
     return values
 

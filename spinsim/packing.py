@@ -30,7 +30,7 @@ class Packing(StrEnum):
     REPLICA = "replica-packed"
     SITE = "site-packed"
     UNPACKED = "unpacked"
-    ANISOTROPIC = "replica-packed, two terms"
+    ANISOTROPIC = "replica-packed by terms"
 
 
 def block_count(replicas: int) -> int:

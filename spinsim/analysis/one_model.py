@@ -16,8 +16,8 @@ Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 MOST_DEVIATIONS: Final = 4.0
 """By which averages of random couplings of one kind may differ, in standard errors: one pair in 16,000 does."""
 SETTINGS: Final = ("couplings", "bond_fraction", "field")
-LATER_SETTINGS: Final = ("dilution", "random_field")
-"""Settings that runs from before there were any have not, as if they were 0."""
+LATER_SETTINGS: Final = ("dilution", "random_field", "couplings_along")
+"""Settings that runs from before there were any have not, as if they were 0 or none."""
 
 
 class Moment(NamedTuple):
@@ -65,7 +65,7 @@ def _settings_differ(a: Run, b: Run) -> str:
     """How couplings and fields differ; empty where they do not."""
     settings = [_settings(result) for result in (a, b)]
     if settings[0] and settings[1]:
-        pairs = [(name, *(one.get(name, 0.0) for one in settings if one)) for name in (*SETTINGS, *LATER_SETTINGS)]
+        pairs = [(name, *(one.get(name) or 0.0 for one in settings if one)) for name in (*SETTINGS, *LATER_SETTINGS)]
         return " and ".join(f"{name} is {a} and {b}" for name, a, b in pairs if a != b)
     for name in ("couplings", "fields"):
         one, other = (_moments(getattr(result.model, name)) for result in (a, b))

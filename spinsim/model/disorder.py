@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError
+from spinsim.model.along import along_axes, terms_along
 from spinsim.model.dilution import check_dilution, dilute
 from spinsim.model.drawing import GAUSSIAN_GRID, below, gaussian, uniforms
 from spinsim.model.geometry.lattice import Lattice
@@ -29,6 +31,7 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     field: npt.ArrayLike = 0.0,
     dilution: float = 0.0,
     random_field: float = 0.0,
+    couplings_along: Sequence[float] | None = None,
 ) -> Ising:
     """The Edwards-Anderson spin glass (J. Phys. F 5, 965 (1975)) on a lattice.
 
@@ -42,10 +45,12 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
             that a sample is the same whichever samples go with it.
         dilution: Probability that a bond is missing: its coupling is then 0, it stays in the graph.
         random_field: Standard deviation of a Gaussian field at each site, which is added to ``field``.
+        couplings_along: A factor of the couplings along each axis, such as (1, 1, 0.5), of lattices whose bonds lie
+            along axes.
 
     Raises:
-        InputError: for an unknown kind, a fraction outside [0, 1], a dilution outside [0, 1), a negative random field
-            and fewer than one sample.
+        InputError: for an unknown kind, a fraction outside [0, 1], a dilution outside [0, 1), a negative random field,
+            fewer than one sample and factors that do not fit the lattice.
     """
     if not isinstance(lattice, Lattice):
         raise InputError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
@@ -55,7 +60,7 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
     _check_disorder(samples, seed, dilution, random_field)
     rows = _drawn(Graph.of_lattice(lattice).bonds, samples, seed, couplings, bond_fraction)
-    return _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field)
+    return _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field, couplings_along)
 
 
 def _check_disorder(samples: int, seed: int, dilution: float, random_field: float) -> None:
@@ -93,9 +98,13 @@ def _disordered(
     seed: int,
     dilution: float,
     random_field: float,
+    along: Sequence[float] | None,
 ) -> Ising:
     """The model of couplings by name, given as a number or as rows, with bonds missing and fields added."""
     name = f"{lattice.label}-{couplings}"
+    if along is not None:
+        lattice.cell.check_along(along)
+        name += f"-along-{'x'.join(f'{factor:g}' for factor in along)}"
     if dilution:
         if np.ndim(rows) == 0:
             rows = np.full((samples, lattice.bonds), rows, np.int8)
@@ -108,8 +117,14 @@ def _disordered(
     if random_field:
         fields = held + random_fields(lattice.sites, samples, seed, random_field)
         name += f"-random-field-{random_field:g}"
-    model = Ising(lattice, rows, fields, name=name)
-    model.rounding_error = max(model.rounding_error, relative_change(given, held))
+    exact, terms = np.asarray(rows), None
+    if along is not None:
+        exact = along_axes(lattice, rows, along)
+        rows = round_to(exact, GAUSSIAN_GRID) if couplings == "gaussian" or random_field else exact
+        terms = None if couplings == "gaussian" or dilution else terms_along(lattice, along)
+    model = Ising(lattice, rows, fields, name=name, terms=terms)
+    changes = relative_change(given, held), relative_change(exact, np.asarray(rows))
+    model.rounding_error = max(model.rounding_error, *changes)
     model.rounded |= model.rounding_error > 0
     return model
 
@@ -124,6 +139,7 @@ def lattice_model(
     field: float = 0.0,
     dilution: float = 0.0,
     random_field: float = 0.0,
+    couplings_along: Sequence[float] | None = None,
 ) -> Ising:
     """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice.
 
@@ -133,7 +149,9 @@ def lattice_model(
     if couplings not in KINDS:
         raise InputError(f"couplings {couplings!r} are unknown: choose one of {', '.join(KINDS)}")
     if couplings in RANDOM_KINDS:
-        return EdwardsAnderson(lattice, samples, seed, couplings, bond_fraction, field, dilution, random_field)
+        return EdwardsAnderson(
+            lattice, samples, seed, couplings, bond_fraction, field, dilution, random_field, couplings_along
+        )
     if samples != 1 and not dilution and not random_field:
         raise InputError(
             f"{samples} samples of a {couplings} are all equal: leave samples out, give a dilution or a random field, "
@@ -141,4 +159,4 @@ def lattice_model(
         )
     _check_disorder(samples, seed, dilution, random_field)
     sign = 1.0 if couplings == "ferromagnet" else -1.0
-    return _disordered(lattice, couplings, sign, field, samples, seed, dilution, random_field)
+    return _disordered(lattice, couplings, sign, field, samples, seed, dilution, random_field, couplings_along)

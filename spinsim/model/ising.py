@@ -39,8 +39,8 @@ class Ising(Described):
         name: Short name for files and figures.
         offset: Constant added to the energy (QUBO instances); reported, never simulated.
         maxcut_weight: Sum of all weights of a MaxCut instance, else None; its cut is (weight - energy) / 2.
-        terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have inverse temperatures
-            of their own (model/terms.py); None where there is one term.
+        terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have inverse
+            temperatures of their own (model/terms.py); None where there is one term.
 
     Attributes:
         couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where they were given so.

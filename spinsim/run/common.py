@@ -23,6 +23,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
 from spinsim.jobs import job_of
 from spinsim.machine.memory import readable
+from spinsim.model.along import degrees_along
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry import CELLS, IN_TIME
 from spinsim.model.instances import read_instance
@@ -119,13 +120,18 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1) -> Ising:
         space = read_instance(config.instance)
         return trotter(space, slices) if slices > 1 else space
     lattice = CELLS[config.lattice].lattice(config.shape, config.boundary == "periodic")
+    along = config.along or (1.0,)
+    sizes = {abs(factor) for factor in along} | ({1.0} if slices > 1 else set())  # bonds in time have J = 1
+    signs = config.couplings != "gaussian" and not config.dilution
     planned = Planned(
         (IN_TIME[lattice.name].lattice((slices, *lattice.shape)) if slices > 1 else lattice),
         config.samples,
-        one_magnitude=config.couplings != "gaussian" and not config.dilution,
-        one_coupling=config.couplings not in RANDOM_KINDS and not config.dilution,
+        one_magnitude=signs and len(sizes) == 1,
+        one_coupling=config.couplings not in RANDOM_KINDS and not config.dilution and len(set(along)) == 1,
         one_field=not config.random_field,
         slices=slices,
+        in_field=bool(config.field),
+        degrees_of_terms=degrees_along(along) if signs and slices == 1 else None,
     )
     check_memory(planned, replicas)
     space = lattice_model(
@@ -137,6 +143,7 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1) -> Ising:
         field=config.field,
         dilution=config.dilution,
         random_field=config.random_field,
+        couplings_along=config.along,
     )
     return trotter(space, slices) if slices > 1 else space
 

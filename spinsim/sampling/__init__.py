@@ -6,7 +6,7 @@ from spinsim.sampling.annealing import AnnealFrame, annealing, temperature_sched
 from spinsim.sampling.best import Best
 from spinsim.sampling.in_field import InField
 from spinsim.sampling.placement import Placed, Range, place
-from spinsim.sampling.tempering import TemperFrame, Times, tempering
+from spinsim.sampling.tempering import TemperFrame, Times, tempering, tempering_in_beta
 
 __all__ = [
     "AnnealFrame",
@@ -20,4 +20,5 @@ __all__ = [
     "place",
     "temperature_schedule",
     "tempering",
+    "tempering_in_beta",
 ]

@@ -48,6 +48,7 @@ class TemperFrame:
         holder: Replica at each temperature, ``int32`` (samples, copies, temperatures).
         exchange: State of the exchange: attempts, accepted ones, round trips.
         spins: The configuration (sites,) of a sample and replica at this measurement, ``frame.spins(k, r)``.
+        energy_by_term: Energies of each term of the model, (samples, copies, temperatures, 1 or 2).
 
     Without ``correlations`` link overlaps have no pairs and modes no axes.
     """
@@ -67,6 +68,7 @@ class TemperFrame:
     holder: npt.NDArray[np.int32]
     exchange: Exchange
     spins: Spins
+    energy_by_term: npt.NDArray[np.float64]
 
     @property
     def replica_energy(self) -> npt.NDArray[np.float64]:
@@ -162,6 +164,9 @@ def tempering_in_beta(
 ) -> Iterator[TemperFrame | None]:
     """The same of inverse temperatures, from the largest to the smallest, which are used to the bit.
 
+    Where the model has two terms they may be those of each term, (temperatures, 2), in any order in which neighbours
+    differ.
+
     Raises:
         InputError: as ``tempering``, and for correlations in time at times that the model does not have.
     """
@@ -223,4 +228,5 @@ def frame_of(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
     return TemperFrame(
         step, sweep, m.energy, m.magnetization, m.staggered_magnetization, c.overlap, c.link_overlap, c.overlap_mode,
         c.magnetization_mode, c.overlap_powers, c.magnetization_powers, c.in_time, m.holder, m.exchange, m.spins,
+        m.energy_by_term,
     )  # fmt: skip

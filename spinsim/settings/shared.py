@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from spinsim.errors import InputError
 from spinsim.model.geometry import CELLS
-from spinsim.settings.setting import SIDES, Table, setting
+from spinsim.settings.setting import GRID, SIDES, Table, setting
 
 GIVEN_MODEL: Final = "python:"
 """With the model's name it is the ``instance`` of a run whose model was given in Python; the file of the run holds it,
@@ -32,6 +32,13 @@ class ModelSettings(Table):
     size: str = setting("32", "Side lengths, such as 16 or 32x32x8", numbers=SIDES)
     boundary: str = setting("periodic", "Boundaries", choices=("periodic", "open"))
     couplings: str = setting("ferromagnet", "Couplings", choices=("ferromagnet", "antiferromagnet", *_RANDOM))
+    couplings_along: str | None = setting(
+        None,
+        "Relative strength of the couplings along each axis, such as 1,1,0.5",
+        shown="equal",
+        numbers=GRID,
+        before=None,
+    )
     bond_fraction: float = setting(0.5, "Share of positive bonds of pm-j", low=0, high=1)
     field: float = setting(0.0, "Uniform field h", unit="coupling unit")
     dilution: float = setting(0.0, "Probability that a bond is missing", low=0, high=1, before=0.0)
@@ -54,7 +61,7 @@ class ModelSettings(Table):
                 f"{self.samples} samples of a {self.couplings} are all equal: "
                 "leave samples out, give a dilution or a random_field, or choose pm-j or gaussian couplings"
             )
-        _ = self.shape
+        _ = self.shape, self.along
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -76,6 +83,24 @@ class ModelSettings(Table):
             raise InputError(f"size {self.size!r} has {len(sides)} sides but a {self.lattice} lattice has {dimension}")
         return sides
 
+    @cached_property
+    def along(self) -> tuple[float, ...] | None:
+        """Relative strength of the couplings along each axis, None where all are equal.
+
+        Raises:
+            InputError: for what cannot be read or does not fit the lattice.
+        """
+        if self.couplings_along is None:
+            return None
+        try:
+            along = tuple(float(part) for part in self.couplings_along.split(","))
+        except ValueError as error:
+            raise InputError(
+                f"couplings_along {self.couplings_along!r} cannot be read: give a number for each axis such as 1,1,0.5"
+            ) from error
+        CELLS[self.lattice].check_along(along)
+        return along
+
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
         """Refuse an instance together with settings of a lattice."""
@@ -88,8 +113,10 @@ class ModelSettings(Table):
 
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        """What counts of a model in the identity of its run: the size by its sides."""
-        return super().identity(table) | {"size": list(cls(**table).shape)}
+        """What counts of a model in the identity of its run: sizes and strengths by their numbers."""
+        settings = cls(**table)
+        along = {} if settings.along is None else {"couplings_along": list(settings.along)}
+        return super().identity(table) | {"size": list(settings.shape)} | along
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,9 @@ def write_model(group: h5py.Group, model: Ising) -> None:
         bare_dimension(group, name, length)
     edges = group.create_dataset("edges", data=model.graph.edges, **_filters(model.bonds))
     label(edges, ("bond", "end"), "end sites of each bond", "1")
+    if model.terms is not None:
+        terms = group.create_dataset("terms", data=model.terms, **_filters(model.bonds))
+        label(terms, ("bond",), "term of the energy that each bond belongs to", "1")
     _rows(group, "couplings", model.couplings, ("sample", "bond"), "coupling J of each bond")
     if np.any(model.fields):
         bare_dimension(group, "site", model.sites)
@@ -102,6 +105,7 @@ def read_model(file: h5py.File) -> Ising:
             name=attrs["name"],
             offset=float(attrs["offset"]),
             maxcut_weight=float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None,
+            terms=group["terms"][...] if "terms" in group else None,
         )
     except InputError as error:
         raise DamageError(str(error).split(": ")[0]) from error

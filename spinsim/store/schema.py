@@ -157,10 +157,12 @@ def _check_model(group: h5py.Group) -> Sizes:
     check_dataset(group, "couplings", np.float64, (samples, bonds))
     if "fields" in group:
         check_dataset(group, "fields", np.float64, (samples, sites))
+    if "terms" in group:
+        check_dataset(group, "terms", np.uint8, (bonds,))
     for name, length in (("bond", bonds), ("end", 2), ("sample", samples), ("site", sites)):
         if name in group or name != "site":
             check_dataset(group, name, np.int8, (length,))
-    unknown = set(group) - {"edges", "couplings", "fields", "bond", "end", "sample", "site"}
+    unknown = set(group) - {"edges", "couplings", "fields", "terms", "bond", "end", "sample", "site"}
     if unknown or ("site" in group) != ("fields" in group):
         raise DamageError(f"its model holds {', '.join(sorted(unknown)) or 'an axis of sites'} without a meaning")
     return Sizes(samples, sites, bonds, lattice.dimension if lattice else 0)

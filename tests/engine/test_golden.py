@@ -175,6 +175,20 @@ RUNS: dict[str, Case] = {
         ss.EdwardsAnderson(ss.square(4), seed=7), [0.5 + 0.05 * k for k in range(66)], 100, 50, seed=9
     ),
     "temper-site-packed": tempered(ss.EdwardsAnderson(ss.square(256, 2), seed=7), LADDER, 100, 50, zero_acceptance=0.9),
+    "two-terms-temperatures": swept(
+        ss.EdwardsAnderson(ss.cubic(4, 4, 2), samples=2, seed=5, couplings_along=(1, 1, 0.5), field=0.25),
+        72,
+        np.stack([BETAS * 9, BETAS[::-1] * 9], axis=1),
+        200,
+        seed=5,
+    ),
+    "temper-along-axes-open": tempered(
+        ss.EdwardsAnderson(ss.square(5, 6, periodic=False), samples=2, seed=7, couplings_along=(1, -0.3)),
+        LADDER,
+        200,
+        100,
+        seed=9,
+    ),
     "temper-gaussian-placed": tempered(
         ss.EdwardsAnderson(ss.square(3), samples=2, couplings="gaussian", seed=7), "auto:0.5:2:4", 200, 100
     ),

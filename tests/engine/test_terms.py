@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from engines import TERMS, TERMS_TEMPERED, around, run_both, temper_both
+from engines import GENERAL, PACKED, TERMS, TERMS_TEMPERED, around, by_axis, run_both, temper_both
+from exact import assert_agree, enumerate_states, replica_mean
+from frames import state
 
-from spinsim.engine import choose_packing
+from spinsim.engine import Dynamics, choose_packing, create_engine
+from spinsim.engine.metropolis.anisotropic import cpu
+from spinsim.errors import InputError
+from spinsim.model.geometry.square import square
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
 from spinsim.packing import Packing
+from spinsim.sampling import Times, tempering_at
 
 
 @pytest.mark.parametrize("name", TERMS)
@@ -35,3 +44,121 @@ def test_tempering_equals_the_oracle(name: str) -> None:
     make, beta, copies = TERMS_TEMPERED[name]
     state = temper_both("cpu", make(), beta, copies, [(1, 1), (4, 2), (3, 1)])
     assert 0 < state.accepts.sum() < state.attempts.sum()
+
+
+def averages(model: Ising, pair: np.ndarray) -> tuple[float, float, float]:
+    """Energies of both terms and the squared magnetisation by enumeration, at a pair of inverse temperatures."""
+    spins = 2 * (np.arange(2**model.sites) >> np.arange(model.sites)[:, None] & 1) - 1
+    ends, couplings = model.graph.edges, model.couplings[0]
+    of_bonds = -couplings[:, None] * spins[ends[:, 0]] * spins[ends[:, 1]]
+    parts = np.stack([of_bonds[model.terms == term].sum(axis=0) for term in range(2)])
+    cost = pair @ parts
+    weight = np.exp(cost.min() - cost)
+    weight /= weight.sum()
+    return *(parts @ weight), float(weight @ spins.sum(axis=0) ** 2)
+
+
+def sampled(model: Ising, beta: np.ndarray, copies: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Energies of both terms and squared magnetisations after each of so many rounds, of one sample."""
+    engine = create_engine(model, copies * len(beta), Dynamics(seed=3), "cpu")
+    frames = list(tempering_at(engine, beta, Times(100, 2 * rounds, 2), copies, correlations=False))
+    energy, magnetization = (
+        np.stack([getattr(f, name)[0] for f in frames]) for name in ("energy_by_term", "magnetization")
+    )
+    return energy, magnetization.astype(np.float64) ** 2
+
+
+LADDERS = {
+    "along-gamma": np.array([[0.5, 0.1], [0.5, 0.3], [0.5, 0.6]]),
+    "along-temperature": np.linspace(0.8, 0.3, 3)[:, None] * [1.0, 0.5],
+    "cancelling": np.array([[0.3, 0.3], [0.2, 0.2]]),
+}
+
+
+@pytest.mark.parametrize("name", LADDERS)
+@pytest.mark.parametrize("signs", [0, 1])
+def test_equilibrium_against_enumeration(name: str, signs: int) -> None:
+    model, beta, rows = by_axis(square(3, 4), [1.0, 1.0], [0, 1], signs), LADDERS[name], []
+    energy, squares = sampled(model, beta, 200, 250)
+    for t, pair in enumerate(beta):
+        exact = averages(model, pair)
+        series = energy[:, :, t, 0], energy[:, :, t, 1], squares[:, :, t]
+        for what, found, value in zip(("E_0", "E_1", "m^2"), series, exact, strict=True):
+            rows.append((f"{name} {pair}: {what}", *replica_mean(found), value))
+    assert_agree(rows)
+
+
+def test_equal_temperatures_of_both_terms_are_those_of_one() -> None:
+    """The total energy of an isotropic model, whose bonds are said to be of two terms."""
+    model, beta = by_axis(square(4), [1.0, 1.0], [0, 1], 1), 1 / np.linspace(1.0, 2.5, 4)
+    energy, squares = sampled(model, beta, 200, 250)
+    rows = []
+    for t, temperature in enumerate(1 / beta):
+        exact = enumerate_states(Ising(model.graph, model.couplings), temperature)
+        rows.append((f"T = {temperature:.2f}: E", *replica_mean(energy[:, :, t].sum(axis=-1) / 16), exact.energy))
+        rows.append((f"T = {temperature:.2f}: m^2", *replica_mean(squares[:, :, t] / 256), exact.magnetization_squared))
+    assert_agree(rows)
+
+
+def test_parts_and_restored_states_make_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    make, beta, copies = TERMS_TEMPERED["cubic-both"]
+    states = []
+    for split, threads in ((2**14, 1), (1, 3)):
+        monkeypatch.setattr(cpu, "SPLIT_SITES", split)
+        engine, other = (create_engine(make(), copies * len(beta), Dynamics(seed=8), "cpu", threads) for _ in range(2))
+        engine.set_ladder(beta, copies)
+        other.set_ladder(beta, copies)
+        engine.temper(7, 2)
+        other.restore(engine.snapshot())
+        other.temper(2, 1)
+        states.append(state(other))
+    engine.temper(2, 1)
+    for each in states:
+        for one, expected in zip(each, state(engine), strict=True):
+            np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "packing"),
+    [
+        (lambda: Ising(square(4), 1.0, np.arange(16.0), terms=np.arange(32) % 2), Packing.UNPACKED),
+        (lambda: Ising(square(4), np.arange(1.0, 33.0), terms=np.arange(32) % 2), Packing.UNPACKED),
+        (lambda: Ising(square(4), terms=np.arange(32) % 3 == 0), Packing.ANISOTROPIC),
+        (lambda: Ising(Graph(34, np.stack([np.zeros(33, int), np.arange(1, 34)], 1)), terms=np.zeros(33, int)),
+         Packing.UNPACKED),
+    ],
+)  # fmt: skip
+def test_other_models_of_two_terms_have_one_temperature(make, packing: Packing) -> None:
+    model = make()
+    assert choose_packing(model) is packing
+    engine = create_engine(model, 4, Dynamics(), "cpu")
+    engine.set_beta(0.5)
+    engine.sweep(1)
+    if packing is not Packing.ANISOTROPIC:
+        with pytest.raises(InputError, match=r"ladder have shape \(2, 2\): give one for each temperature, as two take"):
+            engine.set_ladder([[0.5, 0.4], [0.5, 0.3]], 2)
+
+
+@pytest.mark.parametrize(
+    ("beta", "message"),
+    [
+        ([[0.5, 0.4, 0.3], [0.5, 0.3, 0.3]], r"shape \(2, 3\): give \(temperatures,\) or \(temperatures, 2\)"),
+        ([[0.5, 0.4], [0.5, 0.4]], "neighbouring points of a ladder must differ"),
+        ([[0.5, -0.4], [0.5, 0.4]], "inverse temperature -0.4 is not allowed"),
+        ([0.4, 0.5], "come from the lowest to the highest"),
+        ([[1e101, 0.4], [0.5, 0.4]], r"1e\+101 is too high for the sum of two terms: give at most 1e\+100"),
+    ],
+)
+def test_bad_ladders_are_refused(beta: list[list[float]], message: str) -> None:
+    engine = create_engine(TERMS["square"][0](), 4, Dynamics(), "cpu")
+    with pytest.raises(InputError, match=message):
+        engine.set_ladder(beta, 2)
+
+
+def test_bad_temperatures_are_refused() -> None:
+    engine = create_engine(TERMS["square"][0](), 4, Dynamics(), "cpu")
+    with pytest.raises(InputError, match=r"have shape \(3, 2\): give \(4, 2\), one for each term"):
+        engine.set_beta(np.ones((3, 2)))
+    for make in (PACKED["square-6"], GENERAL["gaussian"]):
+        with pytest.raises(InputError, match=r"have shape \(4, 2\): give a number or one for each replica"):
+            create_engine(make(), 4, Dynamics(), "cpu").set_beta(np.ones((4, 2)))

@@ -17,7 +17,7 @@ ZERO, ONE = np.uint64(0), np.uint64(1)
 
 @kernel
 def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts, accepts, trips, last_end):  # type: ignore[no-untyped-def]
-    """One round of a sample: ``energy`` (replicas, terms) in quanta, ``steps`` (pairs, terms), the rest of ``Exchange``."""
+    """One round of a sample, from ``energy`` (replicas, terms) in quanta, ``steps`` (pairs, terms) and ``Exchange``."""
     k0, k1 = key
     pairs = steps.shape[0]
     temperatures = pairs + 1

@@ -5,8 +5,12 @@ Nothing here needs NumPy, so that the command line can name the lattices before 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
+
+from spinsim.errors import InputError
 
 if TYPE_CHECKING:
     from spinsim.model.geometry.lattice import Lattice
@@ -81,6 +85,27 @@ class UnitCell:
     def is_rectangular(self) -> bool:
         """Whether a cell is one site whose bond number a goes to the next site along axis a."""
         return self.sites == 1 and [bond.step for bond in self.bonds] == _unit_steps(self.dimension)
+
+    def check_along(self, along: Sequence[float]) -> None:
+        """Refuse relative strengths of the couplings along the axes that do not fit the cell.
+
+        Raises:
+            InputError: where bonds do not lie along axes, for another number of strengths, and for one that is 0 or not
+                finite.
+        """
+        text = ",".join(f"{factor:g}" for factor in along)
+        if not self.is_rectangular:
+            raise InputError(
+                f"couplings_along {text} has no meaning on a {self.name} lattice, whose bonds do not lie along "
+                "its axes: take a square, cubic or hypercubic lattice"
+            )
+        if len(along) != self.dimension:
+            raise InputError(
+                f"couplings_along {text} has {len(along)} strengths but a {self.name} lattice has "
+                f"{self.dimension} axes: give one for each"
+            )
+        if not all(isfinite(factor) and factor for factor in along):
+            raise InputError(f"couplings_along {text} must be finite and not 0: give numbers such as 1 and 0.5")
 
     def lattice(self, shape: tuple[int, ...], periodic: bool = True) -> Lattice:
         """The lattice of ``shape`` cells, the x axis first.

@@ -16,9 +16,10 @@ from spinsim.model.terms import MOST_TERMS
 class TermBatches(NamedTuple):
     """Batch b holds sites ``order[first[b]:first[b + 1]]``, n of them, of kind ``kind[b]``.
 
-    They have ``slots[b, t]`` bonds of term t. Neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of the
-    q-th site, the slots of term 0 first; ``signs[sample]`` holds likewise 1 where equal spins leave that bond
-    unsatisfied: negative couplings and unsatisfied phantoms. Colour c has batches ``colour_start[c]:colour_start[c + 1]``.
+    They have ``slots[b, t]`` bonds of term t. Neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of
+    the q-th site, the slots of term 0 first; ``signs[sample]`` holds likewise 1 where equal spins leave that bond
+    unsatisfied: negative couplings and unsatisfied phantoms. Colour c has batches
+    ``colour_start[c]:colour_start[c + 1]``.
     """
 
     colour_start: npt.NDArray[np.int64]
@@ -80,9 +81,7 @@ def build_batches(
     offset = np.cumsum(length) - length
     neighbour, signs = _neighbours(graph, terms, kinds[kind], negative, order, first, offset)
     colour_start = np.searchsorted(segment, np.arange(0, len(chunks) + 1, len(kinds)))
-    batches = TermBatches(
-        colour_start, first, slots, of_batch, offset, order.astype(np.uint32), neighbour, signs
-    )
+    batches = TermBatches(colour_start, first, slots, of_batch, offset, order.astype(np.uint32), neighbour, signs)
     return batches, kinds
 
 

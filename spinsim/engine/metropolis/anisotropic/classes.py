@@ -2,8 +2,8 @@
 
 A site with z_t bonds of term t, n_t of them unsatisfied, has flip costs 2 |J_t| (z_t - 2 n_t) in quanta of each term,
 and 2 h s in term 0. Its class is n_0, then n_1 in the bits above, then, in a field, one bit of the spin. Phantom bonds,
-half of them satisfied, raise degrees without changing costs, so that all sites with equal parities of z_0 and z_1 are of
-one *kind*, with one table. Which classes gain energy depends on the temperatures: the tables say it.
+half of them satisfied, raise degrees without changing costs, so that all sites with equal parities of z_0 and z_1 are
+of one *kind*, with one table. Which classes gain energy depends on the temperatures: the tables say it.
 """
 
 from __future__ import annotations

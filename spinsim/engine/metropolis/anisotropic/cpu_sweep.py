@@ -1,4 +1,4 @@
-"""The update of 128 replicas of a site at once where the energy has two terms, with the steps of packed/wide_steps.py."""
+"""The update of 128 replicas of a site whose energy has two terms, with the steps of packed/wide_steps.py."""
 
 from __future__ import annotations
 
