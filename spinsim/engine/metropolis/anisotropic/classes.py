@@ -9,17 +9,17 @@ of one *kind*, with one table. Which classes gain energy depends on the temperat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-MOST_CLASS_BITS: Final = 6
+LEAST_CLASS_BITS, MOST_CLASS_BITS = 4, 6  # of which kernels are made
 
 
-def class_bits(degrees: tuple[int, ...]) -> list[int]:
+def bits_of_counts(degrees: tuple[int, ...], in_field: bool) -> tuple[int, int]:
     """Bits of the count of each term, where sites have at most so many bonds of it."""
-    return [max(1, degree.bit_length()) for degree in degrees]
+    first, second = (max(1, degree.bit_length()) for degree in degrees)
+    return first, max(second, LEAST_CLASS_BITS - in_field - first)
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class TermClasses:
     field: int
 
     @property
-    def count_bits(self) -> list[int]:
+    def count_bits(self) -> tuple[int, int]:
         """Bits of the count of each term."""
-        return class_bits(tuple(self.kinds.max(axis=0).tolist()))
+        return bits_of_counts(tuple(self.kinds.max(axis=0).tolist()), bool(self.field))
 
     @property
     def bits(self) -> int:

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing, rng
-from spinsim.acceptance import check_betas
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.cpu_blocks import Blocks
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
@@ -81,28 +80,18 @@ class TermSweeper:
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature, one for each replica (replicas,), or of each term (replicas, 2)."""
-        distinct, place = np.unique(check_betas(beta, self._plan.replicas), axis=0, return_inverse=True)
-        self._make_room(1, distinct)
-        self._lay(0, place.reshape(-1).astype(np.int32))
+        self._tables, self._limits = self._plan.tables(beta), None
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Make room for tables of each sample."""
-        self._make_room(self._plan.model.samples, ladder.beta)
-
-    def _make_room(self, samples: int, beta: npt.NDArray[np.float64]) -> None:
-        """Room for tables of replicas at pairs of inverse temperatures ``beta`` (temperatures, 2)."""
-        self._limits = self._plan.limits(beta)
-        self._tables = empty_tables(self._plan.classes, samples, self._plan.replicas)
+        self._limits = self._plan.limits(ladder.beta)
+        self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
+        assert self._limits is not None  # noqa: S101  (there is a ladder)
         for k, row in enumerate(place):
-            self._lay(k, row)
-
-    def _lay(self, sample: int, place: npt.NDArray[np.int32]) -> None:
-        """The tables of a sample whose replicas are at temperatures ``place`` (replicas,)."""
-        assert self._limits is not None  # noqa: S101  (there is room for them)
-        lay_tables(place, *self._limits, *self._tables_of(sample))
+            lay_tables(row, *self._limits, *self._tables_of(k))
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
         """The tables of one sample, or those of all."""
@@ -132,7 +121,7 @@ class TermSweeper:
             np.uint64(half_sweep),
             count,
             (*colours, part, self._blocks.parts),
-            tuple(plan.classes.count_bits),
+            plan.classes.count_bits,
             plan.classes.field != 0,
         )
 

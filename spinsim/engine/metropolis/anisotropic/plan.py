@@ -6,12 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import acceptance_of_terms
+from spinsim.acceptance import acceptance_of_terms, check_betas
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied_by_term
 from spinsim.engine.metropolis.anisotropic.batches import build_batches
 from spinsim.engine.metropolis.anisotropic.classes import TermClasses
 from spinsim.engine.metropolis.packed.kinds import Limits
+from spinsim.engine.metropolis.replica_packed.tables import Tables, tables_of_lanes
 from spinsim.errors import InputError
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
@@ -56,6 +57,13 @@ class TermPlan:
         self.negative = [np.ascontiguousarray(negative[:, bonds]) for bonds in mine]
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
+
+    def tables(self, beta: npt.ArrayLike) -> Tables:
+        """Acceptance tables for inverse temperatures as ``check_betas`` takes them."""
+        betas = check_betas(beta, self.replicas)
+        lanes = np.concatenate([betas, np.tile(betas[-1:], (self.shape[1] * packing.LANES - self.replicas, 1))])
+        distinct, place = np.unique(lanes, axis=0, return_inverse=True)
+        return tables_of_lanes(self.limits(distinct), place.reshape(-1))
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """What decides flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.metropolis.anisotropic.classes import MOST_CLASS_BITS, class_bits
+from spinsim.engine.metropolis.anisotropic.classes import MOST_CLASS_BITS, bits_of_counts
 from spinsim.engine.metropolis.replica_packed.update import WORD_BYTES, pack
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
@@ -16,8 +16,10 @@ from spinsim.packing import Packing
 
 def suits(outline: Outline) -> bool:
     """Whether bonds have two terms of one magnitude each, the field is uniform and classes have at most six bits."""
-    degrees = outline.degrees_of_terms
-    return degrees is not None and outline.one_field and sum(class_bits(degrees)) + outline.in_field <= MOST_CLASS_BITS
+    degrees, field = outline.degrees_of_terms, outline.in_field
+    if degrees is None or not outline.one_field:
+        return False
+    return sum(bits_of_counts(degrees, field)) + field <= MOST_CLASS_BITS
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import acceptance
 from spinsim.engine.metropolis.packed.classes import PLANES, Classes
+from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.packing import LANES, block_count, pack_lanes
 
 
@@ -37,10 +38,13 @@ def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptanc
     lanes = np.full(blocks * LANES, beta[-1])
     lanes[: len(beta)] = beta
     distinct, place = np.unique(lanes, return_inverse=True)
-    always, threshold = acceptance(classes.costs()[..., None], distinct, zero_acceptance)
-    shape = (2, 2**classes.bits, -1, LANES)
-    always = np.moveaxis(always[..., place].reshape(shape), 2, 0)
-    threshold = np.moveaxis(threshold[..., place].reshape(shape), 2, 0)
+    return tables_of_lanes(Limits(*acceptance(classes.costs()[..., None], distinct, zero_acceptance)), place)
+
+
+def tables_of_lanes(limits: Limits, place: npt.NDArray[np.int64]) -> Tables:
+    """The tables of lanes at temperatures ``place`` (lanes of all blocks,) of those that ``limits`` are of."""
+    shape = (*limits.certain.shape[:2], -1, LANES)
+    always, threshold = (np.moveaxis(rows[..., place].reshape(shape), 2, 0) for rows in limits)
     planes = [
         pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_)) for plane in range(PLANES)
     ]

@@ -1,0 +1,106 @@
+// Metropolis of an energy of two terms, as in spinsim/engine/metropolis/anisotropic/cpu_sweep.py: 128 replicas of a site at once.
+// state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; places are in batch order.
+#include "metropolis/replica_site.cuh"
+
+constexpr u32 THREADS = HOST(engine.metropolis.anisotropic.cuda.THREADS);
+
+// Sites of one colour and kind (spinsim/engine/metropolis/anisotropic/batches.py), with the slots of each term.
+struct TermBatch { u32 first, size, slots[2], kind, offset; };
+CHECK_LAYOUT(TermBatch, engine.metropolis.anisotropic.cuda.BATCH);
+
+struct TermModel {
+    const u32* order;       // [place]: its site
+    const u32* neighbour;   // [batch.offset + slot * batch.size + q]: places
+    const u8* signs;        // likewise: 1 where equal spins leave the bond unsatisfied
+    size_t sign_stride;     // from sample to sample, 0 where all share them
+    u32 first_bits, field;  // of the count of term 0; whether the spin is the class's highest bit
+};
+CHECK_LAYOUT(TermModel, engine.metropolis.anisotropic.cuda.MODEL);
+
+// How such sites are updated; what gains is in the tables, as it is in a field.
+template <int BITS_, int ROUNDS_>
+struct TermRule {
+    static constexpr int SLOTS = 0, BITS = BITS_, COUNT_BITS = BITS_, ROUNDS = ROUNDS_;
+    static constexpr bool FIELD = true, PLAIN = false, COLD = false;
+    using Group = Classes<0, BITS, 4>;
+};
+
+template <int BITS, int ROUNDS, bool FAR>
+struct Sites<TermRule<BITS, ROUNDS>, FAR> {
+    using R = TermRule<BITS, ROUNDS>;
+    const TermBatch& batch;
+    const TermModel& model;
+    u32 sample;
+    uint4* shelf;
+    u32 place = 0;
+
+    __device__ __forceinline__ uint4* kept(uint4* own) const { return FAR ? shelf : own; }
+    __device__ __forceinline__ void ahead(u32 next) { place = next; }
+    __device__ __forceinline__ u32 site() const { return model.order[place]; }
+
+    // Adds the unsatisfied bonds of some slots to the bits of the class from `start` on.
+    __device__ __forceinline__ void count(u32 (&bits)[BITS][4], u32 start, u32 slot, u32 stop, const uint4& spin,
+                                          const uint4* lattice) const {
+        const size_t first = batch.offset + place - batch.first;
+        const u8* const signs = model.signs + sample * model.sign_stride;
+        for (; slot < stop; ++slot) {
+            const size_t at = first + (size_t)slot * batch.size;
+            const uint4 near = lattice[model.neighbour[at]];
+            const u32 sign = 0u - signs[at];
+#pragma unroll
+            for (int w = 0; w < 4; ++w) {
+                u32 carry = parity(word_of(spin, w), word_of(near, w), sign);
+#pragma unroll
+                for (int b = 0; b < BITS; ++b)
+                    if (b >= start) {
+                        const u32 low = bits[b][w];
+                        bits[b][w] = low ^ carry;
+                        carry &= low;
+                    }
+            }
+        }
+    }
+
+    template <typename Always>
+    __device__ __forceinline__ Chances<R> weigh(uint4* lattice, const Always& always, const uint4& used, bool there) {
+        uint4* const own = lattice + place;
+        const uint4 spin = *own;
+        u32 bits[BITS][4] = {}, certain[4];
+        count(bits, 0, 0, batch.slots[0], spin, lattice);
+        count(bits, model.first_bits, batch.slots[0], batch.slots[0] + batch.slots[1], spin, lattice);
+        Chances<R> c;
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            u32 of_word[BITS];
+#pragma unroll
+            for (int b = 0; b < BITS; ++b) of_word[b] = bits[b][w];
+            if (model.field) of_word[BITS - 1] = word_of(spin, w);
+            c.set(of_word, word_of(spin, w), w, certain);
+        }
+        c.add_certain(always, certain);
+        flip_certain(c, kept(own), spin, certain, used, there);
+        return c;
+    }
+};
+
+// One batch of every block of replicas (y) of every sample (z); `kinds` of sites have tables of their own.
+template <int BITS, int ROUNDS>
+__global__ __launch_bounds__(THREADS) void sweep_terms(uint4* state, u32 sites, TermBatch batch, TermModel model, Tables tables,
+                                                       u32 kinds, u32 first_sample, u32 first_block, u64 half_sweep,
+                                                       Key key) {
+    using R = TermRule<BITS, ROUNDS>;
+    __shared__ TailEntries<BITS> entries[THREADS / 32];
+    __shared__ uint4 used, kept[THREADS];
+    const u32 block = blockIdx.y, sample = blockIdx.z, warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+    uint4* const lattice = state + ((size_t)sample * gridDim.y + block) * sites;
+    const size_t table = (tables.part(sample, block) * kinds + batch.kind) << BITS;
+    Tail<BITS> tail(entries[threadIdx.x / 32]);
+    if (threadIdx.x == 0) used = tables.lanes[block];
+    __syncthreads();
+    const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+    update_sites<R, true>({batch, model, sample, kept + threadIdx.x}, lattice, batch.first + 32 * warp,
+                          batch.first + batch.size, Stride{gridDim.x * THREADS}, GlobalRows{tables.always + table},
+                          GlobalRows{tables.planes + table * PLANES}, LaneThresholds{tables.thresholds + table * 128},
+                          SharedRows{(u32)__cvta_generic_to_shared(&used)},
+                          counter_block(first_sample + sample, first_block + block), time, key, tail, [] {});
+}
