@@ -51,10 +51,13 @@ def counts(plan: TermPlan, blocks: Blocks) -> Counts:
     names = plan.observables.sums
     samples, number = plan.shape[:2]
     sums = np.zeros((len(names), samples, number, packing.LANES), np.int64)
+    first, others = plan.batches.order[: plan.first], plan.batches.order[plan.first :]
 
     def count(_: int, sample: int, block: int) -> None:
-        state, (up, *unsatisfied) = blocks.state[sample, block], sums[:, sample, block]
-        count_up(state, up)
+        state, (up, *unsatisfied, up_first) = blocks.state[sample, block], sums[:, sample, block]
+        count_up(state, first, up_first)
+        count_up(state, others, up)
+        up += up_first
         for edges, negative, totals in zip(plan.edges, plan.negative, unsatisfied, strict=True):
             count_unsatisfied(state, edges, negative[sample % len(negative)], totals)
 

@@ -36,7 +36,8 @@ class TermPlan:
         lanes: Lanes in use, uint64 (blocks, 2).
         classes: Flip classes.
         colours: Half-sweeps in a sweep.
-        observables: From the spins +1 and the unsatisfied bonds of each term.
+        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
+        observables: From the spins +1, those of the first sublattice and the unsatisfied bonds of each term.
 
     Raises:
         InputError: for a model without two such terms.
@@ -47,10 +48,11 @@ class TermPlan:
         if terms is None or magnitudes is None or field is None:
             raise InputError(f"model {model.name} has no two terms of one magnitude each: state the term of every bond")
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.observables = of_up_and_unsatisfied_by_term(model, magnitudes, field)
         colour, negative = colouring(model.graph), model.negative_bonds()
         self.colours = int(colour.max()) + 1
         self.batches, kinds = build_batches(model.graph, terms, colour, negative, largest_batch)
+        self.first = int(np.count_nonzero(colour == 0)) if model.is_bipartite else 0
+        self.observables = of_up_and_unsatisfied_by_term(model, magnitudes, field, self.first)
         self.classes = TermClasses(kinds, magnitudes, field)
         mine = [terms == term for term in range(MOST_TERMS)]
         self.edges = [np.ascontiguousarray(model.graph.edges[bonds]) for bonds in mine]
@@ -68,4 +70,5 @@ class TermPlan:
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """What decides flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""
         costs = self.classes.costs()[:, :, None]
-        return Limits(*acceptance_of_terms(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
+        found = acceptance_of_terms(costs, beta * self.model.quantum, self.dynamics.zero_acceptance)
+        return Limits(*map(np.ascontiguousarray, found))  # as kernels read them

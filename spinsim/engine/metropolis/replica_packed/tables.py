@@ -44,7 +44,7 @@ def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptanc
 def tables_of_lanes(limits: Limits, place: npt.NDArray[np.int64]) -> Tables:
     """The tables of lanes at temperatures ``place`` (lanes of all blocks,) of those that ``limits`` are of."""
     shape = (*limits.certain.shape[:2], -1, LANES)
-    always, threshold = (np.moveaxis(rows[..., place].reshape(shape), 2, 0) for rows in limits)
+    always, threshold = (np.moveaxis(np.take(rows, place, axis=-1).reshape(shape), 2, 0) for rows in limits)
     planes = [
         pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_)) for plane in range(PLANES)
     ]
