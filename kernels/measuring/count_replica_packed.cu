@@ -18,8 +18,22 @@ __device__ __forceinline__ void count_items(Item item, u32 items, u32* block_tot
     __syncthreads();
 }
 
-// Counts replica-packed lattices into totals[(sample * blocks + block) * 128 + lane], of each sum. `edges` are pairs of places
-// in a lattice. The first sublattice has the first places; it is counted alone where `up_first` is not null.
+// Adds the unsatisfied bonds of one lattice. `edges` are pairs of places; `signs` are 1 where equal spins leave a bond
+// unsatisfied.
+__device__ __forceinline__ void count_bonds(const uint4* lattice, const int2* edges, const u8* signs, u32 bonds,
+                                            u32* block_totals, u64* totals) {
+    count_items(
+        [=](u32 b) {
+            const int2 ends = edges[b];
+            const uint4 one = lattice[ends.x], other = lattice[ends.y];
+            const u32 sign = 0u - signs[b];
+            return make_uint4(parity(one.x, other.x, sign), parity(one.y, other.y, sign), parity(one.z, other.z, sign),
+                              parity(one.w, other.w, sign));
+        },
+        bonds, block_totals, totals);
+}
+
+// Counts replica-packed lattices into totals[(sample * blocks + block) * 128 + lane], of each sum. The first sublattice has the first places; it is counted alone where `up_first` is not null.
 __global__ __launch_bounds__(THREADS, 4) void count_replica(const uint4* state, u32 sites, const int2* edges,
                                                         const u8* negative, size_t sign_stride, u32 bonds, u32 first_sites,
                                                         u64* up, u64* unsatisfied, u64* up_first) {
@@ -30,13 +44,15 @@ __global__ __launch_bounds__(THREADS, 4) void count_replica(const uint4* state, 
     const auto spins = [=](u32 i) { return lattice[i]; };
     count_items(spins, sites, block_totals, up + part * 128);
     if (up_first) count_items(spins, first_sites, block_totals, up_first + part * 128);
-    count_items(
-        [=](u32 b) {
-            const int2 ends = edges[b];
-            const uint4 one = lattice[ends.x], other = lattice[ends.y];
-            const u32 sign = 0u - signs[b];
-            return make_uint4(parity(one.x, other.x, sign), parity(one.y, other.y, sign), parity(one.z, other.z, sign),
-                              parity(one.w, other.w, sign));
-        },
-        bonds, block_totals, unsatisfied + part * 128);
+    count_bonds(lattice, edges, signs, bonds, block_totals, unsatisfied + part * 128);
+}
+
+// Counts further bonds of the same lattices, likewise.
+__global__ __launch_bounds__(THREADS, 4) void count_more_bonds(const uint4* state, u32 sites, const int2* edges,
+                                                               const u8* negative, size_t sign_stride, u32 bonds,
+                                                               u64* unsatisfied) {
+    __shared__ u32 block_totals[128];
+    const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y;
+    count_bonds(state + part * sites, edges, negative + blockIdx.z * sign_stride, bonds, block_totals,
+                unsatisfied + part * 128);
 }

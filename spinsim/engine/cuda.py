@@ -200,11 +200,12 @@ class CudaEngine:
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
-        ladder, queue, counting = check_ladder(beta, copies, self.replicas), self._queue, self._counting
+        queue, counting = self._queue, self._counting
+        ladder = check_ladder(beta, copies, self.replicas, max(1, len(counting.observables.terms)))
         with queue.here():
             tempering = CudaTempering(
                 queue.device, queue.stream, ladder, ladder.steps(self.model), counting.shape,
-                counting.observables.energy, queue.rng_rounds, queue.keys,
+                counting.observables, queue.rng_rounds, queue.keys,
             )  # fmt: skip
             measuring = LadderMeasuring(
                 self.model, queue.device, queue.stream, tempering, counting, self._compare, self._state.present

@@ -9,7 +9,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from engines import GENERAL, PACKED, SITE, TEMPERED, check_counts, run_both, temper_both
+from engines import (
+    GENERAL,
+    PACKED,
+    SITE,
+    TEMPERED,
+    TERMS,
+    TERMS_TEMPERED,
+    around,
+    check_counts,
+    run_both,
+    temper_both,
+)
 from frames import check_frames, check_room
 from products import check_exact
 
@@ -61,6 +72,13 @@ def test_site_packed(name: str) -> None:
 
 def test_unpacked() -> None:
     run_both("cuda", GENERAL["gaussian"](), 70, 0.6, (1, 3))
+
+
+def test_two_terms() -> None:
+    make, pair = TERMS["cubic-field"]
+    run_both("cuda", make(), 70, around(pair, 70), (1, 3))
+    make, beta, copies = TERMS_TEMPERED["square-gamma"]
+    temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
 
 
 @pytest.mark.parametrize("name", ["cubic-samples", "gaussian"])

@@ -19,11 +19,11 @@ from spinsim.sampling import Times, tempering_at
 
 
 @pytest.mark.parametrize("name", TERMS)
-def test_kernels_equal_the_oracle(name: str) -> None:
+def test_kernels_equal_the_oracle(device: str, name: str) -> None:
     make, pair = TERMS[name]
     model = make()
     assert choose_packing(model) is Packing.ANISOTROPIC
-    run_both("cpu", model, 130, around(pair, 130), (1, 9))
+    run_both(device, model, 130, around(pair, 130), (1, 9))
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_kernels_equal_the_oracle(name: str) -> None:
         ([[0.0, 0.4], [0.4, 0.0], [40.0, 1e-9]], {"zero_acceptance": 0.7}),
     ],
 )
-def test_options(beta: list[float], options: dict[str, object]) -> None:
-    run_both("cpu", TERMS["square-signs-odd"][0](), 3, beta, (4,), **options)
+def test_options(device: str, beta: list[float], options: dict[str, object]) -> None:
+    run_both(device, TERMS["square-signs-odd"][0](), 3, beta, (4,), **options)
 
 
 @pytest.mark.parametrize("name", TERMS_TEMPERED)
-def test_tempering_equals_the_oracle(name: str) -> None:
+def test_tempering_equals_the_oracle(device: str, name: str) -> None:
     make, beta, copies = TERMS_TEMPERED[name]
-    state = temper_both("cpu", make(), beta, copies, [(1, 1), (4, 2), (3, 1)])
+    state = temper_both(device, make(), beta, copies, [(1, 1), (4, 2), (3, 1)])
     assert 0 < state.accepts.sum() < state.attempts.sum()
 
 

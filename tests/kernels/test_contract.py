@@ -33,6 +33,7 @@ NUMBERS = {"u32", "u64", "int", "long long", "size_t", "float", "double", "T"}  
 WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "tempering/temper_shared.cu", "tempering/temper_global.cu", "tempering/exchange.cu", "metropolis/site_packed.cu",
     "measuring/overlaps.cu", "gemm/naive.cu", "transfer_matrix/butterfly.cu",
+    "metropolis/anisotropic.cu", "tempering/exchange_terms.cu", "measuring/by_temperature_terms.cu",
 ]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS>::type"  # either of two structs
 
@@ -41,6 +42,7 @@ MODELS = [
     ss.EdwardsAnderson(ss.square(6), couplings="gaussian"),
     ss.Ising(ss.square(256, 4)),
     ss.EdwardsAnderson(ss.cubic(256, 2, 2)),
+    ss.EdwardsAnderson(ss.square(4), couplings_along=(1, 0.5)),
 ]
 
 

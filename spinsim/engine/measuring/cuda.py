@@ -14,7 +14,7 @@ from spinsim.cuda.records import SIZE, record, struct_type
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_held import Held, HeldStates, Reads
 from spinsim.engine.measuring.cuda_totals import Fetched, Totals, TotalsInTurn
-from spinsim.engine.measuring.sums import Observables
+from spinsim.engine.measuring.sums import Linear, Observables
 from spinsim.engine.protocols import LadderMeasurement, Spins
 from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.engine.tempering.ladder import Exchange
@@ -27,6 +27,9 @@ MEASURED: Final = struct_type(
     energy_of=LINEAR, magnetization_of=LINEAR, staggered_of=LINEAR, quantum=np.float64,
     compared=SIZE, linked=SIZE, sites=SIZE, bonds=SIZE,
 )  # fmt: skip
+TERMS: Final = struct_type(
+    **dict.fromkeys(("per_up", "per_first", "first_constant", "per_second", "second_constant"), np.int64), energies=SIZE
+)
 NOTHING: Final = np.zeros((), MEASURED)
 
 
@@ -96,21 +99,37 @@ class Measuring:
             modes=((samples, what.count, comparison.axes), np.float64),
             powers=((samples, what.count, what.powers), np.int64),
             in_time=((samples, what.alone, len(what.times)), np.int64),
+            **({"energy_by_term": ((*by_temperature, 2), np.float64)} if observables.terms else {}),
         )
-        of_comparison = ("modes", "powers", "in_time")
-        words = {name: first for name, first in fields.words.items() if name not in of_comparison}
+        counted = observables.from_energy if observables.terms else observables
+        apart = ("modes", "powers", "in_time", "energy_by_term")
+        words = {name: first for name, first in fields.words.items() if name not in apart}
         compared, linked = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
         self.record = record(
-            MEASURED, **words, size=fields.size, energy_of=observables.energy.in_order,
-            magnetization_of=observables.magnetization.in_order,
-            staggered_of=observables.staggered_magnetization.in_order, quantum=model.quantum,
+            MEASURED, **words, size=fields.size, energy_of=counted.energy.in_order,
+            magnetization_of=counted.magnetization.in_order,
+            staggered_of=counted.staggered_magnetization.in_order, quantum=model.quantum,
             compared=compared, linked=linked, sites=model.sites, bonds=model.bonds,
         )  # fmt: skip
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
-        self._sort = Launch(what.device, "measuring/by_temperature.cu", "sort_by_temperature", {
-            "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "one": np.uint64(0),
-            "other": np.uint64(0), "third": np.uint64(0), "stride": np.uint64(stride),
+        file, kernel, self._sums = "measuring/by_temperature.cu", "sort_by_temperature", ("one", "other", "third")
+        more = {}
+        if observables.terms:
+            file, kernel = "measuring/by_temperature_terms.cu", "sort_terms"
+            self._sums, more = ("up", "first", "second", "up_first"), {"terms": self._terms(observables.terms)}
+        self._sort = Launch(what.device, file, kernel, {
+            "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "stride": np.uint64(stride),
+            **dict.fromkeys(self._sums, np.uint64(0)), **more,
         })  # fmt: skip
+
+    def _terms(self, terms: tuple[Linear, ...]) -> npt.NDArray[np.void]:
+        """How energies of two terms follow from sums, and where they go."""
+        first, second = terms
+        return record(
+            TERMS, per_up=first.weights["up"], per_first=first.weights["unsatisfied_0"],
+            first_constant=first.constant, per_second=second.weights["unsatisfied_1"],
+            second_constant=second.constant, energies=self._fields.words["energy_by_term"],
+        )  # fmt: skip
 
     def open(self, state: Any, count: int) -> Measurements:
         """Room for measurements of such states, to be written by the stream of the kernels."""
@@ -123,9 +142,8 @@ class Measuring:
     def write(self, into: Measurements, number: int, state: Any, counted: Totals) -> None:
         """Queue a measurement of the present state, whose counts are there; they are cleared."""
         into.held.copy(state, number, self._sweeps)
-        one, other, third = counted.parts
-        grid = self._comparison.what.model.samples, 1, 1
-        self._sort(self._sweeps, grid, THREADS, to=into.address(number), one=one, other=other, third=third)
+        grid, sums = (self._comparison.what.model.samples, 1, 1), dict(zip(self._sums, counted.parts, strict=True))
+        self._sort(self._sweeps, grid, THREADS, to=into.address(number), **sums)
 
     def close(self, written: Measurements, state: Reads) -> list[Callable[[], LadderMeasurement]]:
         """Compare copies and start fetching; the functions returned wait.
@@ -160,5 +178,5 @@ class Measuring:
             exchange,
             correlations,
             spins,
-            found["energy"][..., None],
+            found.get("energy_by_term", found["energy"][..., None]),
         )

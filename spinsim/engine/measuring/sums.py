@@ -61,6 +61,16 @@ class Observables:
     terms: tuple[Linear, ...] = ()
 
     @property
+    def from_energy(self) -> Observables:
+        """What follows where the total energy is counted instead of the unsatisfied bonds of two terms."""
+
+        def of_spins(given: Linear) -> Linear:
+            return Linear({"energy": 0} | {name: given.weights[name] for name in ("up", "up_first")}, given.constant)
+
+        energy = Linear({"energy": 1, "up": 0, "up_first": 0}, 0)
+        return Observables(energy, of_spins(self.magnetization), of_spins(self.staggered_magnetization))
+
+    @property
     def sums(self) -> tuple[str, ...]:
         """Names of the sums, in the order in which kernels take them."""
         return tuple(self.energy.weights)

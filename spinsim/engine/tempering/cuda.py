@@ -13,7 +13,7 @@ from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.measuring.cuda_totals import TotalsInTurn
-from spinsim.engine.measuring.sums import Linear
+from spinsim.engine.measuring.sums import Linear, Observables
 from spinsim.engine.tempering.ladder import Exchange, Ladder, copy_pairs, holders
 
 THREADS: Final = 128  # of a sample's exchanges
@@ -22,6 +22,9 @@ EXCHANGE: Final = struct_type(
     copies=SIZE, temperatures=SIZE,
 )  # fmt: skip
 SUMS: Final = struct_type(one=ADDRESS, other=ADDRESS, per_one=np.int64, per_other=np.int64, stride=SIZE)
+TERM_SUMS: Final = struct_type(
+    up=ADDRESS, first=ADDRESS, second=ADDRESS, per_up=np.int64, per_first=np.int64, per_second=np.int64, stride=SIZE
+)
 PAIRS: Final = struct_type(holder=ADDRESS, copies=ADDRESS, replicas=SIZE, temperatures=SIZE, count=SIZE)
 LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # of replicas in packed words
 
@@ -79,8 +82,9 @@ class CudaTempering:
         stream: Of the kernels; the present one of CuPy.
         ladder: Temperatures of each copy.
         steps: ``Ladder.steps``.
-        shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two.
-        energy: How they follow.
+        shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two, or, where there
+            are two terms, from the first three.
+        observables: How they follow.
         rng_rounds: Philox rounds.
         key: Round keys.
 
@@ -99,7 +103,7 @@ class CudaTempering:
         ladder: Ladder,
         steps: npt.NDArray[np.float64],
         shape: tuple[int, ...],
-        energy: Linear,
+        observables: Observables,
         rng_rounds: int,
         key: npt.NDArray[np.void],
     ) -> None:
@@ -109,21 +113,36 @@ class CudaTempering:
         self._samples = samples = shape[1]
         self._state = state = DeviceExchange(ladder, samples, stream)
         self.place = state.arrays.place
-        self._steps, self._sums = cupy.asarray(steps), cupy.zeros((2, *shape[1:]), cupy.int64)
+        terms = observables.terms
+        self._steps, self._sums = cupy.asarray(steps), cupy.zeros((3 if terms else 2, *shape[1:]), cupy.int64)
         self.sums = tuple(part.data.ptr for part in self._sums)
         e = state.arrays
         self.record = record(
             EXCHANGE, place=e.place, holder=state.holder, attempts=e.attempts, accepts=e.accepts, trips=e.trips,
             last_end=e.last_end, steps=self._steps, copies=ladder.copies, temperatures=ladder.temperatures,
         )  # fmt: skip
-        (one, other), (per_one, per_other, _) = self.sums, energy.weights.values()
-        sums = record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=self._sums[0, 0].size)
-        self._exchange = Launch(device, "tempering/exchange.cu", instance("exchange_neighbours", rng_rounds), {
-            "exchange": self.record, "sums": sums,
+        name = "tempering/exchange_terms.cu" if terms else "tempering/exchange.cu"
+        expression = instance("exchange_terms" if terms else "exchange_neighbours", rng_rounds)
+        self._exchange = Launch(device, name, expression, {
+            "exchange": self.record, "sums": self._sums_of_terms(terms) if terms else self._sums_of(observables.energy),
             "first_sample": np.uint32(0), "round": np.uint64(0), "key": key,
         })  # fmt: skip
         self.copies = copy_pairs(ladder.copies)
         self._copies = cupy.asarray(self.copies.astype(np.int32))
+
+    def _sums_of(self, energy: Linear) -> npt.NDArray[np.void]:
+        """The two sums that an energy of one term follows from."""
+        (one, other), (per_one, per_other, _) = self.sums, energy.weights.values()
+        return record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=self._sums[0, 0].size)
+
+    def _sums_of_terms(self, terms: tuple[Linear, ...]) -> npt.NDArray[np.void]:
+        """The three sums that energies of two terms follow from."""
+        (up, first, second), weights = self.sums, [term.weights for term in terms]
+        return record(
+            TERM_SUMS, up=up, first=first, second=second, per_up=weights[0]["up"],
+            per_first=weights[0]["unsatisfied_0"], per_second=weights[1]["unsatisfied_1"],
+            stride=self._sums[0, 0].size,
+        )  # fmt: skip
 
     def exchange(self) -> None:
         """Queue one round of exchanges, from the sums."""

@@ -105,7 +105,7 @@ class Ladder:
 
     def steps(self, model: Ising) -> npt.NDArray[np.float64]:
         """beta_t - beta_{t+1} times the model's quantum, (temperatures - 1, terms)."""
-        return np.asarray(-np.diff(self.beta.reshape(self.temperatures, -1), axis=0) * model.quantum)
+        return np.ascontiguousarray(-np.diff(self.beta.reshape(self.temperatures, -1), axis=0) * model.quantum)
 
     def begin(self, samples: int) -> Exchange:
         """No exchange tried yet."""

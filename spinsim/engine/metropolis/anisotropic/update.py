@@ -9,7 +9,6 @@ from spinsim.engine.metropolis.anisotropic.classes import MOST_CLASS_BITS, bits_
 from spinsim.engine.metropolis.replica_packed.update import WORD_BYTES, pack
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
-from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
@@ -34,7 +33,9 @@ def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:
-    raise InputError(f"model {model.name} has two terms, which no GPU updates yet: give --device cpu")
+    from spinsim.engine.metropolis.anisotropic.cuda import engine
+
+    return engine(model, replicas, dynamics)
 
 
 UPDATE: Final = Update(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)

@@ -23,6 +23,7 @@ from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKE
 from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, places
+from spinsim.engine.metropolis.replica_packed.cuda_state import PlacedPlan
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds
@@ -55,7 +56,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
     return CudaEngine(model, replicas, parts)
 
 
-def compare(plan: ReplicaPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
+def compare(plan: PlacedPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
     """What compares copies of a ladder, as fully as is wanted."""
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}

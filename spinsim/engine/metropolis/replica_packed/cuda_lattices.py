@@ -8,8 +8,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing
-from spinsim.bits import Bits, of_replica_packed
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
@@ -18,6 +16,7 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.metropolis.packed.classes import PLANES
 from spinsim.engine.metropolis.packed.kinds import Kind
 from spinsim.engine.metropolis.replica_packed.cuda_records import MODEL, batch_table, places, site_records, tail_bytes
+from spinsim.engine.metropolis.replica_packed.cuda_state import PlacedWords
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 
 WARP: Final = 32
@@ -44,7 +43,7 @@ def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
     return threads if shared_bytes(plan, threads) <= room else 0
 
 
-class ReplicaLattices:
+class ReplicaLattices(PlacedWords):
     """The state of a replica-packed run, and what kernels read of its model.
 
     Args:
@@ -53,7 +52,6 @@ class ReplicaLattices:
 
     Attributes:
         plan: As given.
-        present: The spins.
         shared_threads: Threads of a lattice in shared memory; 0 where lattices lie in global memory.
         fixed: Whether kernels know how many bonds a site has.
         slots: Numbers of bonds that have a kernel each; 0: any number.
@@ -87,11 +85,7 @@ class ReplicaLattices:
         self._model = record(MODEL, **dict.fromkeys(MODEL.names or (), 0) | given)
         self._batches = cupy.asarray(batch_table(plan.batches))
         self._colour_start = cupy.asarray(plan.batches.colour_start.astype(np.int32))
-        self.present = cupy.empty(plan.shape, cupy.uint64)
-        if plan.dynamics.start == "up":
-            self.present[:] = self.lanes[None, :, None, :]
-        else:
-            queue.start_at_random(self.present, self.lanes, cupy.asarray(order))
+        super().__init__(plan, queue, self.lanes)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -134,21 +128,3 @@ class ReplicaLattices:
         samples, blocks, sites, _ = self.plan.shape
         grid = -(-max(self.plan.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
         self._count(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first)
-
-    def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: in the order of the sites."""
-        return np.ascontiguousarray(self.present.get()[:, :, places(self.plan.batches)])
-
-    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
-        self.present.set(np.ascontiguousarray(words[:, :, self.plan.batches.order]))
-
-    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of a state."""
-        block, lane = divmod(replica, packing.LANES)
-        words = state[sample, block, :, lane // 64].get()
-        return packing.unpack_lane(words, lane % 64)[places(self.plan.batches)]
-
-    def read_all(self, state: Any, sample: int) -> Bits:
-        """All configurations of a sample of a state as bits, (replicas, bytes)."""
-        return of_replica_packed(state[sample].get()[:, places(self.plan.batches)], self.plan.replicas)

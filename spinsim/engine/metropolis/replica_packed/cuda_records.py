@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,15 @@ ROUND_TOTALS: Final = struct_type(rows=ADDRESS, first=np.uint32)
 NOTES: Final = struct_type(to=ADDRESS, copies=ADDRESS, every=SIZE)
 
 
-def places(batches: Batches) -> npt.NDArray[np.uint32]:
+class Ordered(Protocol):
+    """What has an order of the sites."""
+
+    @property
+    def order(self) -> npt.NDArray[np.uint32]:
+        """The sites, in the order in which kernels visit them."""
+
+
+def places(batches: Ordered) -> npt.NDArray[np.uint32]:
     """The place of every site in ``batches.order``, in which the device holds a lattice."""
     place = np.empty_like(batches.order)
     place[batches.order] = np.arange(place.size, dtype=place.dtype)

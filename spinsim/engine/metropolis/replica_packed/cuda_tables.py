@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +10,47 @@ import numpy.typing as npt
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.metropolis.replica_packed.cuda_lattices import ReplicaLattices
+from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.engine.metropolis.replica_packed.cuda_records import TABLES
-from spinsim.engine.metropolis.replica_packed.tables import Tables, empty_tables
+from spinsim.engine.metropolis.replica_packed.tables import SomeClasses, Tables, empty_tables
 from spinsim.engine.tempering.cuda import LADDER, CudaTempering
+from spinsim.model.ising import Ising
 from spinsim.packing import LANES
+
+
+class PlanWithTables(Protocol):
+    """A run whose replicas have tables.
+
+    Attributes:
+        model: What is simulated.
+        replicas: Of each sample.
+        shape: Of the state, (samples, blocks, sites, 2).
+    """
+
+    model: Ising
+    replicas: int
+    shape: tuple[int, int, int, int]
+
+    @property
+    def classes(self) -> SomeClasses:
+        """Flip classes."""
+
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """What decides flips at the inverse temperatures of a ladder."""
+
+
+class WithTables(Protocol):
+    """Lattices whose sweeps read tables.
+
+    Attributes:
+        lanes: Lanes in use, on the device.
+    """
+
+    lanes: Any
+
+    @property
+    def plan(self) -> PlanWithTables:
+        """What devices share."""
 
 
 class DeviceTables:
@@ -28,11 +64,11 @@ class DeviceTables:
         arrays: As given.
     """
 
-    def __init__(self, lattices: ReplicaLattices, arrays: list[Any]) -> None:
+    def __init__(self, lattices: WithTables, arrays: list[Any]) -> None:
         self._lattices, self.arrays = lattices, arrays
 
     @classmethod
-    def of(cls, lattices: ReplicaLattices, tables: Tables) -> DeviceTables:
+    def of(cls, lattices: WithTables, tables: Tables) -> DeviceTables:
         """Copies of tables on the host."""
         import cupy
 
@@ -60,19 +96,20 @@ class LadderTables(DeviceTables):
         are_laid: Whether they are those of the present places.
     """
 
-    def __init__(self, queue: Queue, lattices: ReplicaLattices, tempering: CudaTempering) -> None:
+    def __init__(self, queue: Queue, lattices: WithTables, tempering: CudaTempering) -> None:
         import cupy
 
         plan, beta = lattices.plan, tempering.ladder.beta
         room = empty_tables(plan.classes, plan.model.samples, plan.replicas)
         super().__init__(lattices, [cupy.empty(a.shape, a.dtype) for a in (room.always, room.planes, room.thresholds)])
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
-        self.ladder = record(LADDER, limits=limits, certain=certain, temperatures=beta.size)
+        self.ladder = record(LADDER, limits=limits, certain=certain, temperatures=len(beta))
         self.are_laid, self._stream, self._blocks = False, queue.stream, plan.shape[:2]
         always, planes, thresholds = self.arrays
         self._lay = Launch(queue.device, "tempering/lay_tables.cu", "lay_tables", {
             "always": always, "planes": planes, "thresholds": thresholds, "ladder": self.ladder,
-            "place": tempering.place, "replicas": np.uint32(plan.replicas), "classes": np.uint32(2**plan.classes.bits),
+            "place": tempering.place, "replicas": np.uint32(plan.replicas), "kinds": np.uint32(plan.classes.tables),
+            "classes": np.uint32(2**plan.classes.bits),
         })  # fmt: skip
 
     def lay(self) -> None:

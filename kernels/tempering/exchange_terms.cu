@@ -1,0 +1,38 @@
+// Tempering between sweeps where an energy has two terms: exchanges of all samples from sums that counting kernels have left.
+#include "tempering/exchange.cuh"
+
+// Energies of replicas, up to constants, are per_up * up + per_first * first and per_second * second; sums are cleared once
+// they are read.
+struct TermSums {
+    u64 *up, *first, *second;  // [sample][stride]
+    long long per_up, per_first, per_second;
+    size_t stride;
+};
+CHECK_LAYOUT(TermSums, engine.tempering.cuda.TERM_SUMS);
+
+constexpr int THREADS = HOST(engine.tempering.cuda.THREADS);
+
+// A block a sample; Exchange::steps are [pair][term].
+template <int ROUNDS>
+__global__ __launch_bounds__(THREADS) void exchange_terms(Exchange exchange, TermSums sums, u32 first_sample, u64 round, Key key) {
+    const u32 sample = blockIdx.x;
+    u64 *const up = sums.up + sample * sums.stride, *const ones = sums.first + sample * sums.stride;
+    u64* const others = sums.second + sample * sums.stride;
+    const Exchange mine = exchange.of(sample);
+    const u32 first = round % 2, tried = (exchange.temperatures - first) / 2;  // of each copy
+    const HalfSweep time = counter_half_sweep(round, STREAM_SWAP);
+    const auto one = [&](int r) { return sums.per_up * (long long)up[r] + sums.per_first * (long long)ones[r]; };
+    const auto other = [&](int r) { return sums.per_second * (long long)others[r]; };
+    for (u32 i = threadIdx.x; i < exchange.copies * tried; i += blockDim.x) {
+        const u32 copy = i / tried, t = first + 2 * (i % tried);
+        const double* const steps = mine.steps + 2 * t;
+        exchange_if(mine, copy, t, [&](int cold, int hot, u32 pair) {
+            const double cost = __dadd_rn(__dmul_rn(steps[0], (double)(one(hot) - one(cold))),
+                                          __dmul_rn(steps[1], (double)(other(hot) - other(cold))));
+            return cost <= 0 || passes<ROUNDS>(-cost, pair, counter_block(first_sample + sample, 0), time, key);
+        });
+    }
+    __syncthreads();
+    for (u32 copy = threadIdx.x; copy < exchange.copies; copy += blockDim.x) follow_ends(mine, copy);
+    for (u32 i = threadIdx.x; i < sums.stride; i += blockDim.x) up[i] = ones[i] = others[i] = 0;
+}

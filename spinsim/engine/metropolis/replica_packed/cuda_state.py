@@ -1,0 +1,71 @@
+"""Replica-packed words on a GPU, ``state[sample, block, place, half]``, in the order of the kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.metropolis.replica_packed.cuda_records import Ordered, places
+from spinsim.model.ising import Ising
+
+
+class PlacedPlan(Protocol):
+    """A run whose words a GPU holds in an order of its own.
+
+    Attributes:
+        model: What is simulated.
+        shape: Of the state, (samples, blocks, sites, 2).
+        dynamics: How replicas start.
+    """
+
+    model: Ising
+    shape: tuple[int, int, int, int]
+    dynamics: Dynamics
+
+    @property
+    def batches(self) -> Ordered:
+        """The order of the sites."""
+
+
+class PlacedWords:
+    """A ``CudaState``.
+
+    Args:
+        plan: What devices share.
+        queue: Where its work is queued; the present device and stream of CuPy.
+        lanes: Lanes in use, on the device.
+
+    Attributes:
+        present: The spins.
+    """
+
+    def __init__(self, plan: PlacedPlan, queue: Queue, lanes: Any) -> None:
+        import cupy
+
+        self._order, self._place = plan.batches.order, places(plan.batches)
+        self.present = cupy.empty(plan.shape, cupy.uint64)
+        if plan.dynamics.start == "up":
+            self.present[:] = lanes[None, :, None, :]
+        else:
+            queue.start_at_random(self.present, lanes, cupy.asarray(self._order))
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The words of a snapshot: in the order of the sites."""
+        return np.ascontiguousarray(self.present.get()[:, :, self._place])
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Go back to the words of a snapshot."""
+        self.present.set(np.ascontiguousarray(words[:, :, self._order]))
+
+    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration of a state."""
+        block, lane = divmod(replica, packing.LANES)
+        words = state[sample, block, :, lane // 64].get()
+        spins = np.empty(self._order.size, np.int8)
+        spins[self._order] = packing.unpack_lane(words, lane % 64)
+        return spins
