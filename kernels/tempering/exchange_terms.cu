@@ -12,7 +12,7 @@ CHECK_LAYOUT(TermSums, engine.tempering.cuda.TERM_SUMS);
 
 constexpr int THREADS = HOST(engine.tempering.cuda.THREADS);
 
-// A block a sample; Exchange::steps are [pair][term].
+// Tries pairs of every copy as exchange_pair does, a block a sample; Exchange::steps are [pair][term].
 template <int ROUNDS>
 __global__ __launch_bounds__(THREADS) void exchange_terms(Exchange exchange, TermSums sums, u32 first_sample, u64 round, Key key) {
     const u32 sample = blockIdx.x;
@@ -24,13 +24,20 @@ __global__ __launch_bounds__(THREADS) void exchange_terms(Exchange exchange, Ter
     const auto one = [&](int r) { return sums.per_up * (long long)up[r] + sums.per_first * (long long)ones[r]; };
     const auto other = [&](int r) { return sums.per_second * (long long)others[r]; };
     for (u32 i = threadIdx.x; i < exchange.copies * tried; i += blockDim.x) {
-        const u32 copy = i / tried, t = first + 2 * (i % tried);
-        const double* const steps = mine.steps + 2 * t;
-        exchange_if(mine, copy, t, [&](int cold, int hot, u32 pair) {
-            const double cost = __dadd_rn(__dmul_rn(steps[0], (double)(one(hot) - one(cold))),
-                                          __dmul_rn(steps[1], (double)(other(hot) - other(cold))));
-            return cost <= 0 || passes<ROUNDS>(-cost, pair, counter_block(first_sample + sample, 0), time, key);
-        });
+        const u32 copy = i / tried, t = first + 2 * (i % tried), pair = copy * (exchange.temperatures - 1) + t;
+        int* const at = mine.holder + copy * exchange.temperatures + t;
+        const int cold = at[0], hot = at[1];
+        if (copy == 0) atomicAdd(mine.attempts + t, (u64)exchange.copies);
+        const double cost = __dadd_rn(__dmul_rn(mine.steps[2 * t], (double)(one(hot) - one(cold))),
+                                      __dmul_rn(mine.steps[2 * t + 1], (double)(other(hot) - other(cold))));
+        if (cost > 0) {
+            const Threshold limit = exp_threshold(-cost);
+            const uint4 random = philox<ROUNDS>(pair, counter_block(first_sample + sample, 0), time.word2, time.word3, key);
+            if (!limit.always && ((u64)random.x << 32 | random.y) >= limit.value) continue;
+        }
+        atomicAdd(mine.accepts + t, 1ull);
+        at[0] = hot, at[1] = cold;
+        mine.place[cold] = t + 1, mine.place[hot] = t;
     }
     __syncthreads();
     for (u32 copy = threadIdx.x; copy < exchange.copies; copy += blockDim.x) follow_ends(mine, copy);
