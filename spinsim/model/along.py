@@ -28,7 +28,7 @@ def terms_along(lattice: Lattice, along: Sequence[float]) -> npt.NDArray[np.uint
     sizes = np.abs(np.array(along, np.float64))
     if len(np.unique(sizes)) != 2:
         return None
-    return (sizes != sizes[0]).astype(np.uint8)[lattice.bond_numbers()]
+    return np.asarray((sizes != sizes[0]).astype(np.uint8)[lattice.bond_numbers()])
 
 
 def degrees_along(along: Sequence[float]) -> tuple[int, int] | None:

@@ -27,5 +27,6 @@ class Measurement(NamedTuple):
 
 def measure(engine: Counting) -> Measurement:
     """Energies and magnetisations of the engine's present state."""
-    energy, *magnetizations, _ = engine.counts()
-    return Measurement(energy.astype(np.float64) * engine.model.quantum, *magnetizations)
+    counts = engine.counts()
+    energy = counts.energy.astype(np.float64) * engine.model.quantum
+    return Measurement(energy, counts.magnetization, counts.staggered_magnetization)

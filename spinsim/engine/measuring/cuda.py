@@ -112,8 +112,9 @@ class Measuring:
             compared=compared, linked=linked, sites=model.sites, bonds=model.bonds,
         )  # fmt: skip
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
-        file, kernel, self._sums = "measuring/by_temperature.cu", "sort_by_temperature", ("one", "other", "third")
-        more = {}
+        file, kernel = "measuring/by_temperature.cu", "sort_by_temperature"
+        self._sums: tuple[str, ...] = ("one", "other", "third")
+        more: dict[str, Any] = {}
         if observables.terms:
             file, kernel = "measuring/by_temperature_terms.cu", "sort_terms"
             self._sums, more = ("up", "first", "second", "up_first"), {"terms": self._terms(observables.terms)}

@@ -78,8 +78,12 @@ class Observables:
     def counts(self, sums: Mapping[str, Integers]) -> Counts:
         """Energies and magnetisations from sums (samples, replicas) by their names."""
         terms = np.stack([term.of(sums) for term in self.terms], axis=-1) if self.terms else None
-        linear = self.energy, self.magnetization, self.staggered_magnetization
-        return Counts(*(each.of(sums) for each in linear), terms)
+        return Counts(
+            energy=self.energy.of(sums),
+            magnetization=self.magnetization.of(sums),
+            staggered_magnetization=self.staggered_magnetization.of(sums),
+            terms=terms,
+        )
 
 
 def of_up_and_unsatisfied(model: Ising, magnitude: int, field: int, first: int) -> Observables:

@@ -93,7 +93,8 @@ class TermLattices(PlacedWords):
     @cached_property
     def _counts(self) -> list[Launch]:
         """The kernels that count spins with the bonds of term 0, and the bonds of term 1."""
-        file, device, launches = "measuring/count_replica_packed.cu", self._queue.device, []
+        file, device = "measuring/count_replica_packed.cu", self._queue.device
+        launches: list[Launch] = []
         for ends, negative in self._bonds:
             bonds = negative.shape[1]
             arguments = {

@@ -70,5 +70,6 @@ class TermPlan:
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """What decides flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""
         costs = self.classes.costs()[:, :, None]
-        found = acceptance_of_terms(costs, beta * self.model.quantum, self.dynamics.zero_acceptance)
-        return Limits(*map(np.ascontiguousarray, found))  # as kernels read them
+        scaled = beta * self.model.quantum
+        certain, thresholds = acceptance_of_terms(costs, scaled, self.dynamics.zero_acceptance)
+        return Limits(np.ascontiguousarray(certain), np.ascontiguousarray(thresholds))  # as kernels read them
