@@ -1,4 +1,4 @@
-// Tables of every replica at its place on the ladder, laid out as spinsim/engine/metropolis/replica_packed/tables.py and
+// Tables of every replica at its place on the ladder, laid out as spinsim/engine/metropolis/packed/lane_tables.py and
 // spinsim/engine/metropolis/site_packed/tables.py say.
 #include "tempering/ladder.cuh"
 

@@ -9,8 +9,9 @@ import pytest
 from engines import GENERAL, PACKED, SITE, check_counts, random_graph, random_signs, run_both
 
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
+from spinsim.engine.metropolis.packed.cuda_state import places
 from spinsim.engine.metropolis.replica_packed import cpu as packed_engine
-from spinsim.engine.metropolis.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, places, site_records
+from spinsim.engine.metropolis.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, site_records
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.site_packed import cpu as site_engine
 from spinsim.errors import InputError

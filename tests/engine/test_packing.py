@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spinsim import packing
 from spinsim.acceptance import LARGEST_EXPONENT, acceptance, exp_reduced
 from spinsim.engine.metropolis.packed.classes import PLANES, Classes
-from spinsim.engine.metropolis.replica_packed.tables import build_tables
+from spinsim.engine.metropolis.packed.lane_tables import build_tables
 from spinsim.engine.metropolis.site_packed.tables import build_site_tables
 from spinsim.model.colouring import colouring
 from spinsim.model.geometry.lattice import Lattice

@@ -15,11 +15,11 @@ from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.anisotropic.cpu_sweep import sweep_terms
 from spinsim.engine.metropolis.anisotropic.plan import TermPlan
 from spinsim.engine.metropolis.packed.kinds import Limits
+from spinsim.engine.metropolis.packed.lane_tables import Tables, empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.cpu import SPLIT_SITES
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
 from spinsim.engine.metropolis.replica_packed.cpu_tempering import lay_tables
-from spinsim.engine.metropolis.replica_packed.tables import Tables, empty_tables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder

@@ -18,10 +18,9 @@ from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.metropolis.anisotropic.plan import TermPlan
+from spinsim.engine.metropolis.packed.cuda_state import PlacedWords, places
 from spinsim.engine.metropolis.replica_packed.cuda import UNBOUNDED, compare
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import COUNT_THREADS, ITEMS_A_THREAD
-from spinsim.engine.metropolis.replica_packed.cuda_records import places
-from spinsim.engine.metropolis.replica_packed.cuda_state import PlacedWords
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.errors import InputError

@@ -12,7 +12,7 @@ from spinsim.engine.measuring.sums import of_up_and_unsatisfied_by_term
 from spinsim.engine.metropolis.anisotropic.batches import build_batches
 from spinsim.engine.metropolis.anisotropic.classes import TermClasses
 from spinsim.engine.metropolis.packed.kinds import Limits
-from spinsim.engine.metropolis.replica_packed.tables import Tables, tables_of_lanes
+from spinsim.engine.metropolis.packed.lane_tables import Tables, tables_of_lanes
 from spinsim.errors import InputError
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising

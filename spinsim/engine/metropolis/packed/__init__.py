@@ -1,1 +1,1 @@
-"""What the replica-packed and the site-packed update share: flip classes, random planes, the steps of an update."""
+"""What the packed updates share: flip classes, random planes, steps of an update, tables of lanes, words on a GPU."""

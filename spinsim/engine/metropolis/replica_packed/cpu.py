@@ -15,12 +15,12 @@ from spinsim.engine.cpu_blocks import Blocks
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.packed.kinds import Limits
+from spinsim.engine.metropolis.packed.lane_tables import Tables, empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import sweep_packed_wide
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.metropolis.replica_packed.tables import Tables, empty_tables
 from spinsim.engine.metropolis.replica_packed.tempering.cpu import lay_tables, temper_packed
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering

@@ -20,10 +20,10 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
+from spinsim.engine.metropolis.packed.cuda_state import PlacedPlan, places
 from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
-from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, places
-from spinsim.engine.metropolis.replica_packed.cuda_state import PlacedPlan
+from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds

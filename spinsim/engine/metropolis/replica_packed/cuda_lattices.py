@@ -14,9 +14,9 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.metropolis.packed.classes import PLANES
+from spinsim.engine.metropolis.packed.cuda_state import PlacedWords, places
 from spinsim.engine.metropolis.packed.kinds import Kind
-from spinsim.engine.metropolis.replica_packed.cuda_records import MODEL, batch_table, places, site_records, tail_bytes
-from spinsim.engine.metropolis.replica_packed.cuda_state import PlacedWords
+from spinsim.engine.metropolis.replica_packed.cuda_records import MODEL, batch_table, site_records, tail_bytes
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 
 WARP: Final = 32

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.records import ADDRESS, SIZE, struct_type
 from spinsim.engine.metropolis.packed.batches import Batches
+from spinsim.engine.metropolis.packed.cuda_state import places
 
 PLACE: Final = 16  # bytes of one place
 TAIL_ROOM: Final = 64  # groups that a warp's queue of undecided lanes holds
@@ -37,21 +38,6 @@ BONDS: Final = struct_type(groups=ADDRESS, stride=SIZE, count=SIZE)
 LANE_SUMS: Final = struct_type(up=ADDRESS, unsatisfied=ADDRESS, up_first=ADDRESS)
 ROUND_TOTALS: Final = struct_type(rows=ADDRESS, first=np.uint32)
 NOTES: Final = struct_type(to=ADDRESS, copies=ADDRESS, every=SIZE)
-
-
-class Ordered(Protocol):
-    """What has an order of the sites."""
-
-    @property
-    def order(self) -> npt.NDArray[np.uint32]:
-        """The sites, in the order in which kernels visit them."""
-
-
-def places(batches: Ordered) -> npt.NDArray[np.uint32]:
-    """The place of every site in ``batches.order``, in which the device holds a lattice."""
-    place = np.empty_like(batches.order)
-    place[batches.order] = np.arange(place.size, dtype=place.dtype)
-    return place
 
 
 def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:

@@ -11,8 +11,8 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.metropolis.packed.kinds import Limits
+from spinsim.engine.metropolis.packed.lane_tables import SomeClasses, Tables, empty_tables
 from spinsim.engine.metropolis.replica_packed.cuda_records import TABLES
-from spinsim.engine.metropolis.replica_packed.tables import SomeClasses, Tables, empty_tables
 from spinsim.engine.tempering.cuda import LADDER, CudaTempering
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES

@@ -12,7 +12,7 @@ from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.metropolis.packed.batches import build_batches
 from spinsim.engine.metropolis.packed.classes import Classes
 from spinsim.engine.metropolis.packed.kinds import Limits
-from spinsim.engine.metropolis.replica_packed.tables import Tables, build_tables
+from spinsim.engine.metropolis.packed.lane_tables import Tables, build_tables
 from spinsim.errors import InputError
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising

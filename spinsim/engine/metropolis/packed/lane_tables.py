@@ -1,4 +1,4 @@
-"""Acceptance tables of the replica-packed update: a threshold for every lane, as replicas differ in temperature."""
+"""Acceptance tables of words of replicas: a threshold for every lane, as replicas differ in temperature."""
 
 from __future__ import annotations
 

@@ -10,8 +10,22 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.metropolis.replica_packed.cuda_records import Ordered, places
 from spinsim.model.ising import Ising
+
+
+class Ordered(Protocol):
+    """What has an order of the sites."""
+
+    @property
+    def order(self) -> npt.NDArray[np.uint32]:
+        """The sites, in the order in which kernels visit them."""
+
+
+def places(batches: Ordered) -> npt.NDArray[np.uint32]:
+    """The place of every site in ``batches.order``, in which the device holds a lattice."""
+    place = np.empty_like(batches.order)
+    place[batches.order] = np.arange(place.size, dtype=place.dtype)
+    return place
 
 
 class PlacedPlan(Protocol):
