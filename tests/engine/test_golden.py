@@ -203,6 +203,7 @@ EMULATED = [
     "cubic-temperatures", "square-open-samples", "site-packed-field-temperatures", "gaussian-temperatures",
     "anneal-cubic-samples", "temper-cubic-samples", "temper-site-packed", "temper-gaussian-placed",
     "quantum-square-samples",
+    "two-terms-temperatures",
 ]  # fmt: skip
 """Of every packing and job some: GPU kernels on the CPU are slow."""
 

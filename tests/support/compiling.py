@@ -26,6 +26,7 @@ RUNS: dict[str, Callable[[], object]] = {
     "unpacked": lambda: _temper(ss.EdwardsAnderson(ss.square(4), couplings="gaussian")),
     "site-packed": lambda: _temper(ss.EdwardsAnderson(ss.square(256, 2))),
     "tempering": lambda: _temper(ss.EdwardsAnderson(ss.cubic(4))),
+    "two-terms": lambda: _temper(ss.EdwardsAnderson(ss.square(4), couplings_along=(1, 0.5))),
     "fields": lambda: _anneal(ss.EdwardsAnderson(ss.cubic(4), field=0.3)),
 }
 """Small runs that need about all kernels; runs that stand far apart share few of them."""
