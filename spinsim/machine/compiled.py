@@ -24,6 +24,7 @@ SOURCES: Final = (
     "acceptance.py",
     "engine/measuring/cpu_comparison.py",
     "engine/metropolis/anisotropic/cpu_sweep.py",
+    "engine/metropolis/anisotropic/cpu_tempering.py",
     "engine/metropolis/packed/adders.py",
     "engine/metropolis/packed/batches.py",
     "engine/metropolis/packed/classes.py",

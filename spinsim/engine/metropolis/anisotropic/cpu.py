@@ -13,13 +13,13 @@ from spinsim.engine.cpu_blocks import Blocks
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.anisotropic.cpu_sweep import sweep_terms
+from spinsim.engine.metropolis.anisotropic.cpu_tempering import lay_changed, temper_terms
 from spinsim.engine.metropolis.anisotropic.plan import TermPlan
 from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.engine.metropolis.packed.lane_tables import Tables, empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.cpu import SPLIT_SITES
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
-from spinsim.engine.metropolis.replica_packed.cpu_tempering import lay_tables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder
@@ -37,7 +37,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
     parts = CpuParts(
         packing=packing.Packing.ANISOTROPIC,
         state=blocks,
-        sweeper=TermSweeper(plan, blocks),
+        sweeper=TermSweeper(plan, blocks, pool),
         counts=partial(counts, plan, blocks),
         comparison=CpuReplicaComparison(model, replicas),
         threads=pool,
@@ -72,14 +72,16 @@ class TermSweeper:
     Args:
         plan: What devices share.
         blocks: The words.
+        threads: Samples are tempered side by side.
     """
 
-    def __init__(self, plan: TermPlan, blocks: Blocks) -> None:
+    def __init__(self, plan: TermPlan, blocks: Blocks, threads: Threads) -> None:
         self.colours, self.tasks = plan.colours, blocks.count
-        self._plan, self._blocks = plan, blocks
+        self._plan, self._blocks, self._threads = plan, blocks, threads
         self._key, self._rng_rounds = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
         self._tables: Tables | None = None
         self._limits: Limits | None = None
+        self._laid = np.empty((0, 0), np.int32)  # places that the tables are of
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature, one for each replica (replicas,), or of each term (replicas, 2)."""
@@ -89,12 +91,13 @@ class TermSweeper:
         """Make room for tables of each sample."""
         self._limits = self._plan.limits(ladder.beta)
         self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
+        self._laid = np.full((self._plan.model.samples, self._plan.replicas), -1, np.int32)
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
         assert self._limits is not None  # noqa: S101  (there is a ladder)
         for k, row in enumerate(place):
-            lay_tables(row, *self._limits, *self._tables_of(k))
+            lay_changed(row, self._laid[k], *self._limits, *self._tables_of(k))
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
         """The tables of one sample, or those of all."""
@@ -129,5 +132,33 @@ class TermSweeper:
         )
 
     def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """Leave rounds to the engine, one by one."""
-        return False
+        """Do all rounds of a sample in one call, where its blocks need no threads that meet."""
+        if self._blocks.parts > 1:
+            return False
+        plan, limits = self._plan, self._limits
+        assert limits is not None  # noqa: S101  (there is a ladder)
+        ladder = (tempering.steps, tempering.ladder.copies, *limits)
+        classes = plan.classes
+
+        def task(k: int) -> None:
+            (first, second), (ones, others) = plan.edges, (signs[k % len(signs)] for signs in plan.negative)
+            temper_terms(
+                self._blocks.state[k],
+                (first, ones, second, others, classes.magnitudes, classes.field),
+                plan.batches,
+                plan.batches.signs[k % len(plan.batches.signs)],
+                plan.lanes,
+                (self._laid[k], *self._tables_of(k)),
+                ladder,
+                tempering.of_sample(k),
+                (classes.count_bits, classes.field != 0, self.colours),
+                k,
+                self._key,
+                self._rng_rounds,
+                np.uint64(half_sweep),
+                (tempering.round, rounds, sweeps),
+            )
+
+        self._threads.run(partial(task, k) for k in range(plan.model.samples))
+        tempering.round += rounds
+        return True

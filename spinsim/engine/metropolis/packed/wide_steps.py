@@ -59,10 +59,29 @@ def select16(n, words, w):  # type: ignore[no-untyped-def]
 
 
 @part
+def select32(n, words, w):  # type: ignore[no-untyped-def]
+    """The same for 32 classes."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            low, middle, high = w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+            zero, one = mux8(low, middle, high, words, 0, half), mux8(low, middle, high, words, 8, half)
+            w[TREE + e] = mux(w[CLASS + 3 * ROW + e], zero, one)
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            low, middle, high = w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+            zero, one = mux8(low, middle, high, words, 16, half), mux8(low, middle, high, words, 24, half)
+            w[TREE + e] = mux(w[CLASS + 4 * ROW + e], w[TREE + e], mux(w[CLASS + 3 * ROW + e], zero, one))
+
+
+@part
 def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
     """``words[class, half]`` of every lane's class into the first row of TREE."""
     if class_bits == 4:
         select16(n, words, w)
+    elif class_bits == 5:
+        select32(n, words, w)
     else:
         select_any(n, class_bits, words, w)
 

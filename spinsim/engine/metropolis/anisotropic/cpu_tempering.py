@@ -1,0 +1,90 @@
+"""Tempering of one sample whose energy has two terms: its tables after exchanges, and many rounds in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.engine.metropolis.anisotropic.cpu_sweep import sweep_terms
+from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
+from spinsim.engine.tempering.cpu_exchange import ONE, exchange
+from spinsim.machine.compiled import kernel
+from spinsim.packing import LANES
+
+
+@kernel
+def lay_changed(place, laid, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
+    """One sample's ``Tables`` for replicas at temperatures ``place`` (replicas,), where they have others in ``laid``.
+
+    ``laid`` becomes ``place``. With as many classes as two terms have, laying all tables would take longer than a sweep
+    of a small lattice. ``certain`` and ``limits`` hold, for each kind of sites, class and temperature, whether a flip
+    needs no random number and else its threshold. Lanes past the last replica are never looked at.
+    """
+    for r in range(place.size):
+        t = place[r]
+        if t == laid[r]:
+            continue
+        laid[r] = t
+        block, lane = r // LANES, r % LANES
+        half, bit = lane // 64, np.uint64(lane % 64)
+        others = ~(ONE << bit)
+        for kind in range(limits.shape[0]):
+            for c in range(limits.shape[1]):
+                limit = limits[kind, c, t]
+                thresholds[block, kind, c, lane] = limit
+                word = always[block, kind, c, half]
+                always[block, kind, c, half] = (word & others) | (np.uint64(certain[kind, c, t]) << bit)
+                for plane in range(planes.shape[2]):
+                    word = planes[block, kind, plane, c, half]
+                    threshold = limit >> np.uint64(63 - plane) & ONE
+                    planes[block, kind, plane, c, half] = (word & others) | (threshold << bit)
+
+
+@kernel
+def temper_terms(  # type: ignore[no-untyped-def]
+    state, bonds, batches, signs, lanes, tables, ladder, exchanged, shape, sample, key, rng_rounds, half_sweep, times
+):
+    """Sweep all blocks of a sample, exchange temperatures, and so on.
+
+    Args:
+        state: uint64 (blocks, sites, 2), changed in place.
+        bonds: Edges and negative couplings of term 0, those of term 1, |J| of each term and h in quanta.
+        batches: ``TermBatches``.
+        signs: uint8, a row of ``TermBatches.signs``.
+        lanes: uint64 (blocks, 2), lanes in use.
+        tables: The places that the sample's ``Tables`` are of, and these: always, planes, thresholds; changed in place.
+        ladder: ``Ladder.steps``, copies, and ``TermPlan.limits``.
+        exchanged: A row of ``Exchange``, changed in place.
+        shape: Bits of each count, whether there is a field, colours.
+        sample: Its number.
+        key: The two key words.
+        rng_rounds: Philox rounds, 7 or 10.
+        half_sweep: Half-sweeps done so far.
+        times: Rounds done so far, rounds to do, sweeps of each.
+    """
+    first_edges, first_negative, second_edges, second_negative, magnitudes, field = bonds
+    laid, always, planes, thresholds = tables
+    steps, copies, certain, limits = ladder
+    place, attempts, accepts, trips, last_end = exchanged
+    count_bits, has_field, colours = shape
+    before, rounds, sweeps = times
+    blocks = state.shape[0]
+    up, first, second = np.empty((3, blocks * LANES), np.int64)
+    energy = np.empty((blocks * LANES, 2), np.int64)
+    share = (0, colours, 0, 1)
+    for done in range(rounds):
+        up[:], first[:], second[:] = 0, 0, 0
+        for b in range(blocks):
+            block, mine = rng.counter_block(np.uint64(sample), np.uint64(b)), slice(b * LANES, (b + 1) * LANES)
+            sweep_terms(state[b], batches, signs, always[b], planes[b], thresholds[b], lanes[b], block, key,
+                        rng_rounds, half_sweep, sweeps, share, count_bits, has_field)  # fmt: skip
+            if has_field:
+                count_up(state[b], batches.order, up[mine])
+            count_unsatisfied(state[b], first_edges, first_negative, first[mine])
+            count_unsatisfied(state[b], second_edges, second_negative, second[mine])
+        energy[:, 0] = 2 * (magnitudes[0] * first - field * up)
+        energy[:, 1] = 2 * magnitudes[1] * second
+        exchange(energy, steps, copies, before + done, sample, key, rng_rounds,
+                 place, attempts, accepts, trips, last_end)  # fmt: skip
+        lay_changed(place, laid, certain, limits, always, planes, thresholds)
+        half_sweep += np.uint64(sweeps * colours)
