@@ -85,7 +85,7 @@ struct Sites<TermRule<BITS, ROUNDS>, FAR> {
 
 // One batch of every block of replicas (y) of every sample (z); `kinds` of sites have tables of their own.
 template <int BITS, int ROUNDS>
-__global__ __launch_bounds__(THREADS) void sweep_terms(uint4* state, u32 sites, TermBatch batch, TermModel model, Tables tables,
+__global__ __launch_bounds__(THREADS, 4) void sweep_terms(uint4* state, u32 sites, TermBatch batch, TermModel model, Tables tables,
                                                        u32 kinds, u32 first_sample, u32 first_block, u64 half_sweep,
                                                        Key key) {
     using R = TermRule<BITS, ROUNDS>;
