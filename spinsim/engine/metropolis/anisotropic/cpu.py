@@ -13,13 +13,14 @@ from spinsim.engine.cpu_blocks import Blocks
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.anisotropic.cpu_sweep import sweep_terms
-from spinsim.engine.metropolis.anisotropic.cpu_tempering import lay_changed, temper_terms
+from spinsim.engine.metropolis.anisotropic.cpu_tempering import temper_terms
 from spinsim.engine.metropolis.anisotropic.plan import TermPlan
 from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.engine.metropolis.packed.lane_tables import Tables, empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.cpu import SPLIT_SITES
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
+from spinsim.engine.metropolis.replica_packed.tempering.cpu import lay_tables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder
@@ -81,7 +82,6 @@ class TermSweeper:
         self._key, self._rng_rounds = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
         self._tables: Tables | None = None
         self._limits: Limits | None = None
-        self._laid = np.empty((0, 0), np.int32)  # places that the tables are of
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature, one for each replica (replicas,), or of each term (replicas, 2)."""
@@ -91,13 +91,12 @@ class TermSweeper:
         """Make room for tables of each sample."""
         self._limits = self._plan.limits(ladder.beta)
         self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
-        self._laid = np.full((self._plan.model.samples, self._plan.replicas), -1, np.int32)
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
         assert self._limits is not None  # noqa: S101  (there is a ladder)
         for k, row in enumerate(place):
-            lay_changed(row, self._laid[k], *self._limits, *self._tables_of(k))
+            lay_tables(row, (0, self._plan.classes.tables), *self._limits, *self._tables_of(k))
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
         """The tables of one sample, or those of all."""
@@ -148,7 +147,7 @@ class TermSweeper:
                 plan.batches,
                 plan.batches.signs[k % len(plan.batches.signs)],
                 plan.lanes,
-                (self._laid[k], *self._tables_of(k)),
+                self._tables_of(k),
                 ladder,
                 tempering.of_sample(k),
                 (classes.count_bits, classes.field != 0, self.colours),

@@ -1,4 +1,4 @@
-"""Tempering of one sample whose energy has two terms: its tables after exchanges, and many rounds in one call."""
+"""Many rounds of tempering of a sample whose energy has two terms in one call, as rounds of small models are short."""
 
 from __future__ import annotations
 
@@ -7,37 +7,10 @@ import numpy as np
 from spinsim import rng
 from spinsim.engine.metropolis.anisotropic.cpu_sweep import sweep_terms
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
-from spinsim.engine.tempering.cpu_exchange import ONE, exchange
+from spinsim.engine.metropolis.replica_packed.tempering.cpu import lay_tables
+from spinsim.engine.tempering.cpu_exchange import exchange
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES
-
-
-@kernel
-def lay_changed(place, laid, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
-    """One sample's ``Tables`` for replicas at temperatures ``place`` (replicas,), where they have others in ``laid``.
-
-    ``laid`` becomes ``place``. With as many classes as two terms have, laying all tables would take longer than a sweep
-    of a small lattice. ``certain`` and ``limits`` hold, for each kind of sites, class and temperature, whether a flip
-    needs no random number and else its threshold. Lanes past the last replica are never looked at.
-    """
-    for r in range(place.size):
-        t = place[r]
-        if t == laid[r]:
-            continue
-        laid[r] = t
-        block, lane = r // LANES, r % LANES
-        half, bit = lane // 64, np.uint64(lane % 64)
-        others = ~(ONE << bit)
-        for kind in range(limits.shape[0]):
-            for c in range(limits.shape[1]):
-                limit = limits[kind, c, t]
-                thresholds[block, kind, c, lane] = limit
-                word = always[block, kind, c, half]
-                always[block, kind, c, half] = (word & others) | (np.uint64(certain[kind, c, t]) << bit)
-                for plane in range(planes.shape[2]):
-                    word = planes[block, kind, plane, c, half]
-                    threshold = limit >> np.uint64(63 - plane) & ONE
-                    planes[block, kind, plane, c, half] = (word & others) | (threshold << bit)
 
 
 @kernel
@@ -52,7 +25,7 @@ def temper_terms(  # type: ignore[no-untyped-def]
         batches: ``TermBatches``.
         signs: uint8, a row of ``TermBatches.signs``.
         lanes: uint64 (blocks, 2), lanes in use.
-        tables: The places that the sample's ``Tables`` are of, and these: always, planes, thresholds; changed in place.
+        tables: ``Tables`` of the sample: always, planes, thresholds; changed in place.
         ladder: ``Ladder.steps``, copies, and ``TermPlan.limits``.
         exchanged: A row of ``Exchange``, changed in place.
         shape: Bits of each count, whether there is a field, colours.
@@ -63,7 +36,7 @@ def temper_terms(  # type: ignore[no-untyped-def]
         times: Rounds done so far, rounds to do, sweeps of each.
     """
     first_edges, first_negative, second_edges, second_negative, magnitudes, field = bonds
-    laid, always, planes, thresholds = tables
+    always, planes, thresholds = tables
     steps, copies, certain, limits = ladder
     place, attempts, accepts, trips, last_end = exchanged
     count_bits, has_field, colours = shape
@@ -86,5 +59,5 @@ def temper_terms(  # type: ignore[no-untyped-def]
         energy[:, 1] = 2 * magnitudes[1] * second
         exchange(energy, steps, copies, before + done, sample, key, rng_rounds,
                  place, attempts, accepts, trips, last_end)  # fmt: skip
-        lay_changed(place, laid, certain, limits, always, planes, thresholds)
+        lay_tables(place, (0, limits.shape[0]), certain, limits, always, planes, thresholds)
         half_sweep += np.uint64(sweeps * colours)

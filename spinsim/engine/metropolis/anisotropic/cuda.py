@@ -126,7 +126,7 @@ class TermSweeper:
         lattices: The spins.
     """
 
-    rounds = None  # there is no kernel of many rounds
+    rounds = measured_rounds = None  # there is no kernel of many rounds
 
     def __init__(self, queue: Queue, lattices: TermLattices) -> None:
         plan = lattices.plan
