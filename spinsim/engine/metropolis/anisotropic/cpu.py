@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing, rng
+from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.cpu_blocks import Blocks
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
@@ -34,7 +35,8 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
     """The engine of a model of two terms, each of couplings of one magnitude, in a uniform field."""
     plan, pool = TermPlan(model, replicas, dynamics, BATCH), Threads(threads)
     large = model.sites >= SPLIT_SITES
-    blocks = Blocks(plan.shape, plan.lanes, dynamics, pool, large, packing.unpack_replica)
+    read_all = partial(of_replica_packed, replicas=replicas)
+    blocks = Blocks(plan.shape, plan.lanes, dynamics, pool, large, packing.unpack_replica, read_all)
     parts = CpuParts(
         packing=packing.Packing.ANISOTROPIC,
         state=blocks,

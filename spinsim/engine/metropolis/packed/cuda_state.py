@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
+from spinsim.bits import Bits, of_replica_packed
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.model.ising import Ising
@@ -33,11 +34,13 @@ class PlacedPlan(Protocol):
 
     Attributes:
         model: What is simulated.
+        replicas: Of each sample.
         shape: Of the state, (samples, blocks, sites, 2).
         dynamics: How replicas start.
     """
 
     model: Ising
+    replicas: int
     shape: tuple[int, int, int, int]
     dynamics: Dynamics
 
@@ -61,7 +64,7 @@ class PlacedWords:
     def __init__(self, plan: PlacedPlan, queue: Queue, lanes: Any) -> None:
         import cupy
 
-        self._order, self._place = plan.batches.order, places(plan.batches)
+        self._order, self._place, self._replicas = plan.batches.order, places(plan.batches), plan.replicas
         self.present = cupy.empty(plan.shape, cupy.uint64)
         if plan.dynamics.start == "up":
             self.present[:] = lanes[None, :, None, :]
@@ -80,6 +83,8 @@ class PlacedWords:
         """One configuration of a state."""
         block, lane = divmod(replica, packing.LANES)
         words = state[sample, block, :, lane // 64].get()
-        spins = np.empty(self._order.size, np.int8)
-        spins[self._order] = packing.unpack_lane(words, lane % 64)
-        return spins
+        return packing.unpack_lane(words, lane % 64)[self._place]
+
+    def read_all(self, state: Any, sample: int) -> Bits:
+        """All configurations of a sample of a state as bits, (replicas, bytes)."""
+        return of_replica_packed(state[sample].get()[:, self._place], self._replicas)
