@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
