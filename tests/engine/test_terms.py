@@ -9,13 +9,14 @@ from exact import assert_agree, enumerate_states, replica_mean
 from frames import state
 
 from spinsim.engine import Dynamics, choose_packing, create_engine
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.metropolis.anisotropic import cpu
 from spinsim.errors import InputError
 from spinsim.model.geometry.square import square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
-from spinsim.sampling import Times, tempering_at
+from spinsim.sampling import Times, tempering_in_beta
 
 
 @pytest.mark.parametrize("name", TERMS)
@@ -61,7 +62,7 @@ def averages(model: Ising, pair: np.ndarray) -> tuple[float, float, float]:
 def sampled(model: Ising, beta: np.ndarray, copies: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
     """Energies of both terms and squared magnetisations after each of so many rounds, of one sample."""
     engine = create_engine(model, copies * len(beta), Dynamics(seed=3), "cpu")
-    frames = list(tempering_at(engine, beta, Times(100, 2 * rounds, 2), copies, correlations=False))
+    frames = list(tempering_in_beta(engine, beta, Times(100, 2 * rounds, 2), copies, wanted=Wanted(False)))
     energy, magnetization = (
         np.stack([getattr(f, name)[0] for f in frames]) for name in ("energy_by_term", "magnetization")
     )
