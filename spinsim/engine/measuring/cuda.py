@@ -12,9 +12,9 @@ import numpy.typing as npt
 from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import SIZE, record, struct_type
+from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_held import Held, HeldStates, Reads
-from spinsim.engine.measuring.cuda_totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.sums import Linear, Observables
 from spinsim.engine.protocols import LadderMeasurement, Spins
 from spinsim.engine.tempering.cuda import CudaTempering

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spinsim.engine.measuring.cuda_totals import Totals, TotalsInTurn
+from spinsim.cuda.totals import Totals, TotalsInTurn
 from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.protocols import Counts
 

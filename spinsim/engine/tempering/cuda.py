@@ -12,7 +12,7 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
-from spinsim.engine.measuring.cuda_totals import TotalsInTurn
+from spinsim.cuda.totals import TotalsInTurn
 from spinsim.engine.measuring.sums import Linear, Observables
 from spinsim.engine.tempering.ladder import Exchange, Ladder, copy_pairs, holders
 

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import acceptance_of_terms, check_betas
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.measuring.sums import of_up_and_unsatisfied_by_term
 from spinsim.engine.metropolis.anisotropic.batches import build_batches
 from spinsim.engine.metropolis.anisotropic.classes import TermClasses
+from spinsim.engine.metropolis.anisotropic.sums import observables_of
 from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.engine.metropolis.packed.lane_tables import Tables, tables_of_lanes
 from spinsim.errors import InputError
@@ -52,7 +52,7 @@ class TermPlan:
         self.colours = int(colour.max()) + 1
         self.batches, kinds = build_batches(model.graph, terms, colour, negative, largest_batch)
         self.first = int(np.count_nonzero(colour == 0)) if model.is_bipartite else 0
-        self.observables = of_up_and_unsatisfied_by_term(model, magnitudes, field, self.first)
+        self.observables = observables_of(model, magnitudes, field, self.first)
         self.classes = TermClasses(kinds, magnitudes, field)
         mine = [terms == term for term in range(MOST_TERMS)]
         self.edges = [np.ascontiguousarray(model.graph.edges[bonds]) for bonds in mine]
