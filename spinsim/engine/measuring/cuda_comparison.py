@@ -22,6 +22,7 @@ from spinsim.engine.measuring.correlations import (
     slices,
     waves,
 )
+from spinsim.engine.measuring.cuda_in_time import InTime
 from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -170,14 +171,17 @@ class Comparison:
         what: What is compared.
         held: The sums of its parts.
         counting: What counts them.
+        in_time: What counts pairs in time, where they are no part.
 
     Attributes:
         what: As given.
         axes: Of modes.
     """
 
-    def __init__(self, what: Compared, held: PartSums, counting: CopyCounting) -> None:
+    def __init__(self, what: Compared, held: PartSums, counting: CopyCounting, in_time: InTime | None = None) -> None:
         import cupy
+
+        self._in_time = in_time
 
         self.what, self._held, self._counting, self.axes = what, held, counting, len(what.sides)
         self._waves = [cupy.asarray(of_axis) for of_axis in (waves(what.model.lattice) if what.full else [])]
@@ -200,6 +204,8 @@ class Comparison:
         what, parts, together = self.what, self._held.parts, self._held.together
         pairs, at = what.tempering.pairs(to["holder"]), address(state)
         self._counting.queue_totals(stream, at, pairs, overlaps, links)
+        if self._in_time is not None:
+            self._in_time.queue(stream, at, pairs, to["in_time"])
         outcomes = [self._outcome(k, to) for k in range(len(parts))]
         outcomes += [Outcome()] * (PARTS - len(outcomes))
         for first in range(0, what.model.samples if parts and what.count else 0, together):
@@ -233,7 +239,12 @@ class Comparison:
 
 
 def compare_replicas(
-    what: Compared, kernel: str, width: dict[str, np.uint32], columns: int, place: npt.NDArray[np.uint32] | None
+    what: Compared,
+    kernel: str,
+    width: dict[str, np.uint32],
+    columns: int,
+    place: npt.NDArray[np.uint32] | None,
+    in_time: InTime | None = None,
 ) -> Comparison:
     """The comparison of replica-packed and unpacked spins.
 
@@ -243,12 +254,13 @@ def compare_replicas(
         width: Its arguments that say how wide a state is.
         columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
+        in_time: What counts pairs in time; None: lists as for all else.
     """
     items, parts = _listed(what)
-    more, of_time = _listed_in_time(what)
+    more, of_time = _listed_in_time(what, what.times if in_time is None else ())
     items, parts = items + more, parts + of_time
     held = PartSums(what, parts)
-    return Comparison(what, held, ListCounting(what, held, items, kernel, width, columns, place))
+    return Comparison(what, held, ListCounting(what, held, items, kernel, width, columns, place), in_time)
 
 
 def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
@@ -269,14 +281,14 @@ def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
     return items, parts
 
 
-def _listed_in_time(what: Compared) -> tuple[list[Items], list[Part]]:
+def _listed_in_time(what: Compared, times: tuple[int, ...]) -> tuple[list[Items], list[Part]]:
     """Lists of slices and of pairs in time, and what is counted of each."""
     items, parts = [], []
     if what.powers:
         items.append(slices(what.model.graph))
         parts.append(Part(items[-1].segments, items[-1].size, what.count, are_slices=True))
-    if what.times:
-        items.append(pairs_in_time(what.model.graph, what.times))
+    if times:
+        items.append(pairs_in_time(what.model.graph, times))
         parts.append(Part(items[-1].segments, items[-1].size, what.count, are_times=True))
     return items, parts
 

@@ -19,6 +19,7 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.cuda_in_time import InTime, fits_in_time
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
 from spinsim.engine.metropolis.packed.cuda_state import PlacedPlan, places
 from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
@@ -63,7 +64,10 @@ def compare(plan: PlacedPlan, device: int, tempering: CudaTempering, wanted: Wan
     columns = blocks * packing.LANES // WARP
     expression = instance("differing_replicas", columns if blocks == 1 else 0)
     what = Compared(device, plan.model, tempering, wanted)
-    return compare_replicas(what, expression, width, columns, places(plan.batches))
+    place, graph, in_time = places(plan.batches), plan.model.graph, None
+    if what.times and fits_in_time(graph):
+        in_time = InTime(device, graph, what.times, place, plan.shape[:2], plan.replicas, tempering.pairs(0))
+    return compare_replicas(what, expression, width, columns, place, in_time)
 
 
 class Launches(Protocol):
