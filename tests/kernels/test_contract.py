@@ -22,6 +22,7 @@ from spinsim.cuda import contract
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import KEY, record
 from spinsim.gemm import factors, rungs
+from spinsim.model.trotter import trotter
 from spinsim.transfer_matrix.cuda import CudaButterfly, fill_random
 from spinsim.transfer_matrix.layer import Layer
 
@@ -43,6 +44,7 @@ MODELS = [
     ss.Ising(ss.square(256, 4)),
     ss.EdwardsAnderson(ss.cubic(256, 2, 2)),
     ss.EdwardsAnderson(ss.square(4), couplings_along=(1, 0.5)),
+    trotter(ss.EdwardsAnderson(ss.square(2)), 4),
 ]
 
 
@@ -73,7 +75,7 @@ def update(model: ss.Ising) -> None:
     engine.set_ladder([0.5, 0.4], 2)
     engine.temper(1, 1)
     for full in (False, True):
-        engine.temper_measured(2, 1, 1, full)
+        engine.temper_measured(2, 1, 1, full, (1, 2) if model.graph.slices > 1 else ())
 
 
 def multiply() -> None:
