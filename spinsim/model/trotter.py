@@ -45,13 +45,15 @@ def check_slices(slices: Any) -> int:
     return int(slices)
 
 
-def trotter(space: Ising, slices: int) -> Ising:
+def trotter(space: Ising, slices: int, by_term: bool = False) -> Ising:
     """The classical model of space and time whose energy is the action A of a quantum model.
 
     Args:
         space: The couplings J and the fields along z, on a lattice or a graph, with any number of samples. On a lattice
             with open boundaries it loses its lattice, as time is periodic.
         slices: Even, 2 or more.
+        by_term: Whether bonds in space, with the fields, and bonds in time are two terms, whose inverse temperatures
+            K_s and K_tau may differ: the general form.
 
     Raises:
         InputError: for slices that are not even or fewer than 2, a model that has slices already, and sizes whose sums
@@ -64,7 +66,8 @@ def trotter(space: Ising, slices: int) -> Ising:
     lattice = lattice_in_time(space.lattice, slices)
     graph = _of_graph(space.graph, slices) if lattice is None else Graph.of_lattice(lattice, slices)
     couplings = _couplings_on_lattice(space, lattice) if lattice else _couplings_on_graph(space, slices)
-    model = Ising(graph, couplings, _fields(space, graph), name=f"{space.name}-{slices}-slices")
+    terms = _terms(space, graph, slices) if by_term else None
+    model = Ising(graph, couplings, _fields(space, graph), name=f"{space.name}-{slices}-slices", terms=terms)
     model.rounded |= space.rounded
     model.rounding_error = max(model.rounding_error, space.rounding_error)
     return model
@@ -125,6 +128,14 @@ def _couplings_on_lattice(space: Ising, lattice: Lattice) -> npt.NDArray[Any]:
     found = found.reshape(len(rows), -1)
     present = lattice.present_bonds()
     return found if present is None else np.ascontiguousarray(found[:, present])
+
+
+def _terms(space: Ising, graph: Graph, slices: int) -> npt.NDArray[np.uint8]:
+    """The term of each bond: 0 in space, 1 in time."""
+    if graph.lattice is None:
+        return np.repeat(np.array([0, 1], np.uint8), [space.bonds * slices, space.sites * slices])
+    assert space.lattice is not None  # noqa: S101  (else there is no lattice in time)
+    return np.asarray(graph.lattice.bond_numbers() < space.lattice.cell.sites, np.uint8)
 
 
 def _fields(space: Ising, graph: Graph) -> npt.NDArray[Any]:

@@ -12,9 +12,12 @@ from spinsim.engine import Dynamics, choose_packing, create_engine
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.metropolis.anisotropic import cpu
 from spinsim.errors import InputError
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.chain import chain
 from spinsim.model.geometry.square import square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.sampling import Times, tempering_in_beta
 
@@ -163,3 +166,20 @@ def test_bad_temperatures_are_refused() -> None:
     for make in (PACKED["square-6"], GENERAL["gaussian"]):
         with pytest.raises(InputError, match=r"have shape \(4, 2\): give a number or one for each replica"):
             create_engine(make(), 4, Dynamics(), "cpu").set_beta(np.ones((4, 2)))
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        lambda: EdwardsAnderson(square(3, 4), samples=2, seed=1),
+        lambda: EdwardsAnderson(chain(4), seed=1, field=0.25),
+        lambda: EdwardsAnderson(square(3, periodic=False), seed=1),
+    ],
+)
+def test_space_and_time_are_two_terms(space) -> None:
+    model = trotter(space(), 6, by_term=True)
+    line = np.empty(model.sites, np.int64)
+    line[model.graph.world_lines()] = np.arange(model.sites // 6)[:, None]
+    np.testing.assert_array_equal(model.terms == 1, line[model.graph.edges[:, 0]] == line[model.graph.edges[:, 1]])
+    assert choose_packing(model) is Packing.ANISOTROPIC
+    run_both("cpu", model, 3, [[0.2, 0.9]], (2,))

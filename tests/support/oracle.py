@@ -155,10 +155,11 @@ def energy(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
 def staggered(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
     """Sums over colour 0 less those over colour 1, (sample, replica), of spins (sample, site, replica).
 
-    They are 0 off lattices and where an odd cycle leaves more than two colours.
+    They are 0 off lattices, where an odd cycle leaves more than two colours, and in space and time.
     """
     colour = colouring(model)
-    sign = np.where(colour == 0, 1, -1) if model.lattice and colour.max() < 2 else np.zeros(model.sites, np.int64)
+    two = model.lattice and colour.max() < 2 and model.graph.slices == 1
+    sign = np.where(colour == 0, 1, -1) if two else np.zeros(model.sites, np.int64)
     return np.asarray((sign[:, None] * spins.astype(np.int64)).sum(axis=1))
 
 
