@@ -124,12 +124,13 @@ def test_pipes_and_devices_are_not_read(folder, capsys, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no hang-ups here")
 def test_a_hang_up_asks_to_stop_unless_it_is_ignored():
-    saving = Saving(60)
-    with saving.on_signals():
-        os.kill(os.getpid(), signal.SIGHUP)
-        assert saving.asked_to_stop
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which the tests themselves may have been started without
     try:
+        saving = Saving(60)
+        with saving.on_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert saving.asked_to_stop
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
         saving = Saving(60)
         with saving.on_signals():
             os.kill(os.getpid(), signal.SIGHUP)

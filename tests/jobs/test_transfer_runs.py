@@ -242,7 +242,9 @@ def test_plot(capsys, monkeypatch, tmp_path) -> None:
     assert outcome.status == 0
     assert "T = 2.288" in outcome.out
     assert (tmp_path / "a.png").stat().st_size > 10_000
-    one_sentence(run(capsys, monkeypatch, "plot", "4.h5", "--what", "foo"), "'foo'", "crossings or lengths")
+    one_sentence(
+        run(capsys, monkeypatch, "plot", "4.h5", "--what", "foo"), "'foo'", "choose all, thermodynamics", "lengths"
+    )
 
 
 def test_plot_says_what_it_leaves_out(do, capsys, monkeypatch) -> None:
