@@ -244,7 +244,7 @@ with store.open_to_append(Path("long.h5")) as file:
     for step in range(int(sys.argv[1])):
         file.write(row | {"step": step})
         room.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-print(layout.row_bytes, Path("long.h5").stat().st_blocks * 512, room[len(room) // 2], room[-1])
+print(layout.room(1), Path("long.h5").stat().st_blocks * 512, room[len(room) // 2], room[-1])
 """
 
 
