@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +15,11 @@ from spinsim.analysis.runs import Axis, InTime
 from spinsim.inputs.texts import count
 from spinsim.jobs.quantum.layout import quantum_layout
 from spinsim.model.ising import Ising
-from spinsim.result import Result, load_as
-from spinsim.run.ladder_layout import TEMPERING, placement_of, read_permutation, written_again
+from spinsim.result import load_as
+from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
+from spinsim.run.ladder_result import LadderResult
 from spinsim.sampling.placement import Placement
-from spinsim.saved import Configurations, at_step, in_file, with_those
+from spinsim.saved import Configurations, in_file
 from spinsim.store.layout import MEASUREMENTS, Layout
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
-class QuantumResult(Result):
+class QuantumResult(LadderResult):
     """Measurements of a quantum run, replicas sorted by copy and k.
 
     Attributes:
@@ -176,24 +176,6 @@ class QuantumResult(Result):
             "k": f"{len(self.k)} k from {self.k[-1]:g} to {self.k[0]:g}",
             "steps": count(len(self.sweep), "measurement"),
         }
-
-    def _write(self, target: Path) -> None:
-        """Write the run to a new file."""
-        layout = with_those(self.configurations, self._layout)
-        run = self.config.get(self.job, {})
-        planned = run["sweeps"] // run["measure_every"] if run else 0
-        best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
-        store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin, best_of)
-        names = {series.name for series in self._layout.series} - {"step"}
-        with store.open_to_append(target) as file:
-            for step in range(len(self.sweep)):
-                saved = at_step(self.configurations, step)
-                file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
-            file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group == TEMPERING})
-            if self.best_energy is not None and self.best_spins is not None:
-                file.write_best(self.best_energy, self.best_spins)
-            if self.finished:
-                file.finish()
 
 
 def unmeasured(rows: int, samples: int, copies: int, places: int) -> dict[str, npt.NDArray[Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +14,11 @@ from spinsim.analysis.runs import Axis, temperatures
 from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import temper_layout
 from spinsim.model.ising import Ising
-from spinsim.result import Result, load_as
-from spinsim.run.ladder_layout import TEMPERING, placement_of, read_permutation, written_again
+from spinsim.result import load_as
+from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
+from spinsim.run.ladder_result import LadderResult
 from spinsim.sampling.placement import Placement
-from spinsim.saved import Configurations, at_step, in_file, with_those
+from spinsim.saved import Configurations, in_file
 from spinsim.store.layout import MEASUREMENTS, Layout
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class TemperResult(Result):
+class TemperResult(LadderResult):
     """Measurements of a tempering run, replicas sorted by copy and temperature.
 
     Attributes:
@@ -124,24 +124,6 @@ class TemperResult(Result):
             "temperatures": f"{count(len(self.temperature), 'temperature')} from {low:g} to {high:g}",
             "steps": count(len(self.sweep), "measurement"),
         }
-
-    def _write(self, target: Path) -> None:
-        """Write the run to a new file."""
-        layout = with_those(self.configurations, self._layout)
-        run = self.config.get("temper", {})
-        planned = run["sweeps"] // run["measure_every"] if run else 0
-        best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
-        store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin, best_of)
-        names = {series.name for series in self._layout.series} - {"step"}
-        with store.open_to_append(target) as file:
-            for step in range(len(self.sweep)):
-                saved = at_step(self.configurations, step)
-                file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
-            file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group == TEMPERING})
-            if self.best_energy is not None and self.best_spins is not None:
-                file.write_best(self.best_energy, self.best_spins)
-            if self.finished:
-                file.finish()
 
 
 def unmeasured(rows: int, samples: int, copies: int, temperatures: int) -> dict[str, npt.NDArray[Any]]:

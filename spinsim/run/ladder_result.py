@@ -1,0 +1,53 @@
+"""What the results of all jobs that exchange the places of a ladder have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.result import Result
+from spinsim.run.ladder_layout import TEMPERING
+from spinsim.saved import Configurations, at_step, with_those
+from spinsim.store.layout import Layout
+
+
+class LadderResult(Result):
+    """A ``Result`` whose file has a row for each measurement, and sums of exchanges that go on.
+
+    Attributes:
+        sweep: Sweeps done at each measurement, (measurements,).
+        best_energy: Of each sample and replica, None where no state is known.
+        best_spins: The lowest state of each sample, likewise.
+        configurations: Saved ones, None where there are none.
+    """
+
+    sweep: npt.NDArray[np.int64]
+    best_energy: npt.NDArray[np.float64] | None
+    best_spins: npt.NDArray[np.int8] | None
+    configurations: Configurations | None
+
+    @property
+    def _layout(self) -> Layout:
+        """What its file holds beside configurations."""
+        raise NotImplementedError
+
+    def _write(self, target: Path) -> None:
+        """Write the run to a new file."""
+        layout = with_those(self.configurations, self._layout)
+        run = self.config.get(self.job, {})
+        planned = run["sweeps"] // run["measure_every"] if run else 0
+        best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
+        store.create(target, self.model, layout, max(planned, len(self.sweep)), self._origin, best_of)
+        names = {series.name for series in self._layout.series} - {"step"}
+        with store.open_to_append(target) as file:
+            for step in range(len(self.sweep)):
+                saved = at_step(self.configurations, step)
+                file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
+            file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group == TEMPERING})
+            if self.best_energy is not None and self.best_spins is not None:
+                file.write_best(self.best_energy, self.best_spins)
+            if self.finished:
+                file.finish()
