@@ -21,7 +21,8 @@ CHECK_LAYOUT(TermModel, engine.metropolis.anisotropic.cuda.MODEL);
 template <int BITS_, int ROUNDS_>
 struct TermRule {
     static constexpr int SLOTS = 0, BITS = BITS_, COUNT_BITS = BITS_, ROUNDS = ROUNDS_;
-    static constexpr bool FIELD = true, PLAIN = false, COLD = false;
+    static constexpr bool FIELD = true, PLAIN = false;
+    using Beginning = Clear<0, 0, 0>;
     using Group = Classes<0, BITS, 4>;
 };
 

@@ -69,6 +69,13 @@ __device__ __forceinline__ u32 fold(const u32 (&word)[4], const u32 (&occupant)[
     return mux(occupant[0], mux(occupant[1], mux(occupant[2], word[3], word[2]), word[1]), word[0]);
 }
 
+// Says how many of the first planes hold no threshold bits of classes 0, 1 and 2.
+template <int LARGEST_, int MIDDLE_, int SMALLEST_>
+struct Clear {
+    static constexpr int LARGEST = LARGEST_, MIDDLE = MIDDLE_, SMALLEST = SMALLEST_;
+    static_assert(LARGEST >= MIDDLE && MIDDLE >= SMALLEST, "what costs more has a smaller threshold");
+};
+
 // Holds flip classes of W words of lanes as bit planes. PLAIN, a number of slots, says that class 3 are flips that cost
 // nothing, under the default rule, except with 7 slots; with 4 slots no lane has class 0. PLAIN = 0 takes any class.
 template <int PLAIN, int BITS, int W>
@@ -125,13 +132,27 @@ struct Classes {
         }
     }
 
-    // Does the same for own planes where the temperature is so low that class 2 alone has bits there, besides class 3's of
-    // 63/64.
-    template <typename Rows>
-    __device__ __forceinline__ void pick_cold(const Rows& planes, int plane, u32 (&out)[W]) const {
-        const auto two = planes.load(plane << BITS | 2);
+    // Does the same for own planes where classes of a cost have no bits in the first ones, as CLEAR says, and class 3 has those of
+    // 63/64; `zero` are lanes of class 3.
+    template <typename CLEAR, typename Rows>
+    __device__ __forceinline__ void pick_clear(const Rows& planes, int plane, const u32 (&zero)[W], u32 (&out)[W]) const {
+        if (plane < CLEAR::SMALLEST) {
 #pragma unroll
-        for (int w = 0; w < W; ++w) out[w] = lop3<IN_A & (IN_B | IN_C)>(bit[1][w], bit[0][w], word_of(two, w));
+            for (int w = 0; w < W; ++w) out[w] = zero[w];
+            return;
+        }
+        const bool has_middle = plane >= CLEAR::MIDDLE, has_largest = PLAIN == 6 && plane >= CLEAR::LARGEST;
+        const auto two = planes.load(plane << BITS | 2);
+        const auto one = has_middle ? planes.load(plane << BITS | 1) : two;
+        const auto none = has_largest ? planes.load(plane << BITS) : two;
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            out[w] = lop3<IN_A & (IN_B | IN_C)>(bit[1][w], bit[0][w], word_of(two, w));
+            if (has_largest)
+                out[w] = lop3<IN_A | (~IN_B & IN_C & 0xff)>(out[w], bit[1][w], mux(bit[0][w], word_of(none, w), word_of(one, w)));
+            else if (has_middle)
+                out[w] = lop3<IN_A | (IN_B & IN_C)>(out[w], bit[0][w], word_of(one, w));
+        }
     }
 
     __device__ __forceinline__ Classes<PLAIN, BITS, 1> folded(const u32 (&occupant)[4]) const {
@@ -175,16 +196,21 @@ struct CallsAhead {
 };
 
 // Decides lanes of a group, those in `open`. ZERO says that of these, class 3 are flips that cost nothing, under the default
-// rule, and that `planes` has no rows of theirs; COLD, that thresholds of classes 0 and 1 are below 2^-OWN_PLANES.
+// rule, and that `planes` has no rows of theirs; CLEAR, that thresholds begin with so many zeros.
 // On return `accepted` holds for lanes in `open`; `undecided` are lanes left to a call of their own, of them those in `deep`
 // after PLANES bits, the others after OWN_PLANES. Row `plane << BITS | class` of `planes` holds the threshold bits of a
 // plane; `calls(plane)` are random words. `meanwhile` is called halfway, to start loads that are needed later.
-template <bool ZERO, bool COLD, int PLAIN, int BITS, typename Rows, typename Calls, typename Meanwhile>
+template <bool ZERO, typename CLEAR, int PLAIN, int BITS, typename Rows, typename Calls, typename Meanwhile>
 __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& classes, const u32 (&open)[4],
                                              u32 (&undecided)[4], u32 (&accepted)[4], u32 (&deep)[4],
                                              const Rows& planes, const Calls& calls, Meanwhile meanwhile) {
-    constexpr bool APART = ZERO && !COLD;  // flips that cost nothing are compared apart
-    u32 ones[4];
+    constexpr bool IS_CLEAR = CLEAR::SMALLEST > 0, APART = ZERO && !IS_CLEAR;  // flips that cost nothing are compared apart
+    static_assert(ZERO || !IS_CLEAR, "class 3 costs nothing where thresholds begin with zeros");
+    u32 ones[4], zero[4];
+    const auto find_zero = [&] {
+#pragma unroll
+        for (int w = 0; w < 4; ++w) zero[w] = lop3<IN_A & IN_B & IN_C>(open[w], classes.bit[0][w], classes.bit[1][w]);
+    };
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
         accepted[w] = 0, ones[w] = ~0u;
@@ -195,8 +221,9 @@ __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& clas
     for (int plane = OWN_PLANES - 1; plane >= 0; --plane) {
         const uint4 random = calls(plane);
         u32 threshold[4];
-        if constexpr (COLD)
-            classes.pick_cold(planes, plane, threshold);
+        if (IS_CLEAR && plane + 1 == CLEAR::SMALLEST) find_zero();  // no earlier, as it takes registers
+        if constexpr (IS_CLEAR)
+            classes.template pick_clear<CLEAR>(planes, plane, zero, threshold);
         else
             classes.pick_plane(planes, plane, threshold);
 #pragma unroll
@@ -205,15 +232,12 @@ __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& clas
             if constexpr (APART) ones[w] &= word_of(random, w);
         }
     }
-    u32 zero[4];
-    if constexpr (ZERO) {
+    if constexpr (APART) {
+        find_zero();
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
-            zero[w] = lop3<IN_A & IN_B & IN_C>(open[w], classes.bit[0][w], classes.bit[1][w]);
-            if constexpr (APART) {
-                accepted[w] = mux(zero[w], accepted[w], ~ones[w]);
-                undecided[w] = mux(zero[w], undecided[w], ones[w]);
-            }
+            accepted[w] = mux(zero[w], accepted[w], ~ones[w]);
+            undecided[w] = mux(zero[w], undecided[w], ones[w]);
         }
     }
     meanwhile();

@@ -5,22 +5,37 @@
 
 // Says how sites are updated. SLOTS is the number of bonds of every site, 4, 6 or 7, or 0 for any number; COUNT_BITS are those
 // of their count; with FIELD the spin belongs to the class. KIND is any, plain (the default zero-cost rule, no field, no
-// certain acceptance but for gains), or plain and so cold that only the smallest cost is accepted with a probability of
-// 2^-OWN_PLANES or more.
+// certain acceptance but for gains), or plain and so warm or cold that the first planes of what costs energy hold no bits.
 enum Kind {
     ANY = HOST(engine.metropolis.packed.kinds.Kind.ANY),
     PLAIN_KIND = HOST(engine.metropolis.packed.kinds.Kind.PLAIN),
+    WARM_KIND = HOST(engine.metropolis.packed.kinds.Kind.WARM),
     COLD_KIND = HOST(engine.metropolis.packed.kinds.Kind.COLD),
+};
+
+// Says where thresholds of a kind begin.
+template <int KIND>
+struct Beginnings { using Of = Clear<0, 0, 0>; };
+template <>
+struct Beginnings<WARM_KIND> {
+    using Of = Clear<HOST(engine.metropolis.packed.kinds.WARM_CLEAR.largest), HOST(engine.metropolis.packed.kinds.WARM_CLEAR.middle),
+                     HOST(engine.metropolis.packed.kinds.WARM_CLEAR.smallest)>;
+};
+template <>
+struct Beginnings<COLD_KIND> {
+    using Of = Clear<HOST(engine.metropolis.packed.kinds.COLD_CLEAR.largest), HOST(engine.metropolis.packed.kinds.COLD_CLEAR.middle),
+                     HOST(engine.metropolis.packed.kinds.COLD_CLEAR.smallest)>;
 };
 
 template <int SLOTS_, int COUNT_BITS_, bool FIELD_, int KIND, int ROUNDS_>
 struct Rule {
     static constexpr int SLOTS = SLOTS_, COUNT_BITS = COUNT_BITS_, ROUNDS = ROUNDS_;
-    static constexpr bool FIELD = FIELD_, PLAIN = KIND != ANY, COLD = KIND == COLD_KIND;
+    static constexpr bool FIELD = FIELD_, PLAIN = KIND != ANY;
     static constexpr int BITS = FIELD ? COUNT_BITS + 1 : COUNT_BITS - 1;
     static_assert(SLOTS == 0 || COUNT_BITS == 3, "fixed numbers of slots have three bits of count");
-    static_assert(!COLD || SLOTS == 4 || SLOTS == 6, "costs of odd degrees have other classes");
+    static_assert(KIND < WARM_KIND || SLOTS == 4 || SLOTS == 6, "costs of odd degrees have other classes");
     static_assert(!PLAIN || (SLOTS > 0 && !FIELD), "plain rules are for fixed numbers of slots without a field");
+    using Beginning = typename Beginnings<KIND>::Of;
     using Group = Classes<PLAIN ? SLOTS : 0, BITS, 4>;
 };
 
@@ -91,7 +106,7 @@ __device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4
                                                 Tail<R::BITS>& tail, Meanwhile meanwhile, Tally&& tally = {}) {
     u32 undecided[4], accepted[4], deep[4];
     constexpr bool ZERO = R::PLAIN && R::SLOTS != 7 && !Rows::UNIFORM;
-    decide_lanes<ZERO, R::COLD>(c.classes, c.open, undecided, accepted, deep, planes, calls, meanwhile);
+    decide_lanes<ZERO, typename R::Beginning>(c.classes, c.open, undecided, accepted, deep, planes, calls, meanwhile);
     if (there) {
         const uint4 spin = *kept;
         u32 after[4];

@@ -14,10 +14,14 @@ import numpy.typing as npt
 
 from spinsim.benchmark.timing import MEASURE_EVERY, WARM_UP_SWEEPS, sweep_rates
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.cubic import cubic
+from spinsim.model.geometry.square import square
 from spinsim.model.ising import Ising
-from spinsim.sampling import Times, tempering
+from spinsim.model.trotter import trotter
+from spinsim.sampling import Times
+from spinsim.sampling.tempering import tempering_in_beta
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class TemperCase:
         ladder: Lowest temperature, highest one, how many.
         copies: Of the ladder in each sample.
         reference: Rates of other programs for the like, updates/ns.
+        times: At which spins are correlated in time, in slices.
+        terms: By what the inverse temperature of each term of the model is multiplied, where it has terms.
     """
 
     name: str
@@ -35,11 +41,19 @@ class TemperCase:
     ladder: tuple[float, float, int]
     copies: int
     reference: str = ""
+    times: tuple[int, ...] = ()
+    terms: tuple[float, ...] = ()
 
     @property
-    def temperatures(self) -> npt.NDArray[np.float64]:
-        """From the lowest to the highest."""
-        return np.linspace(*self.ladder)
+    def beta(self) -> npt.NDArray[np.float64]:
+        """Inverse temperatures from the largest to the smallest, (temperatures,) or (temperatures, terms)."""
+        beta = 1.0 / np.linspace(*self.ladder)
+        return np.multiply.outer(beta, self.terms) if self.terms else beta
+
+    @property
+    def replicas(self) -> int:
+        """Of each sample."""
+        return self.copies * self.ladder[2]
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,7 @@ class TemperRate:
 
     Attributes:
         median, slowest, fastest: Attempted spin updates per nanosecond over the repeats, where energies, magnetisations
-            and overlaps are measured.
+            and overlaps are measured, and correlations in time where the case has times.
         correlations: The median where link overlaps and modes are measured too.
         raw: The median of sweeps alone.
     """
@@ -66,6 +80,16 @@ class TemperRate:
 _OTHERS: Final = "30 (GPU of 2014) Fang et al. 2014; just over 1000 (four A100, quantum) Bernaschi et al. 2024"
 _PM_J: Final = (0.8, 2.0)
 _GAUSSIAN: Final = (0.5, 1.8)
+_QUANTUM: Final = (1 / 0.33, 1 / 0.24)  # as 1 / k, about the transition of the glass in two dimensions of space
+_TIMES: Final = tuple(range(1, 17))
+_TERMS: Final = (0.5, 1.5)  # times 1 / T: K_s and K_tau
+
+
+def _glass_in_time(side: int, slices: int, samples: int, by_term: bool = False) -> Callable[[], Ising]:
+    """A square of +-J couplings in space and time."""
+    return lambda: trotter(EdwardsAnderson(square(side), samples=samples), slices, by_term)
+
+
 CPU_CASES: Final = (
     TemperCase("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 2),
     TemperCase("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 8),
@@ -73,15 +97,30 @@ CPU_CASES: Final = (
     TemperCase(
         "3D Gaussian, L = 4", lambda: EdwardsAnderson(cubic(4), couplings="gaussian", samples=8), (*_GAUSSIAN, 16), 2
     ),
+    TemperCase("2D +-J, L = 4, 32 slices, K_s, K_tau", _glass_in_time(4, 32, 8, True), (1.5, 3.0, 16), 8, terms=_TERMS),
 )
 CUDA_CASES: Final = (
     TemperCase("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=128), (*_PM_J, 32), 4, _OTHERS),
     TemperCase("3D +-J, L = 8", lambda: EdwardsAnderson(cubic(8), samples=1024), (*_PM_J, 32), 4),
     TemperCase("3D +-J, L = 32", lambda: EdwardsAnderson(cubic(32), samples=16), (*_PM_J, 32), 4),
+    TemperCase("2D +-J, L = 16, 256 slices, k", _glass_in_time(16, 256, 32), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
+    TemperCase("2D +-J, L = 24, 512 slices, k", _glass_in_time(24, 512, 8), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
     TemperCase(
-        "3D +-J, 16 x 16 x 256", lambda: EdwardsAnderson(cubic(16, 16, 256), samples=32), (*_PM_J, 32), 4, _OTHERS
+        "2D +-J, L = 16, 64 slices, K_s, K_tau",
+        _glass_in_time(16, 64, 32, True),
+        (1.5, 3.0, 32),
+        4,
+        times=_TIMES,
+        terms=_TERMS,
     ),
-    TemperCase("3D +-J, 24 x 24 x 512", lambda: EdwardsAnderson(cubic(24, 24, 512), samples=8), (*_PM_J, 32), 4),
+    TemperCase(
+        "2D clean, L = 16, 64 slices, K_s, K_tau",
+        lambda: trotter(Ising(square(16)), 64, True),
+        (1.5, 3.0, 32),
+        4,
+        times=_TIMES,
+        terms=_TERMS,
+    ),
     TemperCase(
         "3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian", samples=16), (*_GAUSSIAN, 32), 4
     ),
@@ -92,11 +131,10 @@ def _tempering_rates(
     case: TemperCase, model: Ising, make: Callable[[], Engine], times: Times, repeats: int, correlations: bool
 ) -> list[float]:
     """Updates/ns of each of ``repeats`` parts of a run, from the moments at which its measurements come."""
-    ladder, engine = case.temperatures, make()
     part = (times.measurements - 1) // repeats
-    frames = tempering(engine, ladder, times, case.copies, correlations=correlations)
+    frames = tempering_in_beta(make(), case.beta, times, case.copies, wanted=Wanted(correlations, case.times))
     moments = [time.perf_counter() for _ in frames][::part]
-    updates = model.sites * model.samples * engine.replicas * part * times.measure_every
+    updates = model.sites * model.samples * case.replicas * part * times.measure_every
     return [updates / float(seconds) / 1e9 for seconds in np.diff(moments)]
 
 
@@ -124,9 +162,9 @@ def temper_rates(
     dynamics = Dynamics(rng_rounds=rng_rounds)
     for case in CUDA_CASES if resolve_device(device) == "cuda" else CPU_CASES:
         model = case.model()
-        make = partial(create_engine, model, case.copies * len(case.temperatures), dynamics, device, threads)
+        make = partial(create_engine, model, case.replicas, dynamics, device, threads)
         engine = make()
-        engine.set_beta(np.tile(1.0 / case.temperatures, case.copies))
+        engine.set_beta(np.concatenate([case.beta] * case.copies))
         sweeps, raw = sweep_rates(engine, repeats)
         packing = engine.packing
         del engine  # its memory

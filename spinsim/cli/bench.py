@@ -60,21 +60,22 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
 def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     """Attempted spin updates per nanosecond of parallel tempering, and its share of the rate of sweeps alone.
 
-    Energies, magnetisations and overlaps are measured; in the column "correlations" link overlaps and Fourier modes
-    too. The last column has published rates of other programs, in updates per nanosecond.
+    Energies, magnetisations and overlaps are measured, of models of space and time correlations at 16 times too; in
+    the column "correlations" link overlaps, Fourier modes and powers within slices besides. The last column has
+    published rates of other programs, in updates per nanosecond.
     """
     from spinsim.benchmark import temper_rates
 
     run, times = flags.filled(given, _RUN), flags.filled(given, _TIMES)
     _head(repeats, **run)
     say(
-        f"{'case':22}{'samples':>8}{'temperatures':>13}{'copies':>7}  {'packing':15}{'updates/ns':>12}   {'range':22}"
+        f"{'case':40}{'samples':>8}{'temperatures':>13}{'copies':>7}  {'packing':15}{'updates/ns':>12}   {'range':22}"
         f"{'sweeps alone':>13}{'share':>8}{'correlations':>14}{'share':>8}   others"
     )
     for rate in temper_rates(repeats=repeats, **run, **times):
         span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
         say(
-            f"{rate.case.name:22}{rate.samples:8d}{rate.case.ladder[2]:13d}{rate.case.copies:7d}  {rate.packing:15}"
+            f"{rate.case.name:40}{rate.samples:8d}{rate.case.ladder[2]:13d}{rate.case.copies:7d}  {rate.packing:15}"
             f"{rate.median:12.3f}   {span:22}{rate.raw:13.3f}{100 * rate.median / rate.raw:7.1f}%"
             f"{rate.correlations:14.3f}{100 * rate.correlations / rate.raw:7.1f}%   {rate.case.reference}"
         )

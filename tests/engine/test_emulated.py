@@ -88,7 +88,7 @@ def test_tempering(name: str) -> None:
     temper_both("cuda", make(), beta[:1], copies, [(2, 1)])
 
 
-@pytest.mark.parametrize("name", ["cubic-samples", "hot"])
+@pytest.mark.parametrize("name", ["cubic-samples", "hot", "warm"])
 def test_tempering_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.metropolis.replica_packed import cuda_lattices
 

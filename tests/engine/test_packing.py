@@ -6,15 +6,21 @@ from math import prod
 
 import mpmath
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spinsim import packing
 from spinsim.acceptance import LARGEST_EXPONENT, acceptance, exp_reduced
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.metropolis.packed.classes import PLANES, Classes
+from spinsim.engine.metropolis.packed.kinds import COLD_CLEAR, WARM_CLEAR, Kind, kind_of
 from spinsim.engine.metropolis.packed.lane_tables import build_tables
+from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.site_packed.tables import build_site_tables
 from spinsim.model.colouring import colouring
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.cubic import cubic
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 
@@ -121,3 +127,16 @@ def test_site_tables_hold_every_lane_of_the_others(degree: int, field: int, beta
         np.testing.assert_array_equal(site.always[0, r] != 0, lanes.always[0, 0, 0, :, 0] & bit != 0)
         np.testing.assert_array_equal(site.planes[0, r] != 0, lanes.planes[0, 0, 0, :, :, 0] & bit != 0)
     assert {*np.unique(site.always), *np.unique(site.planes)} <= {0, 2**32 - 1}
+
+
+@pytest.mark.parametrize(
+    ("hottest", "kind"), [(2.0, Kind.COLD), (2.3, Kind.COLD), (2.4, Kind.WARM), (4.3, Kind.WARM), (4.4, Kind.PLAIN)]
+)
+def test_kinds_say_where_thresholds_begin(hottest: float, kind: Kind) -> None:
+    """Of the classes that cost energy, at all temperatures of a ladder."""
+    plan = ReplicaPlan(EdwardsAnderson(cubic(4), seed=1), 4, Dynamics(), 64)
+    beta = 1 / np.linspace(0.5, hottest, 4)
+    assert kind_of(plan, beta) is kind
+    clear = {Kind.COLD: COLD_CLEAR, Kind.WARM: WARM_CLEAR}.get(kind, (0, 0, 0))
+    for cls, planes in enumerate(clear):
+        assert plan.limits(beta).thresholds[0, cls].max() < 2 ** (64 - planes)

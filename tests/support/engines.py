@@ -258,6 +258,8 @@ TEMPERED = {
     "full-block": (lambda: EdwardsAnderson(cubic(4, 6, 4), samples=2, seed=1), ladder(0.8, 2.0, 32), 4),
     "two-blocks": (lambda: EdwardsAnderson(cubic(4), samples=3, seed=1), ladder(0.8, 2.0, 40), 4),
     "hot": (lambda: EdwardsAnderson(cubic(4), samples=2, seed=1), ladder(1.0, 5.0, 6), 2),
+    "warm": (lambda: EdwardsAnderson(cubic(4), samples=2, seed=1), ladder(2.2, 4.2, 6), 2),
+    "warm-square": (lambda: EdwardsAnderson(square(6), samples=2, seed=1), ladder(2.2, 2.8, 4), 2),
     "infinite-temperature": (lambda: EdwardsAnderson(square(4), seed=1), np.array([0.8, 0.4, 0.0]), 2),
     "open-square": (lambda: EdwardsAnderson(square(5, 7, periodic=False), samples=2, seed=3), ladder(0.5, 2.0, 6), 3),
     "odd-degrees": (lambda: random_signs(ring_of_degree_five(20), 4), ladder(0.8, 2.5, 6), 3),

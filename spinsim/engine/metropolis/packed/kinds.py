@@ -32,13 +32,35 @@ class Limits(NamedTuple):
 class Kind(IntEnum):
     """Special cases of the packed update with kernels of their own.
 
-    ANY: none. PLAIN: only gains flip for certain, no field, the default zero-cost rule. COLD: besides, only the
-    smallest cost is accepted with a probability of 2^-OWN_PLANES or more.
+    ANY: none. PLAIN: only gains flip for certain, no field, the default zero-cost rule. WARM, COLD: besides, thresholds
+    begin with as many zeros as ``WARM_CLEAR`` or ``COLD_CLEAR`` say.
     """
 
     ANY = 0
     PLAIN = 1
-    COLD = 2
+    WARM = 2
+    COLD = 3
+
+
+class Clear(NamedTuple):
+    """How many of the first planes hold no threshold bits of a class that costs energy.
+
+    Attributes:
+        largest: Of class 0, the largest cost, which sites of four bonds do not have.
+        middle: Of class 1.
+        smallest: Of class 2.
+    """
+
+    largest: int
+    middle: int
+    smallest: int
+
+
+WARM_CLEAR: Final = Clear(4, 2, 1)
+"""With six bonds of +-J: below T = 4.32 |J|."""
+
+COLD_CLEAR: Final = Clear(OWN_PLANES, OWN_PLANES, 2)
+"""Below T = 2.31 |J|: of the own planes, only the smallest cost has bits."""
 
 
 class PackedPlan(Protocol):
@@ -56,4 +78,8 @@ def kind_of(plan: PackedPlan, beta: npt.NDArray[np.float64]) -> Kind:
     limits = plan.limits(np.unique(beta))
     if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any():
         return Kind.ANY
-    return Kind.PLAIN if (limits.thresholds[0, :2] >> np.uint64(64 - OWN_PLANES)).any() else Kind.COLD
+    for kind, clear in ((Kind.COLD, COLD_CLEAR), (Kind.WARM, WARM_CLEAR)):
+        beyond = np.array([[64 - planes] for planes in clear], np.uint64)
+        if not (limits.thresholds[0, : len(clear)] >> beyond).any():
+            return kind
+    return Kind.PLAIN

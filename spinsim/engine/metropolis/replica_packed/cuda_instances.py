@@ -14,7 +14,7 @@ RULES: Final = (
     *product((0,), range(3, MAX_DEGREE.bit_length() + 1), FLAGS, (int(Kind.ANY),)),
     *((slots, 3, field, int(Kind.ANY)) for slots, field in product((4, 6, 7), FLAGS)),
     *((slots, 3, "false", int(Kind.PLAIN)) for slots in (4, 6, 7)),
-    *((slots, 3, "false", int(Kind.COLD)) for slots in (4, 6)),
+    *((slots, 3, "false", int(kind)) for slots, kind in product((4, 6), (Kind.WARM, Kind.COLD))),
 )
 UPDATES: Final = (
     ("metropolis/replica_packed.cu", "sweep_replica"),

@@ -24,12 +24,7 @@ def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bo
     """
     plan = lattices.plan
     one_batch = len(plan.batches.slots) == plan.colours == 2
-    return (
-        not lattices.shared_threads
-        and plan.shape[1] == 1
-        and one_batch
-        and set(kinds.values()) <= {Kind.PLAIN, Kind.COLD}
-    )
+    return not lattices.shared_threads and plan.shape[1] == 1 and one_batch and Kind.ANY not in kinds.values()
 
 
 class GlobalRounds:
