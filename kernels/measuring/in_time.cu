@@ -1,13 +1,13 @@
 // Correlations in time of replica-packed models of space and time: for each time t the pairs of sites (x, tau) and (x, tau + t)
-// whose spins differ, lane by lane.
+// whose spins differ, lane by lane. Products of neighbours take the place of spins too.
 #include "bits/lane_counts.cuh"
 #include "metropolis/bitplane.cuh"
 #include "measuring/pairs.cuh"
 
-constexpr u32 THREADS = HOST(engine.measuring.cuda_in_time.THREADS), WARPS = THREADS / 32;
+constexpr u32 THREADS = HOST(engine.measuring.in_time.cuda.THREADS), WARPS = THREADS / 32;
 constexpr u32 AT_ONCE = 4;  // pairs that a thread adds together
 constexpr int COUNT_PLANES = 7;
-static_assert(HOST(engine.measuring.cuda_in_time.WORDS) / 32 < 1 << COUNT_PLANES, "the planes hold a thread's pairs");
+static_assert(HOST(engine.measuring.in_time.cuda.WORDS) / 32 < 1 << COUNT_PLANES, "the planes hold a thread's pairs");
 
 // Thread blocks take `together` world lines each (x), of blocks of replicas (y) and samples (z), into shared memory, where each
 // warp takes times in turn. places[line][slice]; totals[sample][block][time][128] are added to.

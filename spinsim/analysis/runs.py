@@ -80,6 +80,19 @@ class Annealed(Run, Protocol):
         """Of each step, (steps,)."""
 
 
+class Even(NamedTuple):
+    """Products of neighbours in space, averaged over bonds in space and slices.
+
+    Attributes:
+        correlation: Of (s_x s_y)(tau) (s_x s_y)(tau + t), (steps, samples, copies, temperatures, times).
+        link_overlap: Of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): without bias the
+            square of an average.
+    """
+
+    correlation: Floats
+    link_overlap: Floats
+
+
 class InTime(NamedTuple):
     """What a run of a model of space and time has measured in time, per site or in units of full order.
 
@@ -90,6 +103,7 @@ class InTime(NamedTuple):
         m_fourth: Of its fourth power, likewise.
         q_squared: Averages over slices of the square of a slice's overlap, (steps, samples, pairs, temperatures).
         q_fourth: Of its fourth power, likewise.
+        even: Products of neighbours in space, None where they were not measured.
     """
 
     times: Integers
@@ -98,6 +112,7 @@ class InTime(NamedTuple):
     m_fourth: Floats
     q_squared: Floats
     q_fourth: Floats
+    even: Even | None = None
 
 
 class Tempered(Run, Protocol):

@@ -30,6 +30,8 @@ _SAMPLES_SECOND: Final = (
     "slice_magnetization_fourth",
     "slice_overlap_squared",
     "slice_overlap_fourth",
+    "even_correlation_in_time",
+    "link_overlap_in_space",
 )
 
 

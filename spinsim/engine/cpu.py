@@ -192,24 +192,28 @@ class CpuEngine:
         copy = self._on_ladder().exchange.copied()
         return lambda: copy
 
-    def prepare_measurements(self, kept: int, full: bool = True, times: tuple[int, ...] = ()) -> None:
+    def prepare_measurements(
+        self, kept: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
+    ) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         require(kept * self._state.nbytes, "keeping the configurations of measurements under way")
 
-    def begin_measurement(self, full: bool = True, times: tuple[int, ...] = ()) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(
+        self, full: bool = True, times: tuple[int, ...] = (), even: bool = False
+    ) -> Callable[[], LadderMeasurement]:
         """What is measured of every copy at every temperature, at once."""
-        wanted = Wanted(full, times)
+        wanted = Wanted(full, times, even)
         found = self._measuring.measure(self._on_ladder(), self._counts(), self._state.kept(), wanted)
         return lambda: found
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = ()
+        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
         begun = []
         for _ in range(count):
             self.temper(rounds, sweeps)
-            begun.append(self.begin_measurement(full, times))
+            begun.append(self.begin_measurement(full, times, even))
         return begun
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:

@@ -240,27 +240,31 @@ class CudaEngine:
         with self._queue.here():
             return self._on_ladder().tempering.begin_exchange()
 
-    def prepare_measurements(self, kept: int, full: bool = True, times: tuple[int, ...] = ()) -> None:
+    def prepare_measurements(
+        self, kept: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
+    ) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         with self._queue.here():
-            self._on_ladder().measuring.prepare(kept, Wanted(full, times))
+            self._on_ladder().measuring.prepare(kept, Wanted(full, times, even))
 
-    def begin_measurement(self, full: bool = True, times: tuple[int, ...] = ()) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(
+        self, full: bool = True, times: tuple[int, ...] = (), even: bool = False
+    ) -> Callable[[], LadderMeasurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
         with self._queue.here():
-            measuring = self._on_ladder().measuring.of(Wanted(full, times))
+            measuring = self._on_ladder().measuring.of(Wanted(full, times, even))
             measurements = measuring.open(self._state.present, 1)
             self._write_measurement(measuring, measurements, 0)
             (begun,) = measuring.close(measurements, self._state)
             return begun
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = ()
+        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
         begun: list[Callable[[], LadderMeasurement]] = []
         with self._queue.here():
-            measuring = self._on_ladder().measuring.of(Wanted(full, times))
+            measuring = self._on_ladder().measuring.of(Wanted(full, times, even))
             while len(begun) < count:
                 measurements = measuring.open(self._state.present, min(self.at_once, count - len(begun)))
                 self._temper_into(measuring, measurements, rounds, sweeps)

@@ -143,18 +143,23 @@ class MeasuresLadder(Protocol):
     def at_once(self) -> int:
         """Measurements that are best made by one call of ``temper_measured``, of the present ladder."""
 
-    def prepare_measurements(self, kept: int, full: bool = True, times: tuple[int, ...] = ()) -> None:
+    def prepare_measurements(
+        self, kept: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
+    ) -> None:
         """Refuse measurements of the present ladder that have no room, where ``kept`` of them are there at a time."""
 
-    def begin_measurement(self, full: bool = True, times: tuple[int, ...] = ()) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(
+        self, full: bool = True, times: tuple[int, ...] = (), even: bool = False
+    ) -> Callable[[], LadderMeasurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 
         Sweeps asked for meanwhile neither disturb it nor wait for it. Without ``full`` overlaps are the only
-        correlations; ``times`` are those of correlations in time, of a model of space and time.
+        correlations; ``times`` are those of correlations in time, of a model of space and time; ``even`` says whether
+        products of neighbours in space are correlated and compared too.
         """
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = ()
+        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
 

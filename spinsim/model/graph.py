@@ -98,6 +98,14 @@ class Graph:
         cells = np.arange(self.sites, dtype=np.int32).reshape(-1, self.slices, of_cell)
         return np.ascontiguousarray(cells.swapaxes(1, 2)).reshape(-1, self.slices)
 
+    def bonds_in_space(self) -> npt.NDArray[np.int32]:
+        """The rows of ``world_lines`` that each bond in space joins, (bonds of a slice, 2)."""
+        lines = self.world_lines()
+        line, time = (np.empty(self.sites, np.int32) for _ in range(2))
+        line[lines], time[lines] = np.indices(lines.shape)
+        first, second = time[self.edges].T
+        return np.ascontiguousarray(line[self.edges[(first == 0) & (second == 0)]])
+
     def degrees(self) -> npt.NDArray[np.int32]:
         """Bonds at each site, shape (sites,)."""
         lattice = self.regular_lattice

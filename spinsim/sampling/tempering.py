@@ -45,6 +45,9 @@ class TemperFrame:
         magnetization_powers: The same of the sum of spins of a slice, (samples, copies, temperatures, 2).
         in_time: Sum over sites and slices of s(tau) s(tau + t) at each time asked for, ``int64`` (samples, copies,
             temperatures, times).
+        even_in_time: Sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t) at these times where that
+            was asked for, likewise; else no times.
+        link_overlap_in_space: The link overlap over bonds in space alone, where that was asked for.
         holder: Replica at each temperature, ``int32`` (samples, copies, temperatures).
         exchange: State of the exchange: attempts, accepted ones, round trips.
         spins: The configuration (sites,) of a sample and replica at this measurement, ``frame.spins(k, r)``.
@@ -65,6 +68,8 @@ class TemperFrame:
     overlap_powers: npt.NDArray[np.int64]
     magnetization_powers: npt.NDArray[np.int64]
     in_time: npt.NDArray[np.int64]
+    even_in_time: npt.NDArray[np.int64]
+    link_overlap_in_space: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int32]
     exchange: Exchange
     spins: Spins
@@ -178,6 +183,11 @@ def tempering_in_beta(
             f"correlation time {outside[0]} is outside of {engine.model.name}, which has {slices} slices: "
             f"give times from 1 to {slices - 1}"
         )
+    if wanted.even and not (wanted.times and len(engine.model.graph.bonds_in_space())):
+        raise InputError(
+            f"{engine.model.name} has no bonds in space whose products could be correlated in time: leave "
+            "even_correlations out"
+        )
     engine.set_ladder(beta, copies)
     kept = min(BEHIND + 2, times.measurements)  # the next one and the frame that the caller has among them
     engine.prepare_measurements(kept, *wanted)
@@ -227,6 +237,6 @@ def frame_of(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
     c = m.correlations
     return TemperFrame(
         step, sweep, m.energy, m.magnetization, m.staggered_magnetization, c.overlap, c.link_overlap, c.overlap_mode,
-        c.magnetization_mode, c.overlap_powers, c.magnetization_powers, c.in_time, m.holder, m.exchange, m.spins,
-        m.energy_by_term,
+        c.magnetization_mode, c.overlap_powers, c.magnetization_powers, c.in_time, c.even_in_time,
+        c.link_overlap_in_space, m.holder, m.exchange, m.spins, m.energy_by_term,
     )  # fmt: skip

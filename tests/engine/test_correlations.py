@@ -71,7 +71,8 @@ def found_on(device: str, name: str) -> tuple[Correlations, tuple[np.ndarray, ..
     engine.set_ladder(1 / np.geomspace(1.0, 2.0, temperatures), copies)
     engine.temper(3, 1)
     times = tuple(time for time in (1, 2, 5, 9) if time < model.graph.slices)
-    later, exchange = engine.begin_measurement(times=times), engine.begin_exchange()()
+    even = len(times) > 0
+    later, exchange = engine.begin_measurement(times=times, even=even), engine.begin_exchange()()
     spins = np.stack(
         [np.stack([engine.spins(k, r) for r in range(engine.replicas)], axis=-1) for k in range(model.samples)]
     )
@@ -81,7 +82,7 @@ def found_on(device: str, name: str) -> tuple[Correlations, tuple[np.ndarray, ..
     alone = engine.begin_measurement(False)().correlations
     np.testing.assert_array_equal(again().correlations.overlap, alone.overlap)
     assert alone.link_overlap.size == alone.overlap_mode.size == alone.magnetization_mode.size == 0
-    return found, oracle.correlations(model, spins, exchange.place, copies, times)
+    return found, oracle.correlations(model, spins, exchange.place, copies, times, even)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -143,7 +143,15 @@ def test_what_is_counted_again_is_what_was_recorded(device, name) -> None:
 
 def test_quantum_runs_save_space_and_time(device, do, capsys, monkeypatch, tmp_path) -> None:
     model = ss.EdwardsAnderson(ss.chain(4), samples=2, seed=3)
-    how = {"slices": 6, "sweeps": 60, "thermalize": 8, "measure_every": 2, "save_configurations": 5, "replicas": 3}
+    how = {
+        "slices": 6,
+        "sweeps": 60,
+        "thermalize": 8,
+        "measure_every": 2,
+        "save_configurations": 5,
+        "replicas": 3,
+        "even_correlations": True,
+    }
     monkeypatch.chdir(tmp_path)
     result = ss.quantum(model, [0.6, 0.4], **how, device=device, out="a.h5")
     saved, again = ss.configurations("a.h5"), ss.recount("a.h5", device=device)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from enumeration import Thermal, correlation, exact_in_time, exact_summary
+from enumeration import Thermal, correlation, exact_in_time, exact_summary, neighbours
 from harness import one_sentence, run
 
 import spinsim as ss
+from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.summary import estimates, summarize
@@ -19,6 +20,7 @@ SERIES = (
     "action", "magnetization", "correlation_in_time", "slice_magnetization_squared", "slice_magnetization_fourth",
     "magnetization_mode", "overlap", "slice_overlap_squared", "slice_overlap_fourth", "link_overlap", "overlap_mode",
     "permutation", "attempts", "accepts", "round_trips", "best_energy", "best_spins",
+    "even_correlation_in_time", "link_overlap_in_space",
 )  # fmt: skip
 
 
@@ -76,6 +78,28 @@ def test_correlations_in_time_are_exact() -> None:
     np.testing.assert_array_equal(result.action_in_time + result.action_in_space, result.action)
 
 
+@pytest.mark.parametrize("couplings", [1.0, [0.8, -0.3, 1.1]])
+def test_products_of_neighbours_are_exact(couplings) -> None:
+    """Their correlations in time, and the square of their averages from two copies."""
+    model = ss.Ising(ss.chain(3), couplings)
+    times = {"sweeps": 12_000, "thermalize": 200, "measure_every": 4, "even_correlations": True}
+    result = ss.quantum(model, K, 2, seed=6, replicas=3, **times)
+    even = result.in_time.even
+    for place, k in enumerate(result.k):
+        correlations, squared = neighbours(Thermal(result.model, 1 / k))
+        for series, exact in (
+            (even.correlation[:, 0, :, place, 0], correlations[1]),
+            (even.link_overlap[:, 0, :, place], squared),
+        ):
+            error = integrated_time(series, chain_axis=1).mean_error
+            assert abs(series.mean() - exact) <= 4 * error
+
+
+def test_products_of_neighbours_need_neighbours() -> None:
+    with pytest.raises(ss.InputError, match="has no bonds in space whose products could be correlated in time: leave"):
+        ss.quantum(ss.Ising(ss.chain(1)), K, 4, sweeps=20, even_correlations=True)
+
+
 NUMBERS = {
     "space_energy_per_site": -0.679890460,
     "correlation_in_time_1": 0.406361468,
@@ -119,7 +143,7 @@ def test_gaps_of_a_known_decay() -> None:
 
 def test_files_and_memory_agree_and_runs_go_on(tmp_path) -> None:
     model = ss.EdwardsAnderson(ss.square(3), samples=2, seed=3)
-    settings = {"k": [0.3, 0.4, 0.5], "slices": 6, "thermalize": 20, "seed": 8}
+    settings = {"k": [0.3, 0.4, 0.5], "slices": 6, "thermalize": 20, "seed": 8, "even_correlations": True}
     whole = ss.quantum(model, sweeps=100, **settings)
     saved = ss.load(whole.save(tmp_path / "saved.h5"))
     ss.quantum(model, sweeps=40, **settings, out=tmp_path / "part.h5")
@@ -150,7 +174,10 @@ def _interrupted(model: ss.Ising, out, **settings) -> ss.QuantumResult:
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
 def test_devices_agree(emulated, couplings: str) -> None:
     model = ss.EdwardsAnderson(ss.square(3, 2), samples=2, seed=3, couplings=couplings)
-    one, other = (ss.quantum(model, [0.3, 0.5], 6, sweeps=30, thermalize=10, device=d) for d in ("cpu", "cuda"))
+    one, other = (
+        ss.quantum(model, [0.3, 0.5], 6, sweeps=30, thermalize=10, even_correlations=True, device=d)
+        for d in ("cpu", "cuda")
+    )
     for name in SERIES:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 

@@ -45,6 +45,7 @@ MODELS = [
     ss.EdwardsAnderson(ss.cubic(256, 2, 2)),
     ss.EdwardsAnderson(ss.square(4), couplings_along=(1, 0.5)),
     trotter(ss.EdwardsAnderson(ss.square(2)), 4),
+    trotter(ss.EdwardsAnderson(ss.square(2), couplings="gaussian"), 4),
 ]
 
 
@@ -75,7 +76,8 @@ def update(model: ss.Ising) -> None:
     engine.set_ladder([0.5, 0.4], 2)
     engine.temper(1, 1)
     for full in (False, True):
-        engine.temper_measured(2, 1, 1, full, (1, 2) if model.graph.slices > 1 else ())
+        in_time = ((1, 2), True) if model.graph.slices > 1 else ()
+        engine.temper_measured(2, 1, 1, full, *in_time)
 
 
 def multiply() -> None:

@@ -159,3 +159,13 @@ def correlation(sample: Thermal, time: int) -> float:
     slices = sample.model.graph.slices
     lines = np.arange(sample.model.sites).reshape(-1, slices)
     return float(sample.of_sites[lines, np.roll(lines, -time, axis=1)].mean())
+
+
+def neighbours(sample: Thermal) -> tuple[list[float], float]:
+    """Of a ring in space: the mean of (s_x s_x+1)(tau) (s_x s_x+1)(tau + t) at t = 0, 1, ...; that of <s_x s_x+1>^2."""
+    spins = sample.spins.reshape(-1, sample.model.graph.slices, sample.spins.shape[1])
+    products = spins * np.roll(spins, -1, axis=0)
+    correlations = [
+        sample.mean((products * np.roll(products, -t, axis=1)).mean(axis=(0, 1))) for t in range(len(spins[0]))
+    ]
+    return correlations, float(((products @ sample.weight) ** 2).mean())

@@ -321,10 +321,11 @@ def overlaps(spins, place, copies):
     return np.stack(products, axis=1) if pairs else np.empty((len(place), 0, at.shape[-1]), np.int64)
 
 
-def correlations(model, spins, place, copies, times=()):
+def correlations(model, spins, place, copies, times=(), even=False):
     """Overlaps and link overlaps (samples, pairs, temperatures), squared modes of overlaps and of magnetisations.
 
-    Of space and time also sums over slices of powers of both, and correlations of spins with themselves in time.
+    Of space and time also sums over slices of powers of both, correlations of spins with themselves in time, and with
+    ``even`` those of products of neighbours in space, with their link overlap.
     """
     at = place.reshape(len(place), copies, -1).argsort(axis=-1)
     by_copy = np.moveaxis(spins, 1, -1).reshape(*at.shape, -1).astype(np.int64)
@@ -333,7 +334,10 @@ def correlations(model, spins, place, copies, times=()):
     q = np.stack([ordered[:, a] * ordered[:, b] for a, b in pairs] or [ordered[:, 0]], axis=1)[:, : len(pairs)]
     links = (q[..., model.graph.edges[:, 0]] * q[..., model.graph.edges[:, 1]]).sum(axis=-1)
     modes = squared_modes(model.lattice, q), squared_modes(model.lattice, ordered)
-    return q.sum(axis=-1), links, *modes, powers(model, q), powers(model, ordered), in_time(model, ordered, times)
+    none = np.empty((*ordered.shape[:-1], 0), np.int64), np.empty((len(place), 0, at.shape[-1]), np.int64)
+    products = (products_in_time(model, ordered, times), links_in_space(model, q)) if even else none
+    of_slices = powers(model, q), powers(model, ordered), in_time(model, ordered, times)
+    return q.sum(axis=-1), links, *modes, *of_slices, *products
 
 
 def by_slice(model, values):
@@ -357,6 +361,31 @@ def in_time(model, spins, times):
     s = by_slice(model, spins)
     found = [(s * np.roll(s, -time, axis=-1)).sum(axis=(-2, -1)) for time in times]
     return np.stack(found, axis=-1) if times else np.empty((*spins.shape[:-1], 0), np.int64)
+
+
+def ends_in_space(model):
+    """Both ends of each bond whose sites are in one slice, (bonds, 2)."""
+    time = by_slice(model, np.arange(model.sites) * 0) + np.arange(model.graph.slices)
+    slice_of = np.empty(model.sites, int)
+    slice_of[by_slice(model, np.arange(model.sites))] = time
+    return model.graph.edges[slice_of[model.graph.edges[:, 0]] == slice_of[model.graph.edges[:, 1]]]
+
+
+def products_in_time(model, spins, times):
+    """Sums over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), (..., times)."""
+    one, other = ends_in_space(model).T
+    found = []
+    for time in times:
+        later = np.empty_like(spins)
+        later[..., by_slice(model, np.arange(model.sites))] = np.roll(by_slice(model, spins), -time, axis=-1)
+        found.append((spins[..., one] * spins[..., other] * later[..., one] * later[..., other]).sum(axis=-1))
+    return np.stack(found, axis=-1)
+
+
+def links_in_space(model, q):
+    """Link overlaps of bonds in space, from products of two copies' spins."""
+    one, other = ends_in_space(model).T
+    return (q[..., one] * q[..., other]).sum(axis=-1)
 
 
 def squared_modes(lattice, values):

@@ -5,13 +5,11 @@ ends, for the link overlap. A magnetisation is the overlap with a reference whos
 segments of equal size; the segments of an axis are its layers, whose sums are all that a mode of that axis needs.
 
 Models of space and time (``model/trotter.py``) have more: overlaps and magnetisations within each slice, whose squares
-and fourth powers are added up, and correlations in time, where an item is a pair of sites one time apart and the pairs
-of each time are a segment.
+and fourth powers are added up, and correlations in time (``in_time/``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,7 +18,6 @@ import numpy.typing as npt
 from spinsim.engine.tempering.ladder import Ladder, copy_pairs
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.geometry.waves import wave
-from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 
 Integers = npt.NDArray[np.int64]
@@ -43,6 +40,10 @@ class Correlations(NamedTuple):
         magnetization_powers: The same of the magnetisation, (samples, copies, temperatures, 2).
         in_time: Sum over sites and slices of s_x,tau s_x,tau+t for each time t asked for, int64 (samples, copies,
             temperatures, times).
+        even_in_time: Sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), likewise; no times where
+            they were not asked for.
+        link_overlap_in_space: The link overlap over bonds in space alone, (samples, pairs, temperatures); no pairs
+            where products of neighbours were not asked for.
     """
 
     overlap: Integers
@@ -52,6 +53,8 @@ class Correlations(NamedTuple):
     overlap_powers: Integers
     magnetization_powers: Integers
     in_time: Integers
+    even_in_time: Integers
+    link_overlap_in_space: Integers
 
 
 class Wanted(NamedTuple):
@@ -60,10 +63,12 @@ class Wanted(NamedTuple):
     Attributes:
         full: Whether link overlaps and modes are, and in models of space and time what slices have in common.
         times: At which times spins are correlated with themselves, in slices.
+        even: Whether products of neighbours in space are too, an operator of even parity, and compared between copies.
     """
 
     full: bool = True
     times: tuple[int, ...] = ()
+    even: bool = False
 
 
 EVERYTHING: Final = Wanted()
@@ -75,8 +80,9 @@ def overlaps_alone(overlap: Integers, ladder: Ladder) -> Correlations:
     samples, pairs, temperatures = overlap.shape
     no_links = np.empty((samples, 0, temperatures), np.int64)
     of_pairs, of_copies = ((samples, each, temperatures, 0) for each in (pairs, ladder.copies))
-    no_sums = (np.empty(shape, np.int64) for shape in (of_pairs, of_copies, of_copies))
-    return Correlations(overlap, no_links, np.empty(of_pairs), np.empty(of_copies), *no_sums)
+    no_sums, no_powers = np.empty(of_copies, np.int64), np.empty(of_pairs, np.int64)
+    modes = np.empty(of_pairs), np.empty(of_copies)
+    return Correlations(overlap, no_links, *modes, no_powers, no_sums, no_sums, no_sums, no_links)
 
 
 class Items(NamedTuple):
@@ -112,19 +118,6 @@ def layers(lattice: Lattice, axis: int) -> Items:
     """The sites of a lattice layer by layer along an axis; each layer is a segment."""
     sites = lattice.layers(axis)
     return in_segments(sites.reshape(-1, 1), sites.shape[1])
-
-
-def slices(graph: Graph) -> Items:
-    """The sites of a graph of space and time slice by slice; each slice is a segment."""
-    sites = graph.world_lines().T
-    return in_segments(np.ascontiguousarray(sites).reshape(-1, 1), sites.shape[1])
-
-
-def pairs_in_time(graph: Graph, times: Sequence[int]) -> Items:
-    """Each site with that of the same place at a later time; the pairs of a time are a segment."""
-    lines = graph.world_lines()
-    ends = [np.stack([lines, np.roll(lines, -time, axis=1)], axis=-1).reshape(-1, 2) for time in times]
-    return in_segments(np.concatenate(ends), lines.size)
 
 
 def waves(lattice: Lattice | None) -> list[Floats]:

@@ -19,11 +19,12 @@ from spinsim.engine.measuring.correlations import (
     compared,
     layers,
     overlaps_alone,
-    pairs_in_time,
-    slices,
     waves,
 )
-from spinsim.engine.measuring.cpu_comparison import differing_items, second_and_fourth_powers, squared_modes
+from spinsim.engine.measuring.cpu_comparison import second_and_fourth_powers, squared_modes
+from spinsim.engine.measuring.cpu_items import count_items
+from spinsim.engine.measuring.in_time.cpu import CpuEven
+from spinsim.engine.measuring.in_time.items import pairs_in_time, slices
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder, copy_pairs, holders
@@ -87,13 +88,6 @@ class CpuReplicaComparison:
         return [count_items(words, items, one, other) for items in self._layers]
 
 
-def count_items(words: Words, items: Items, one: Integers, other: Integers) -> Integers:
-    """Items of each segment in which replicas of replica-packed words differ, (segments, pairs)."""
-    count = np.zeros((items.segments, one.size), np.int64)
-    differing_items(words, items.ends, items.size, one, other, count)
-    return count
-
-
 class CpuMeasuring:
     """Measures every copy at every temperature of a ladder.
 
@@ -109,6 +103,7 @@ class CpuMeasuring:
     ) -> None:
         self._model, self._comparison, self._words_of, self._threads = model, comparison, words_of, threads
         self._listed: dict[tuple[int, ...], Items] = {}
+        self._products: dict[tuple[int, ...], CpuEven] = {}
 
     def measure(self, tempering: CpuTempering, counts: Counts, spins: Spins, wanted: Wanted) -> LadderMeasurement:
         """The measurement of the present state, whose ``counts`` and ``spins`` are given.
@@ -129,7 +124,7 @@ class CpuMeasuring:
             counts.staggered_magnetization.reshape(-1)[among_all],
             holder.astype(np.int32),
             exchange,
-            self._correlations(ladder, holder, wanted.times)
+            self._correlations(ladder, holder, wanted)
             if wanted.full
             else overlaps_alone(self._overlaps(ladder, holder), ladder),
             spins,
@@ -146,14 +141,17 @@ class CpuMeasuring:
             found[k] = self._model.sites - 2 * differing.reshape(one.shape)
         return found
 
-    def _correlations(self, ladder: Ladder, holder: Integers, times: tuple[int, ...]) -> Correlations:
+    def _correlations(self, ladder: Ladder, holder: Integers, wanted: Wanted) -> Correlations:
         """Overlaps, link overlaps, modes and what is measured in time."""
+        times, even = wanted.times, self._even(wanted.times) if wanted.even else None
         model, pairs, comparison = self._model, len(copy_pairs(ladder.copies)), self._comparison
         shape = model.samples, pairs, ladder.temperatures
         overlap, links = np.empty(shape, np.int64), np.empty(shape, np.int64)
         modes = np.empty((model.samples, len(self._waves), shape[1] * shape[2] + ladder.replicas))
         powers = np.zeros((model.samples, modes.shape[2], 2 if self._slices else 0), np.int64)
         in_time = np.empty((model.samples, ladder.replicas, len(times)), np.int64)
+        even_in_time = np.empty((*in_time.shape[:2], len(times) if even else 0), np.int64)
+        in_space = np.empty((model.samples, pairs if even else 0, ladder.temperatures), np.int64)
 
         def task(k: int) -> None:
             one, other = compared(holder[k], ladder.copies, comparison.reference)
@@ -165,6 +163,10 @@ class CpuMeasuring:
                 second_and_fourth_powers(differing, self._slices.size, powers[k])
             if times:
                 in_time[k] = count_items(words, self._in_time(times), one[first:], other[first:]).T
+            if even:
+                counted = even.count(words, one, other, first)
+                in_space[k] = counted.bonds - 2 * counted.differing.reshape(shape[1:])
+                even_in_time[k] = counted.bonds - 2 * counted.turned.T
             if not self._waves:
                 overlap[k] = comparison.differing(words, one[:first], other[:first]).reshape(shape[1:])
                 return
@@ -180,6 +182,8 @@ class CpuMeasuring:
             *by_kind(modes.swapaxes(1, 2), shape),
             *by_kind(powers, shape),
             (model.sites - 2 * in_time).reshape(*holder.shape, len(times)),
+            even_in_time.reshape(*holder.shape, -1 if even else 0),
+            in_space,
         )
 
     @cached_property
@@ -190,8 +194,14 @@ class CpuMeasuring:
     def _in_time(self, times: tuple[int, ...]) -> Items:
         """Pairs of sites at these times, listed once."""
         if times not in self._listed:
-            self._listed = {times: pairs_in_time(self._model.graph, times)}
+            self._listed = {times: pairs_in_time(self._model.graph.world_lines(), times)}
         return self._listed[times]
+
+    def _even(self, times: tuple[int, ...]) -> CpuEven:
+        """What counts products of neighbours, made once."""
+        if times not in self._products:
+            self._products = {times: CpuEven(self._model.graph, times)}
+        return self._products[times]
 
     @cached_property
     def _waves(self) -> list[npt.NDArray[np.float64]]:

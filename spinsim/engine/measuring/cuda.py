@@ -100,10 +100,12 @@ class Measuring:
             modes=((samples, what.count, comparison.axes), np.float64),
             powers=((samples, what.count, what.powers), np.int64),
             in_time=((samples, what.alone, len(what.times)), np.int64),
+            even_in_time=((samples, what.alone, len(what.times) if what.wanted.even else 0), np.int64),
+            link_overlap_in_space=(pairs if what.wanted.even else (samples, 0, ladder.temperatures), np.int64),
             **({"energy_by_term": ((*by_temperature, 2), np.float64)} if observables.terms else {}),
         )
         counted = observables.from_energy if observables.terms else observables
-        apart = ("modes", "powers", "in_time", "energy_by_term")
+        apart = ("modes", "powers", "in_time", "even_in_time", "link_overlap_in_space", "energy_by_term")
         words = {name: first for name, first in fields.words.items() if name not in apart}
         compared, linked = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
         self.record = record(

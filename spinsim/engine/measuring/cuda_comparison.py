@@ -18,11 +18,10 @@ from spinsim.engine.measuring.correlations import (
     all_sites,
     by_kind,
     layers,
-    pairs_in_time,
-    slices,
     waves,
 )
-from spinsim.engine.measuring.cuda_in_time import InTime
+from spinsim.engine.measuring.in_time.cuda import InTime
+from spinsim.engine.measuring.in_time.items import pairs_in_time, slices
 from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -101,6 +100,7 @@ class Compared:
         device: As given.
         model: As given.
         tempering: As given.
+        wanted: As given.
         full: Whether more than overlaps is asked for.
         times: Times of correlations in time.
         shape: (samples, pairs of copies, temperatures).
@@ -111,8 +111,8 @@ class Compared:
     """
 
     def __init__(self, device: int, model: Ising, tempering: CudaTempering, wanted: Wanted) -> None:
-        self.device, self.model, self.tempering = device, model, tempering
-        self.full, self.times = full, times = wanted
+        self.device, self.model, self.tempering, self.wanted = device, model, tempering, wanted
+        self.full, self.times = full, times = wanted.full, wanted.times
         ladder = tempering.ladder
         self.shape = model.samples, len(tempering.copies), ladder.temperatures
         self.pairs = self.shape[1] * self.shape[2]
@@ -164,6 +164,13 @@ class CopyCounting(Protocol):
         """Queue the sums of some samples' parts."""
 
 
+class Beside(Protocol):
+    """What is counted of the same state in its own way."""
+
+    def queue(self, stream: Any, state: int, to: dict[str, int]) -> None:
+        """Queue it, from a state at an address to those that it has names for."""
+
+
 class Comparison:
     """What copies at equal temperatures of one ladder have in common.
 
@@ -172,17 +179,24 @@ class Comparison:
         held: The sums of its parts.
         counting: What counts them.
         in_time: What counts pairs in time, where they are no part.
+        products: What counts products of neighbours in space, if they are wanted.
 
     Attributes:
         what: As given.
         axes: Of modes.
     """
 
-    def __init__(self, what: Compared, held: PartSums, counting: CopyCounting, in_time: InTime | None = None) -> None:
+    def __init__(
+        self,
+        what: Compared,
+        held: PartSums,
+        counting: CopyCounting,
+        in_time: InTime | None = None,
+        products: Beside | None = None,
+    ) -> None:
         import cupy
 
-        self._in_time = in_time
-
+        self._in_time, self._products = in_time, products
         self.what, self._held, self._counting, self.axes = what, held, counting, len(what.sides)
         self._waves = [cupy.asarray(of_axis) for of_axis in (waves(what.model.lattice) if what.full else [])]
         self._finish = Launch(what.device, "measuring/overlaps.cu", "finish_sums", {
@@ -206,6 +220,8 @@ class Comparison:
         self._counting.queue_totals(stream, at, pairs, overlaps, links)
         if self._in_time is not None:
             self._in_time.queue(stream, at, pairs, to["in_time"])
+        if self._products is not None:
+            self._products.queue(stream, at, to)
         outcomes = [self._outcome(k, to) for k in range(len(parts))]
         outcomes += [Outcome()] * (PARTS - len(outcomes))
         for first in range(0, what.model.samples if parts and what.count else 0, together):
@@ -235,7 +251,10 @@ class Comparison:
         powers = found["powers"] if what.powers else np.empty(none, np.int64)
         in_time = found["in_time"].reshape(samples, ladder.copies, temperatures, -1 if what.times else 0)
         kinds = *by_kind(modes, what.shape), *by_kind(powers, what.shape)
-        return Correlations(found["overlap"], found["link_overlap"], *kinds, in_time)
+        even = found["even_in_time"].reshape(*in_time.shape[:3], -1 if what.wanted.even else 0)
+        return Correlations(
+            found["overlap"], found["link_overlap"], *kinds, in_time, even, found["link_overlap_in_space"]
+        )
 
 
 def compare_replicas(
@@ -245,6 +264,7 @@ def compare_replicas(
     columns: int,
     place: npt.NDArray[np.uint32] | None,
     in_time: InTime | None = None,
+    products: Beside | None = None,
 ) -> Comparison:
     """The comparison of replica-packed and unpacked spins.
 
@@ -255,12 +275,13 @@ def compare_replicas(
         columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
         in_time: What counts pairs in time; None: lists as for all else.
+        products: What counts products of neighbours in space, if they are wanted.
     """
     items, parts = _listed(what)
     more, of_time = _listed_in_time(what, what.times if in_time is None else ())
     items, parts = items + more, parts + of_time
     held = PartSums(what, parts)
-    return Comparison(what, held, ListCounting(what, held, items, kernel, width, columns, place), in_time)
+    return Comparison(what, held, ListCounting(what, held, items, kernel, width, columns, place), in_time, products)
 
 
 def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
@@ -288,7 +309,7 @@ def _listed_in_time(what: Compared, times: tuple[int, ...]) -> tuple[list[Items]
         items.append(slices(what.model.graph))
         parts.append(Part(items[-1].segments, items[-1].size, what.count, are_slices=True))
     if times:
-        items.append(pairs_in_time(what.model.graph, times))
+        items.append(pairs_in_time(what.model.graph.world_lines(), times))
         parts.append(Part(items[-1].segments, items[-1].size, what.count, are_times=True))
     return items, parts
 

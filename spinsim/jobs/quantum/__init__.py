@@ -114,11 +114,13 @@ class QuantumJob(Job):
 
     def recounted(self, result: QuantumResult, device: str, threads: int | None) -> QuantumResult:
         """Returns a run with series that are counted anew from the configurations that it has saved."""
+        from spinsim.engine.measuring.correlations import Wanted
         from spinsim.jobs.quantum.running import row_of
         from spinsim.run.recounting import recounted_on_ladder
 
-        times = tuple(map(int, result.time))
-        again: QuantumResult = recounted_on_ladder(result, result.k, row_of, device, threads, times=times)
+        even = result.even_correlation_in_time.shape[-1] > 0
+        wanted = Wanted(times=tuple(map(int, result.time)), even=even)
+        again: QuantumResult = recounted_on_ladder(result, result.k, row_of, device, threads, wanted)
         return again
 
     def columns(self, result: QuantumResult, by: str) -> Columns:

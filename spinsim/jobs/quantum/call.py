@@ -40,6 +40,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     measure_every: int = QuantumSettings.measure_every,
     swap_every: int = QuantumSettings.swap_every,
     correlation_times: npt.ArrayLike | str | None = QuantumSettings.correlation_times,
+    even_correlations: bool = QuantumSettings.even_correlations,
     seed: int = RunSettings.seed,
     start: Start = QuantumSettings.start,
     zero_acceptance: float = QuantumSettings.zero_acceptance,
@@ -80,7 +81,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
     settings |= {"k": text_of_call("k", k), "correlation_times": text_of_call("correlation_times", correlation_times)}
-    settings |= {"slices": slices, "replicas": replicas}
+    settings |= {"slices": slices, "replicas": replicas, "even_correlations": even_correlations}
     settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
     settings |= {"zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
     settings |= {"seed": seed, "device": device, "threads": threads}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import h5py
 import numpy as np
@@ -24,6 +25,8 @@ from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 from spinsim.store.layout import ENERGY, MEASUREMENTS, Layout, Series, Sizes, summary_series
 
 UNIT_OF_K = "1 / coupling unit"
+_EVEN: Final = "sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + time)"
+_LINKS: Final = "sum over bonds in space and slices of the product of two copies' s_x s_y"
 
 
 def quantum_layout(
@@ -33,6 +36,7 @@ def quantum_layout(
     times: tuple[int, ...],
     placement: Placement | None = None,
     start: npt.NDArray[np.int8] | None = None,
+    even: bool = False,
 ) -> Layout:
     """A row after every few sweeps, k from the largest to the smallest.
 
@@ -43,14 +47,20 @@ def quantum_layout(
         times: Of correlations in time, in slices.
         placement: How the ladder was placed, if it was.
         start: Initial configurations where they were given.
+        even: Whether products of neighbours in space are measured.
     """
-    layout = measured_layout(Sizes.of(model), copies, k, times, placement)
+    layout = measured_layout(Sizes.of(model), copies, k, times, placement, even)
     summary = summary_series(observables(model, copies, correlations=True, in_time=True), "k")
     return replace(layout, sums=(*layout.sums, *summary), start=start)
 
 
 def measured_layout(
-    model: Sizes, copies: int, k: npt.NDArray[np.float64], times: tuple[int, ...], placement: Placement | None
+    model: Sizes,
+    copies: int,
+    k: npt.NDArray[np.float64],
+    times: tuple[int, ...],
+    placement: Placement | None,
+    even: bool = False,
 ) -> Layout:
     """The same without the summary of an analysis: what the sizes of a model are enough for."""
     count, links = (np.int32 if items < 2**31 else np.int64 for items in (model.sites, model.bonds))
@@ -67,6 +77,8 @@ def measured_layout(
         Series("slice_magnetization_squared", state, np.int64, of_slices.format("second", spins)),
         Series("slice_magnetization_fourth", state, np.int64, of_slices.format("fourth", spins)),
     ]
+    if even:
+        measured.append(Series("even_correlation_in_time", (*state, "time"), links, _EVEN))
     if model.dimension:
         measured.append(Series("magnetization_mode", (*state, "axis"), np.float64, mode.format(spins)))
     if copies > 1:
@@ -76,6 +88,8 @@ def measured_layout(
             Series("slice_overlap_fourth", pairs, np.int64, of_slices.format("fourth", product)),
             Series("link_overlap", pairs, links, "sum over bonds of the product of two copies' s_i s_j"),
         ]
+        if even:
+            measured.append(Series("link_overlap_in_space", pairs, links, _LINKS))
         if model.dimension:
             measured.append(Series("overlap_mode", (*pairs, "axis"), np.float64, mode.format(product)))
     scales = {
@@ -95,7 +109,8 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     slices = int(group_of(file, "model").attrs.get("slices", 1))
     if slices < 2 or not len(times) or times[0] != 1 or times[-1] >= slices or not (np.diff(times) > 0).all():
         raise DamageError(f"its times do not rise from 1 within its {slices} slices")
-    layout = measured_layout(sizes, copies, k, tuple(map(int, times)), placement_outline(file))
+    even = "even_correlation_in_time" in group
+    layout = measured_layout(sizes, copies, k, tuple(map(int, times)), placement_outline(file), even)
     return layout, copies * len(k)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.analysis.runs import Axis, InTime
+from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.inputs.texts import count
 from spinsim.jobs.quantum.layout import quantum_layout
 from spinsim.model.ising import Ising
@@ -55,6 +55,10 @@ class QuantumResult(LadderResult):
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis, time first, ``float64``
             (steps, samples, pairs of copies, k, axes).
         magnetization_mode: The same of spins, (steps, samples, copies, k, axes).
+        even_correlation_in_time: Sums over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), of the shape
+            of ``correlation_in_time``; no times where they were not asked for.
+        link_overlap_in_space: Likewise over bonds in space alone, (steps, samples, pairs of copies, k); no pairs
+            where products of neighbours were not asked for.
         placement: How the ladder was placed, in temperatures 1 / k; None where it was given.
         best_energy: Lowest action that each replica had at a measurement, (samples, replicas); None where a run was
             killed before its first checkpoint.
@@ -84,6 +88,8 @@ class QuantumResult(LadderResult):
     link_overlap: Integers
     overlap_mode: Floats
     magnetization_mode: Floats
+    even_correlation_in_time: Integers
+    link_overlap_in_space: Integers
     placement: Placement | None = None
     best_energy: Floats | None = None
     best_spins: npt.NDArray[np.int8] | None = None
@@ -126,7 +132,17 @@ class QuantumResult(LadderResult):
             self.slice_magnetization_fourth / (slices * space**4),
             self.slice_overlap_squared / (slices * space**2),
             self.slice_overlap_fourth / (slices * space**4),
+            self._even,
         )
+
+    @property
+    def _even(self) -> Even | None:
+        """Products of neighbours in space, if they were measured."""
+        found = self.even_correlation_in_time
+        if not found.shape[-1]:
+            return None
+        products = self.slices * len(self.model.graph.bonds_in_space())
+        return Even(found / products, self.link_overlap_in_space / products)
 
     @property
     def slices(self) -> int:
@@ -156,7 +172,8 @@ class QuantumResult(LadderResult):
     @cached_property
     def _layout(self) -> Layout:
         times = tuple(map(int, self.time))
-        return quantum_layout(self.model, self.action.shape[2], self.k, times, self.placement)
+        even = self.even_correlation_in_time.shape[-1] > 0
+        return quantum_layout(self.model, self.action.shape[2], self.k, times, self.placement, even=even)
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
@@ -181,8 +198,9 @@ class QuantumResult(LadderResult):
 def unmeasured(rows: int, samples: int, copies: int, places: int) -> dict[str, npt.NDArray[Any]]:
     """Returns what stands in the place of series that were not measured: with one copy, and without a lattice."""
     pairs = copies * (copies - 1) // 2
-    of_pairs = ("overlap", "slice_overlap_squared", "slice_overlap_fourth", "link_overlap")
+    of_pairs = ("overlap", "slice_overlap_squared", "slice_overlap_fourth", "link_overlap", "link_overlap_in_space")
     return {name: np.empty((rows, samples, 0, places), np.int64) for name in of_pairs} | {
+        "even_correlation_in_time": np.empty((rows, samples, copies, places, 0), np.int64),
         "overlap_mode": np.empty((rows, samples, pairs, places, 0)),
         "magnetization_mode": np.empty((rows, samples, copies, places, 0)),
     }

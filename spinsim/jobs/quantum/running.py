@@ -78,6 +78,8 @@ def row_of(frame: TemperFrame) -> dict[str, Any]:
         "action": frame.energy,
         "magnetization": frame.magnetization,
         "correlation_in_time": frame.in_time,
+        "even_correlation_in_time": frame.even_in_time,
+        "link_overlap_in_space": frame.link_overlap_in_space,
         "slice_magnetization_squared": frame.magnetization_powers[..., 0],
         "slice_magnetization_fourth": frame.magnetization_powers[..., 1],
         "magnetization_mode": frame.magnetization_mode,
@@ -135,14 +137,15 @@ def _run_of(
     check_temperatures(1 / k, plan.model.energy_scale)
     dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
     engine = create_engine(plan.model, run.replicas * len(k), dynamics, plan.device, run.threads, plan.start)
-    wanted = Wanted(full=True, times=q.time_list)
+    wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations)
     frames = tempering_in_beta(engine, k, q.times, run.replicas, watch.on_updates, saving.due, wanted)
     return LadderRun(plan, saving, watch, engine, frames, _layout(plan, k, placement), row_of)
 
 
 def _layout(plan: QuantumPlan, k: npt.NDArray[np.float64], placement: Placement | None) -> Layout:
     """What the file of a plan holds."""
-    return quantum_layout(plan.model, plan.config.run.replicas, k, plan.config.quantum.time_list, placement, plan.start)
+    q, copies = plan.config.quantum, plan.config.run.replicas
+    return quantum_layout(plan.model, copies, k, q.time_list, placement, plan.start, q.even_correlations)
 
 
 def _carry_out(plan: QuantumPlan, begun: bool, saving: Saving, watch: Watch) -> None:

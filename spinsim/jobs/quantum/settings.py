@@ -47,6 +47,11 @@ class QuantumSettings(Table):
         unit="slices",
         numbers=GRID,
     )
+    even_correlations: bool = setting(
+        False,
+        "Correlate products of neighbours in space at these times too, for gaps of even parity",
+        before=False,
+    )
     zero_acceptance: float = zero_acceptance()
 
     def check_together(self) -> None:

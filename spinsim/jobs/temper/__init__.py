@@ -117,11 +117,12 @@ class TemperJob(Job):
 
     def recounted(self, result: TemperResult, device: str, threads: int | None) -> TemperResult:
         """Returns a run with series that are counted anew from the configurations that it has saved."""
+        from spinsim.engine.measuring.correlations import Wanted
         from spinsim.jobs.temper.running import row_of
         from spinsim.run.recounting import recounted_on_ladder
 
-        beta, full = 1 / result.temperature, result.has_correlations
-        again: TemperResult = recounted_on_ladder(result, beta, row_of, device, threads, full)
+        beta, wanted = 1 / result.temperature, Wanted(result.has_correlations)
+        again: TemperResult = recounted_on_ladder(result, beta, row_of, device, threads, wanted)
         return again
 
     def columns(self, result: TemperResult, by: str) -> Columns:

@@ -19,7 +19,8 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.cuda_in_time import InTime, fits_in_time
+from spinsim.engine.measuring.in_time.cuda import InTime, fits_in_time
+from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
 from spinsim.engine.metropolis.packed.cuda_state import PlacedPlan, places
 from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
@@ -33,6 +34,7 @@ from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
+WORDS: Final = packing.LANES // 32  # of a site in a block
 UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 SWEEPS_A_LAUNCH: Final = 1000
 UNBOUNDED: Final = 2**62
@@ -64,10 +66,14 @@ def compare(plan: PlacedPlan, device: int, tempering: CudaTempering, wanted: Wan
     columns = blocks * packing.LANES // WARP
     expression = instance("differing_replicas", columns if blocks == 1 else 0)
     what = Compared(device, plan.model, tempering, wanted)
-    place, graph, in_time = places(plan.batches), plan.model.graph, None
-    if what.times and fits_in_time(graph):
-        in_time = InTime(device, graph, what.times, place, plan.shape[:2], plan.replicas, tempering.pairs(0))
-    return compare_replicas(what, expression, width, columns, place, in_time)
+    place, graph, in_time, products = places(plan.batches), plan.model.graph, None, None
+    shape = plan.model.samples, blocks
+    if what.times and fits_in_time(graph.slices):
+        in_time = InTime(device, place[graph.world_lines()], what.times, shape, plan.replicas, tempering.pairs(0))
+    if wanted.even:
+        layout = Layout("products_of_replicas", expression, shape, WORDS, width, columns, place, packed=True)
+        products = Products(what, layout)
+    return compare_replicas(what, expression, width, columns, place, in_time, products)
 
 
 class Launches(Protocol):

@@ -20,6 +20,7 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS
 from spinsim.engine.tempering.cuda import CudaTempering
@@ -55,8 +56,12 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
 def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
     """What compares copies of a ladder, as fully as is wanted."""
     shape = {"sites": np.uint32(model.sites), "width": np.uint32(width)}
-    columns = -(-width // WORD_REPLICAS)
-    return compare_replicas(Compared(device, model, tempering, wanted), "differing_spins", shape, columns, None)
+    columns, kernel, products = -(-width // WORD_REPLICAS), "differing_spins", None
+    what = Compared(device, model, tempering, wanted)
+    if wanted.even:
+        layout = Layout("products_of_spins", kernel, (model.samples, 1), width // 4, shape, columns, None, packed=False)
+        products = Products(what, layout)
+    return compare_replicas(what, kernel, shape, columns, None, products=products)
 
 
 class UnpackedSpins:

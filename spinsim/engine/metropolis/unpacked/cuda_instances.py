@@ -18,4 +18,5 @@ INSTANCES: Final[Instances] = (
     *(("measuring/count_unpacked.cu", instance("count_down", calls)) for calls in CALLS),
     ("tempering/lay_tables.cu", "lay_betas"),
     ("measuring/overlaps.cu", "differing_spins"),
+    ("measuring/products.cu", "products_of_spins"),
 )

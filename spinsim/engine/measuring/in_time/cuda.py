@@ -8,25 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.launch import Launch
-from spinsim.model.graph import Graph
 
 THREADS: Final = 512
 WORDS: Final = 2048  # of 128 replicas, of one thread block's world lines in shared memory
 
 
-def fits_in_time(graph: Graph) -> bool:
+def fits_in_time(slices: int) -> bool:
     """Whether a thread block can hold a world line."""
-    return 1 < graph.slices <= WORDS
+    return 1 < slices <= WORDS
 
 
 class InTime:
-    """Counts pairs of sites in time whose spins differ.
+    """Counts pairs in time whose spins, or products of neighbours' spins, differ.
 
     Args:
         device: Number of the device.
-        graph: Space and time.
-        times: Slices from one site of a pair to the other.
-        place: Where each site stands.
+        places: Where each of them stands, (lines, slices).
+        times: Slices from one of a pair to the other.
         shape: Of the state, (samples, blocks).
         replicas: Of each sample.
         pairs: As kernels take them.
@@ -35,27 +33,25 @@ class InTime:
     def __init__(
         self,
         device: int,
-        graph: Graph,
+        places: npt.NDArray[np.integer],
         times: tuple[int, ...],
-        place: npt.NDArray[np.uint32],
         shape: tuple[int, int],
         replicas: int,
         pairs: npt.NDArray[np.void],
     ) -> None:
         import cupy
 
-        lines = graph.world_lines()
-        together = min(len(lines), WORDS // graph.slices)
+        lines, slices = places.shape
+        together, sites = min(lines, WORDS // slices), np.uint32(places.size)
         totals = cupy.zeros((*shape, len(times), 128), cupy.uint32)
-        self._shape, self._chunks, self._replicas = shape, -(-len(lines) // together), replicas
+        self._shape, self._chunks, self._replicas = shape, -(-lines // together), replicas
         self._count = Launch(device, "measuring/in_time.cu", "correlate_in_time", {
-            "state": np.uint64(0), "sites": np.uint32(graph.sites),
-            "places": cupy.asarray(place[lines].astype(np.int32)),
-            "lines": np.uint32(len(lines)), "slices": np.uint32(graph.slices), "together": np.uint32(together),
+            "state": np.uint64(0), "sites": sites, "places": cupy.asarray(places.astype(np.int32)),
+            "lines": np.uint32(lines), "slices": np.uint32(slices), "together": np.uint32(together),
             "times": cupy.asarray(np.array(times, np.uint32)), "count": np.uint32(len(times)), "totals": totals,
-        }, 16 * together * graph.slices)  # fmt: skip
+        }, 16 * together * slices)  # fmt: skip
         self._sort = Launch(device, "measuring/in_time.cu", "sort_in_time", {
-            "totals": totals, "blocks": np.uint32(shape[1]), "sites": np.uint32(graph.sites),
+            "totals": totals, "blocks": np.uint32(shape[1]), "sites": sites,
             "count": np.uint32(len(times)), "pairs": pairs, "replicas": np.uint32(replicas), "in_time": np.uint64(0),
         })  # fmt: skip
 
