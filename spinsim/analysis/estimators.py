@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.runs import Tempered
-from spinsim.model.ising import Ising
 from spinsim.observables import Observable, Point, observables
 from spinsim.observables.moments import MOMENTS, Measured, moments_of, series_of
 
@@ -87,17 +86,18 @@ def _computed(run: Measured, names: list[str], known: dict[str, Array]) -> dict[
 
 def functions(result: Tempered, moments: list[str]) -> Functions:
     """The observables of a run, of averages of ``moments`` in this order."""
-    model, temperature, found = result.model, result.temperature, observables_of(result)
+    point, found, in_time = Point(result.model, result.temperature), observables_of(result), result.in_time
+    if in_time is not None:
+        point = point._replace(gamma=in_time.gamma, k_time=in_time.k_time)
 
     def values(mean: Array) -> Array:
-        return observed(model, temperature, found, dict(zip(moments, mean, strict=True)))
+        return observed(point, found, dict(zip(moments, mean, strict=True)))
 
     return Functions(found, values)
 
 
-def observed(model: Ising, temperature: Array, found: Sequence[Observable], at: dict[str, Array]) -> Array:
+def observed(point: Point, found: Sequence[Observable], at: dict[str, Array]) -> Array:
     """Observables, (observables, temperatures), from averages of moments by name."""
-    point = Point(model, temperature)
     return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in found])
 
 

@@ -16,7 +16,7 @@ from spinsim.analysis.samples import sample_of
 from spinsim.analysis.summary import BINS, Estimate, checked_series, few_samples, sweeps_a_step, widening
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
-from spinsim.observables import Observable, in_field, observables
+from spinsim.observables import Observable, Point, in_field, observables
 from spinsim.observables.moments import MOMENTS, moments_of
 from spinsim.observables.observable import COPIES_IN_FIELD
 
@@ -64,7 +64,8 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     """
     if result.in_time is not None:
         raise InputError(
-            f"averages of {result.model.name} between its values of k are not reweighted: simulate these k"
+            f"averages of {result.model.name} between its values of {result.axis.symbol} are not reweighted: simulate "
+            "these"
         )
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():
@@ -81,7 +82,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
         rests = [_without(result, stretch) for stretch in range(min(BINS, len(result.energy) // 2))]
         rows = [_moments(rest, _join(rest, joined[0].log_partition), targets) for rest in rests]
     found = _observables(result, "infinity" if absolute else "hottest")
-    values, *left_out = (observed(result.model, targets, found, averages) for averages in (mean, *rows))
+    values, *left_out = (observed(Point(result.model, targets), found, averages) for averages in (mean, *rows))
     errors = np.sqrt(len(rows) - 1) * np.array(left_out).std(axis=0)
     estimates = _estimates(result, targets, found, values, errors, series, mean)
     count = mean["measurements"]

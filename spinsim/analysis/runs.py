@@ -98,7 +98,10 @@ class InTime(NamedTuple):
 
     Attributes:
         times: Of correlations, in slices, (times,).
+        gamma: Transverse field at each point of the ladder, (temperatures,).
+        k_time: Coupling of neighbours in time there, likewise.
         correlation: Averages over sites and slices of s(tau) s(tau + t), (steps, samples, copies, temperatures, times).
+        energy: Of the quantum model per site of space, by its estimator, (steps, samples, copies, temperatures).
         m_squared: Averages over slices of a slice's squared magnetisation, (steps, samples, copies, temperatures).
         m_fourth: Of its fourth power, likewise.
         q_squared: Averages over slices of the square of a slice's overlap, (steps, samples, pairs, temperatures).
@@ -107,7 +110,10 @@ class InTime(NamedTuple):
     """
 
     times: Integers
+    gamma: Floats
+    k_time: Floats
     correlation: Floats
+    energy: Floats
     m_squared: Floats
     m_fourth: Floats
     q_squared: Floats

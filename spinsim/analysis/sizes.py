@@ -186,6 +186,11 @@ def check_sizes(results: Sequence[Tempered]) -> None:
         raise InputError("curves of one size cross nothing: give two files or more of different sizes")
     for one, other in combinations(results, 2):
         a, b = one.model, other.model
+        if one.axis.name != other.axis.name:
+            raise InputError(
+                f"the ladders of {a.name} and {b.name} go along {one.axis.symbol} and {other.axis.symbol}: give "
+                "runs along one of them"
+            )
         if a.sites == b.sites:
             raise InputError(f"two runs have size {size_label(a)}: give runs of different sizes, one of each")
         check_one_model(one, other)

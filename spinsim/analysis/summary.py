@@ -91,7 +91,8 @@ def summarize(result: Tempered) -> Summary:
     """
     series = checked_series(result)
     times = {name: integrated_time(values, chain_axis=2) for name, values in series.items()}
-    judged = judge(result, {name: series[name][..., 0] for name in ("energy", "q^2", "q_link") if name in series})
+    looked_at = {"energy": "energy" if "energy" in series else "e_s", "q^2": "q^2", "q_link": "q_link"}
+    judged = judge(result, {name: series[key][..., 0] for name, key in looked_at.items() if key in series})
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
     notes = _on_samples(result, long_enough) + left_out(result.model, result.energy.shape[2], result.has_correlations)
     if judged.links and judged.links.agrees:

@@ -1,8 +1,17 @@
-"""Observables of models of space and time: what the isotropic Suzuki-Trotter form says of the quantum model.
+"""Observables of models of space and time: what the Suzuki-Trotter form says of the quantum model.
 
-The weight of a bond in time is exp(k s s') = const <s| exp(k Gamma sigma_x) |s'>, so that tanh(k Gamma) = exp(-2 k).
-The estimator of <sigma_x> is d ln <s| exp(a sigma_x) |s'> / da at a = k Gamma: tanh(a) where s = s' and coth(a) where
-not, on average cosh(2 k) - C(1) sinh(2 k), C(1) the mean of s s' over bonds in time.
+The weight of a bond in time is exp(K_tau s s') = const <s| exp(a sigma_x) |s'> with a = Gamma Delta tau, so that
+tanh(a) = exp(-2 K_tau). The estimator of <sigma_x> is d ln <s| exp(a sigma_x) |s'> / da: tanh(a) where s = s' and
+coth(a) where not, on average cosh(2 K_tau) - C(1) sinh(2 K_tau), C(1) the mean of s s' over bonds in time. In the
+isotropic form K_tau is k.
+
+The estimator of the energy per site, H = e_s - Gamma sigma_x with this sigma_x, is -d ln(weight) / d beta of a
+configuration per site. Its fluctuations and its own derivative give the specific heat: with N sites of space and L
+slices
+
+    C / N = beta^2 [N var(H) - 2 (Gamma^2 / L) (1 - C(1) cosh(2 a)) / sinh(2 a)^2],
+
+where 1 / sinh(2 a) = sinh(2 K_tau) and cosh(2 a) / sinh(2 a) = cosh(2 K_tau).
 """
 
 from __future__ import annotations
@@ -13,21 +22,30 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.observables.formulas import binder_cumulant, time_over_slices
-from spinsim.observables.observable import Observable, Point, in_time, modes, two_copies, zero_field
+from spinsim.observables.observable import (
+    Observable,
+    Point,
+    in_time,
+    isotropic,
+    modes,
+    two_copies,
+    zero_field,
+)
 
 Array = npt.NDArray[np.float64]
 
 
-def transverse_magnetization(at: Point, first: Array) -> Array:
-    """<sigma_x> from C(1)."""
-    k = 1 / at.temperature
-    return np.asarray(np.cosh(2 * k) - first * np.sinh(2 * k))
+def transverse_magnetization(k_time: Array, first: Array) -> Array:
+    """<sigma_x> from the coupling in time and C(1)."""
+    return np.asarray(np.cosh(2 * k_time) - first * np.sinh(2 * k_time))
 
 
-def transverse_field(at: Point) -> Array:
-    """Gamma = -ln tanh(k) / (2 k), in the unit of the couplings."""
-    k = 1 / at.temperature
-    return np.asarray(-np.log(np.tanh(k)) / (2 * k))
+def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array:
+    """The specific heat per site from the variance of the energy per site and C(1)."""
+    slices = at.model.graph.slices
+    beta, sinh, cosh = slices / at.temperature, np.sinh(2 * at.k_time), np.cosh(2 * at.k_time)
+    own_slope = 2 * at.gamma**2 / slices * sinh * (sinh - first * cosh)
+    return np.asarray(beta**2 * (at.model.sites // slices * fluctuations - own_slope))
 
 
 IN_TIME: Final = (
@@ -37,14 +55,15 @@ IN_TIME: Final = (
     ),
     Observable(
         "transverse_magnetization", "<sigma_x>", r"$\langle\sigma^x\rangle$",
-        "transverse magnetisation <sigma_x> = cosh(2 k) - C(1) sinh(2 k)",
-        of="energy", moments=("C(1)",), series="C(1)", needs=(in_time,), value=transverse_magnetization,
+        "transverse magnetisation <sigma_x> = cosh(2 k_time) - C(1) sinh(2 k_time)",
+        of="energy", moments=("C(1)",), series="C(1)", needs=(in_time,),
+        value=lambda at, first: transverse_magnetization(at.k_time, first),
     ),
     Observable(
         "quantum_energy_per_site", "E/N", "energy per site $E/N$",
         "energy of the quantum model per site of space, e_s - Gamma <sigma_x>",
         of="energy", moments=("e_s", "C(1)"), series="e_s", units="coupling unit", needs=(in_time,),
-        value=lambda at, space, first: space - transverse_field(at) * transverse_magnetization(at, first),
+        value=lambda at, space, first: space - at.gamma * transverse_magnetization(at.k_time, first),
     ),
     Observable(
         "correlation_in_time_1", "C(1)", "$C(1)$", "correlation C(1) of neighbouring slices",
@@ -52,12 +71,12 @@ IN_TIME: Final = (
     ),
     Observable(
         "action_per_site", "A/N", "action $A/N$", "action per site and slice",
-        of="energy", moments=("energy",), series="energy", units="coupling unit", needs=(in_time,),
+        of="energy", moments=("energy",), series="energy", units="coupling unit", needs=(isotropic,),
     ),
     Observable(
         "action_heat", "k^2 var A/N", r"$k^2\,\mathrm{var}(A)/N$",
         "k^2 times the variance of the action per site and slice",
-        of="energy", moments=("(E - <E>)^2",), series="energy", needs=(in_time,),
+        of="energy", moments=("(E - <E>)^2",), series="energy", needs=(isotropic,),
         value=lambda at, squares: at.model.sites * squares / at.temperature**2,
     ),
     Observable(
@@ -97,6 +116,12 @@ IN_TIME: Final = (
         "second-moment correlation length of the overlap in time / slices",
         of="overlap", moments=("q^2", "|q(k_time)|^2"), series="q^2", needs=(in_time, two_copies, zero_field, modes),
         crosses=True, value=lambda at, zero, smallest: time_over_slices(at.model, zero, smallest),
+    ),
+    Observable(
+        "quantum_specific_heat", "C/N", r"specific heat $C/(Nk_\mathrm{B})$",
+        "specific heat of the quantum model per site of space",
+        of="energy", moments=("(H - <H>)^2", "C(1)"), series="e_s", units="k_B", needs=(in_time,),
+        value=quantum_specific_heat,
     ),
 )  # fmt: skip
 """Observables of runs that have measured slices in time."""

@@ -89,6 +89,7 @@ MOMENTS: Final = {
     "|q(k)|^2": Moment(lambda run: longest_modes(run.model, run.q_modes), pairs=True),
     "q_link": Moment(lambda run: run.q_link, pairs=True),
     "e_s": Moment(lambda run: run.energy + run.in_time.correlation[..., 0]),
+    "(H - <H>)^2": Moment(lambda run: run.in_time.energy, variance=True),
     "C(1)": Moment(lambda run: run.in_time.correlation[..., 0]),
     "m_eq^2": Moment(lambda run: run.in_time.m_squared),
     "m_eq^4": Moment(lambda run: run.in_time.m_fourth),

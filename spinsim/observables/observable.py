@@ -38,16 +38,23 @@ class Facts(NamedTuple):
     in_time: bool = False
 
 
+_NONE: Final = np.empty(0)
+
+
 class Point(NamedTuple):
     """What formulas take beside averages.
 
     Attributes:
         model: What was simulated.
-        temperature: Of the averages, (temperatures,).
+        temperature: Of the averages, (temperatures,); of models of space and time the inverse of the step in time.
+        gamma: Transverse field of models of space and time, likewise; empty for all others.
+        k_time: Their coupling of neighbours in time, likewise.
     """
 
     model: Ising
     temperature: Array
+    gamma: Array = _NONE
+    k_time: Array = _NONE
 
 
 def in_field(model: Ising) -> bool:
@@ -108,6 +115,11 @@ def classical(facts: Facts) -> bool:
 def in_time(facts: Facts) -> bool:
     """Returns whether slices in time were measured."""
     return facts.in_time
+
+
+def isotropic(facts: Facts) -> bool:
+    """Returns whether space and time have one coupling, so that one number multiplies the action."""
+    return facts.in_time and facts.model.terms is None
 
 
 def two_copies(facts: Facts) -> bool:

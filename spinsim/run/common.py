@@ -108,21 +108,25 @@ class Plan(Generic[AnyConfig]):
         return 0
 
 
-def build_model(config: ModelSettings, replicas: int, slices: int = 1) -> Ising:
+def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: bool = False) -> Ising:
     """The model of a configuration, refused before it is built where it cannot fit in memory.
 
     Args:
         config: The model in space.
         replicas: Of each sample.
         slices: In time; 1 for space alone.
+        by_term: Whether space and time are two terms, whose inverse temperatures may differ.
     """
     if config.instance is not None:
         space = read_instance(config.instance)
-        return trotter(space, slices) if slices > 1 else space
+        return trotter(space, slices, by_term) if slices > 1 else space
     lattice = CELLS[config.lattice].lattice(config.shape, config.boundary == "periodic")
     along = config.along or (1.0,)
     sizes = {abs(factor) for factor in along} | ({1.0} if slices > 1 else set())  # bonds in time have J = 1
     signs = config.couplings != "gaussian" and not config.dilution
+    degrees = degrees_along(along) if slices == 1 else None
+    if by_term and len(set(map(abs, along))) == 1:
+        degrees = lattice.cell.coordination, 2
     planned = Planned(
         (IN_TIME[lattice.name].lattice((slices, *lattice.shape)) if slices > 1 else lattice),
         config.samples,
@@ -131,7 +135,7 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1) -> Ising:
         one_field=not config.random_field,
         slices=slices,
         in_field=bool(config.field),
-        degrees_of_terms=degrees_along(along) if signs and slices == 1 else None,
+        degrees_of_terms=degrees if signs else None,
     )
     check_memory(planned, replicas)
     space = lattice_model(
@@ -145,7 +149,7 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1) -> Ising:
         random_field=config.random_field,
         couplings_along=config.along,
     )
-    return trotter(space, slices) if slices > 1 else space
+    return trotter(space, slices, by_term) if slices > 1 else space
 
 
 def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics:

@@ -16,7 +16,7 @@ from spinsim.observables import Observable
 MEASUREMENTS, SUMMARY_GROUP, BEST, START = "measurements", "summary", "best", "start"
 """Groups of a file that those of several jobs have."""
 
-ENERGY, TEMPERATURE = "coupling unit", "coupling unit / k_B"
+ENERGY, TEMPERATURE, INVERSE = "coupling unit", "coupling unit / k_B", "1 / coupling unit"
 """Units: those of the couplings as they were given, see docs/conventions.md."""
 
 

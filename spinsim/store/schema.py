@@ -73,7 +73,7 @@ def check_schema(file: h5py.File) -> None:
     if CHECKPOINTS in file:
         _check_checkpoints(file, form)
     if SUMMARY_GROUP in file:
-        ladders = [len(layout.scales[name]) for name in ("temperature", "k") if name in layout.scales]
+        ladders = [len(layout.scales[name]) for name in ("temperature", "k", "gamma", "beta") if name in layout.scales]
         group = group_of(file, SUMMARY_GROUP)
         for name in list(group):
             check_dataset(group, name, np.float64, tuple(ladders[:1] or [-1]))

@@ -83,7 +83,7 @@ def tempered(model: ss.Ising, temperatures: list[float] | str, sweeps: int, ther
     return case
 
 
-def in_time(model: ss.Ising, k: list[float] | str, slices: int, **options: Any) -> Case:
+def in_time(model: ss.Ising, k: list[float] | str | None, slices: int, **options: Any) -> Case:
     names = ("k", "action", "magnetization", "correlation_in_time", "slice_magnetization_fourth", "magnetization_mode")
     names += ("overlap", "slice_overlap_squared", "slice_overlap_fourth", "link_overlap", "overlap_mode", "permutation")
     names += ("attempts", "accepts", "round_trips", "best_energy", "best_spins")
@@ -195,6 +195,19 @@ RUNS: dict[str, Case] = {
     "quantum-square-samples": in_time(
         ss.EdwardsAnderson(ss.square(3, 4), samples=2, seed=7), [0.25, 0.3, 0.4], 10, sweeps=200, thermalize=50, seed=9
     ),
+    "quantum-general-gamma": in_time(
+        ss.EdwardsAnderson(ss.square(3, 4), samples=2, seed=7),
+        None,
+        10,
+        gamma=[2.0, 2.5, 3.0],
+        beta=1.5,
+        sweeps=200,
+        thermalize=50,
+        seed=9,
+    ),
+    "quantum-general-beta": in_time(
+        ss.Ising(ss.chain(6), 1.0, 0.25), None, 8, gamma=1.2, beta=[0.5, 1.0, 2.0], sweeps=200, thermalize=50, seed=9
+    ),
     "quantum-gaussian-placed": in_time(
         ss.EdwardsAnderson(ss.chain(4), couplings="gaussian", seed=7), "auto:0.3:0.9:3", 4, sweeps=100, thermalize=50
     ),
@@ -202,8 +215,7 @@ RUNS: dict[str, Case] = {
 EMULATED = [
     "cubic-temperatures", "square-open-samples", "site-packed-field-temperatures", "gaussian-temperatures",
     "anneal-cubic-samples", "temper-cubic-samples", "temper-site-packed", "temper-gaussian-placed",
-    "quantum-square-samples",
-    "two-terms-temperatures",
+    "quantum-square-samples", "two-terms-temperatures", "quantum-general-gamma",
 ]  # fmt: skip
 """Of every packing and job some: GPU kernels on the CPU are slow."""
 

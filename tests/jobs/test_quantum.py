@@ -12,6 +12,7 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.summary import estimates, summarize
+from spinsim.model.transverse import coupling_in_time
 from spinsim.model.trotter import trotter
 from spinsim.observables import observables
 
@@ -42,24 +43,36 @@ def small(kind: str) -> ss.Ising:
 
 @pytest.mark.parametrize("kind", ["ferromagnet", "samples", "gaussian"])
 def test_every_column_is_exact(kind: str) -> None:
-    result = ss.quantum(small(kind), K, 4, sweeps=12_000, thermalize=200, replicas=4, measure_every=4, seed=5)
+    check_columns(ss.quantum(small(kind), K, 4, sweeps=12_000, thermalize=200, replicas=4, measure_every=4, seed=5))
+
+
+@pytest.mark.parametrize(
+    ("kind", "gamma", "beta"),
+    [("ferromagnet", [0.5, 1.0, 2.0], 1.5), ("samples", [2.0, 0.8], 2.0), ("ferromagnet", 1.2, [0.5, 1.0, 2.5])],
+)
+def test_every_column_of_the_general_form_is_exact(kind: str, gamma: list[float], beta: list[float]) -> None:
+    points = {"gamma": gamma, "beta": beta}
+    length = {"sweeps": 12_000, "thermalize": 200, "replicas": 4, "measure_every": 4}
+    check_columns(ss.quantum(small(kind), slices=4, **points, **length, seed=5))
+
+
+def check_columns(result: ss.QuantumResult) -> None:
     found, errors = summarize(result), _errors(result)
     rows, wrong, compared = [], [], set()
-    for place, k in enumerate(result.k):
-        samples = [Thermal(result.model, 1 / k, sample) for sample in range(result.model.samples)]
+    for place, (k, k_time) in enumerate(zip(result.k, result.k_time, strict=True)):
+        samples = [Thermal(result.model, 1 / k, sample, k_time) for sample in range(result.model.samples)]
         exact = exact_summary(samples) | exact_in_time(samples)
         for name, e in found.estimates.items():
             if name in exact and np.isfinite(exact[name]):
                 error = errors[name][place] if np.isfinite(errors[name][place]) else e.error[place]
                 z = (e.value[place] - exact[name]) / error
-                rows.append(
-                    f"k = {k} {name}: {e.value[place]:.6f} +- {error:.6f}, exact {exact[name]:.6f}, z = {z:.2f}"
-                )
+                at, value = result.axis.values[place], e.value[place]
+                rows.append(f"{at} {name}: {value:.6f} +- {error:.6f}, exact {exact[name]:.6f}, z = {z:.2f}")
                 compared.add(name)
                 wrong += [name] * (not abs(z) <= 4)
     own = {o.name for o in observables(result.model, 4, correlations=True, in_time=True)}
     assert not wrong, "\n".join(rows)
-    assert own - compared <= ({"correlation_length_over_L"} if kind == "samples" else set())
+    assert own - compared <= ({"correlation_length_over_L"} if result.model.samples == 3 else set())
 
 
 def _errors(result: ss.QuantumResult) -> dict[str, np.ndarray]:
@@ -141,20 +154,31 @@ def test_gaps_of_a_known_decay() -> None:
     assert (found.last[0] > found.first[0]).all()
 
 
-def test_files_and_memory_agree_and_runs_go_on(tmp_path) -> None:
+LADDERS = {
+    "k": {"k": [0.3, 0.4, 0.5]},
+    "gamma": {"gamma": [3.0, 2.0, 2.5], "beta": 1.5},
+    "beta": {"gamma": 2.0, "beta": [0.5, 1.5, 1.0]},
+}
+
+
+@pytest.mark.parametrize("axis", LADDERS)
+def test_files_and_memory_agree_and_runs_go_on(tmp_path, axis: str) -> None:
     model = ss.EdwardsAnderson(ss.square(3), samples=2, seed=3)
-    settings = {"k": [0.3, 0.4, 0.5], "slices": 6, "thermalize": 20, "seed": 8, "even_correlations": True}
+    settings = LADDERS[axis] | {"slices": 6, "thermalize": 20, "seed": 8, "even_correlations": True}
     whole = ss.quantum(model, sweeps=100, **settings)
     saved = ss.load(whole.save(tmp_path / "saved.h5"))
     ss.quantum(model, sweeps=40, **settings, out=tmp_path / "part.h5")
     longer = ss.resume(tmp_path / "part.h5", sweeps=100)
     stopped = _interrupted(model, tmp_path / "stopped.h5", sweeps=100, **settings)
     for other in (saved, longer, stopped):
-        for name in (*SERIES, "k", "time", "sweep"):
+        for name in (*SERIES, "k", "k_time", "gamma", "beta", "time", "sweep"):
             np.testing.assert_array_equal(getattr(other, name), getattr(whole, name), err_msg=name)
-    assert whole.k.tolist() == [0.5, 0.4, 0.3]
+    expected = {"k": [0.5, 0.4, 0.3], "gamma": [2.0, 2.5, 3.0], "beta": [1.5, 1.0, 0.5]}[axis]
+    assert (whole.axis.name, whole.axis.values.tolist()) == (axis, expected)
     assert saved.slices == 6
-    assert "k" in whole.dataset().coords
+    assert {"k", "k_time", "gamma", "beta"} <= set(whole.dataset().coords)
+    np.testing.assert_allclose(whole.gamma * whole.k, np.arctanh(np.exp(-2 * whole.k_time)))
+    np.testing.assert_allclose(whole.beta, 6 * whole.k)
 
 
 def _interrupted(model: ss.Ising, out, **settings) -> ss.QuantumResult:
@@ -171,13 +195,11 @@ def _interrupted(model: ss.Ising, out, **settings) -> ss.QuantumResult:
 
 
 @pytest.mark.emulated
-@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
-def test_devices_agree(emulated, couplings: str) -> None:
+@pytest.mark.parametrize(("couplings", "axis"), [("pm-j", "k"), ("gaussian", "k"), ("pm-j", "gamma"), ("pm-j", "beta")])
+def test_devices_agree(emulated, couplings: str, axis: str) -> None:
     model = ss.EdwardsAnderson(ss.square(3, 2), samples=2, seed=3, couplings=couplings)
-    one, other = (
-        ss.quantum(model, [0.3, 0.5], 6, sweeps=30, thermalize=10, even_correlations=True, device=d)
-        for d in ("cpu", "cuda")
-    )
+    run = {"slices": 6, "sweeps": 30, "thermalize": 10, "even_correlations": True}
+    one, other = (ss.quantum(model, **LADDERS[axis], **run, device=device) for device in ("cpu", "cuda"))
     for name in SERIES:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
@@ -200,6 +222,49 @@ def test_commands(do, capsys, monkeypatch, tmp_path) -> None:
     assert "L = 4 and L = 5" in crossed.out
 
 
+def test_commands_of_the_general_form(do, capsys, monkeypatch, tmp_path) -> None:
+    line = "quantum --size 3 --gamma 2:4:4 --beta 2 --slices 8 --sweeps 2000 --thermalize 100 --quiet"
+    path = do(line, "a.h5")
+    shown = run(capsys, monkeypatch, "show", path).out
+    for word in ("Gamma", "<sigma_x>", "<m_eq^2>", "gap a step", "the smallest Gamma", "beta"):
+        assert word in shown
+    assert "C/N" in run(capsys, monkeypatch, "analyze", path, "--all").out
+    for by, column in (("gamma", "k_time"), ("sample", "beta"), ("time", "gamma"), ("gap", "energy_gap")):
+        assert column in ss.table(path, by=by)
+    assert run(capsys, monkeypatch, "check", path).status == 0
+    assert run(capsys, monkeypatch, "plot", path, "--out", tmp_path / "time.pdf").status == 0
+    larger = do(line.replace("--size 3", "--size 4"), "b.h5")
+    crossed = run(capsys, monkeypatch, "plot", path, larger, "--out", tmp_path / "crossings.pdf")
+    assert crossed.status == 0
+    assert "L = 3 and L = 4" in crossed.out
+    other = do("quantum --size 4 --k 0.2,0.3 --slices 8 --sweeps 200 --quiet", "c.h5")
+    one_sentence(run(capsys, monkeypatch, "plot", path, other), "go along Gamma and k: give runs along one of them")
+    one_sentence(
+        run(capsys, monkeypatch, "analyze", path, "--reweight", "2.5"), "its values of Gamma are not reweighted"
+    )
+
+
+def test_configurations_of_the_general_form_are_counted_again(tmp_path) -> None:
+    model, out = ss.EdwardsAnderson(ss.square(3), samples=2, seed=3), tmp_path / "a.h5"
+    whole = ss.quantum(model, **LADDERS["gamma"], slices=6, sweeps=40, thermalize=20, out=out, save_configurations=2)
+    again = ss.recount(out)
+    for name in ("action", "correlation_in_time", "overlap", "magnetization_mode"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(whole, name)[1::2], err_msg=name)
+
+
+def test_the_coupling_in_time() -> None:
+    """Its bits are stated, as trajectories depend on them."""
+    points = [(2.0, 0.1), (3.04438, 0.03125), (1e-8, 0.1), (100.0, 0.1)]
+    found = [coupling_in_time(*point) for point in points]
+    assert [one.hex() for one in found] == [
+        "0x1.9f65df1325627p-1",
+        "0x1.2d7f5cbd0d392p+0",
+        "0x1.4b927f32bffb8p+3",
+        "0x1.1b48655f37261p-29",
+    ]
+    np.testing.assert_allclose(found, [-np.log(np.tanh(gamma * step)) / 2 for gamma, step in points], rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -208,6 +273,17 @@ def test_commands(do, capsys, monkeypatch, tmp_path) -> None:
         ("--k 0", "k '0' is not all above 0 and finite"),
         ("--k=-0.3,0.2", "is not all above 0 and finite"),
         ("--k 0.3,0.3", "k '0.3,0.3' has equal values: give each once"),
+        ("--gamma 2", "gamma '2' has no beta: give both for the general form, or leave gamma out"),
+        ("--beta 2", "beta '2' has no gamma: give both for the general form, or leave beta out"),
+        ("--gamma 2 --beta 1 --k 0.3", "k '0.3' is for the isotropic form and gamma '2' for the general one"),
+        ("--gamma 2,3 --beta 1,2", "2 values of gamma and 2 of beta are no ladder: give one number for one of them"),
+        ("--gamma 0:2:3 --beta 1", "gamma '0:2:3' is not all above 0 and finite"),
+        ("--gamma 2 --beta 0", "beta '0' is not all above 0 and finite"),
+        ("--gamma 2,3,2 --beta 1", "gamma 2 stands there twice: give each value once"),
+        ("--gamma 1e-10 --beta 1", "is 3.13e-12, which leaves no spin free in time: give fewer slices"),
+        ("--gamma 2 --beta 1e9", "which leaves slices that do not interact: give more slices"),
+        ("--gamma auto:2:3 --beta 1", "gamma 'auto:2:3' cannot be read: give 0.8:2:16"),
+        ("--gamma 2 --beta 1 --slices 7", "slices 7 are odd"),
         ("--k auto:0.3:0.2", "k 'auto:0.3:0.2' cannot be placed"),
         ("--correlation-times 1,17", "correlation time 17 is not allowed: give whole numbers from 1 to 16"),
         ("--correlation-times 1.5", "correlation time 1.5 is not allowed"),

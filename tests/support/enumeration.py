@@ -17,14 +17,19 @@ class Thermal:
         model: Of at most 10 sites or so.
         temperature: In the unit of the couplings.
         sample: Which of its samples.
+        k_time: Coupling of neighbours in time of a model of space and time, 1 / temperature where it is not given.
     """
 
-    def __init__(self, model: ss.Ising, temperature: float, sample: int = 0) -> None:
+    def __init__(self, model: ss.Ising, temperature: float, sample: int = 0, k_time: float | None = None) -> None:
         states = np.arange(2**model.sites)
         self.spins = (2.0 * (states >> np.arange(model.sites)[:, None] & 1)) - 1
         rows = model.couplings[sample % len(model.couplings)], model.fields[sample % len(model.fields)]
         energy = ss.Ising(model.graph, *rows).energy(self.spins[None].astype(np.int8))[0]
-        weight = np.exp(-(energy - energy.min()) / temperature)
+        lines = model.graph.world_lines()
+        self.in_time = -(self.spins[lines] * self.spins[np.roll(lines, -1, axis=1)]).sum(axis=(0, 1))
+        self.k_time = 1 / temperature if k_time is None else k_time
+        action = energy / temperature + (self.k_time - 1 / temperature) * self.in_time
+        weight = np.exp(-(action - action.min()))
         self.model, self.temperature, self.energy = model, temperature, energy / model.sites
         self.weight = weight / weight.sum()
         self.m = self.spins.mean(axis=0)
@@ -127,18 +132,22 @@ def exact_in_time(samples: list[Thermal]) -> dict[str, float]:
     def length(zero: float, where: Array, side: int, power: int) -> float:
         wave = np.cos(2 * np.pi * (where[:, None] - where) / side)
         ratio = zero / over(lambda s: float((s.of_sites**power * wave).mean()))
-        return float(np.sqrt(max(0.0, ratio - 1)) / (2 * np.sin(np.pi / side)) / side) or np.nan
+        excess = ratio - 1 if ratio - 1 > 1e-12 else np.nan  # rounding is no correlation length
+        return float(np.sqrt(excess) / (2 * np.sin(np.pi / side)) / side)
 
     first = over(lambda s: correlation(s, 1))
     action = over(lambda s: s.mean(s.energy))
-    transverse = float(np.cosh(2 * k) - first * np.sinh(2 * k))
+    k_time = samples[0].k_time
+    transverse = float(np.cosh(2 * k_time) - first * np.sinh(2 * k_time))
+    gamma = float(np.arctanh(np.exp(-2 * k_time))) / k
     squares, overlaps = over(lambda s: s.mean(s.m**2)), over(lambda s: s.mean(s.q**2))
     m2, m4 = (over(lambda s, n=n: slice_power(s, n)) for n in (2, 4))
     q2, q4 = (over(lambda s, n=n: overlap_power(s, n)) for n in (2, 4))
     return {
         "space_energy_per_site": action + first,
         "transverse_magnetization": transverse,
-        "quantum_energy_per_site": action + first + float(np.log(np.tanh(k)) / (2 * k)) * transverse,
+        "quantum_energy_per_site": action + first - gamma * transverse,
+        "quantum_specific_heat": over(lambda s: specific_heat(s, gamma)),
         "correlation_in_time_1": first,
         "action_per_site": action,
         "action_heat": k**2 * sites * over(lambda s: s.mean(s.energy**2) - s.mean(s.energy) ** 2),
@@ -152,6 +161,22 @@ def exact_in_time(samples: list[Thermal]) -> dict[str, float]:
         "overlap_correlation_time_over_slices": length(overlaps, tau, slices, 2),
         "overlap_correlation_length_over_L": length(overlaps, x, space, 2),
     }
+
+
+def specific_heat(sample: Thermal, gamma: float) -> float:
+    """Beta^2 d^2 ln Z / d beta^2 of the quantum model per site of space, by differences."""
+    slices = sample.model.graph.slices
+    beta, step = slices / sample.temperature, 2e-3
+
+    def log_partition(b: float) -> float:
+        turn = gamma * b / slices
+        action = b / slices * (sample.energy * sample.model.sites - sample.in_time)
+        action -= np.log(np.tanh(turn)) / 2 * sample.in_time
+        constant = sample.model.sites * np.log(np.sinh(2 * turn) / 2) / 2
+        return float(np.log(np.exp(-action).sum()) + constant)
+
+    second = log_partition(beta * (1 + step)) - 2 * log_partition(beta) + log_partition(beta * (1 - step))
+    return second / step**2 / (sample.model.sites // slices)
 
 
 def correlation(sample: Thermal, time: int) -> float:

@@ -1,4 +1,4 @@
-"""The transverse-field Ising model by its isotropic Suzuki-Trotter form, tempered in k."""
+"""The transverse-field Ising model through slices in imaginary time, tempered in k, Gamma or beta."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class QuantumJob(Job):
     about = (
         "Simulate the transverse-field Ising model or spin glass through slices in imaginary time.\n\n"
         "The isotropic form: bonds in time have the coupling 1, k is the step in time and the transverse field is "
-        "-ln tanh(k) / (2 k)."
+        "-ln tanh(k) / (2 k). The general form, with --gamma and --beta: the step in time is beta / slices, the "
+        "coupling in time -ln tanh(gamma step) / 2."
     )
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a quantum run shall have in all"}
     may_be_longer = True
@@ -120,11 +121,12 @@ class QuantumJob(Job):
 
         even = result.even_correlation_in_time.shape[-1] > 0
         wanted = Wanted(times=tuple(map(int, result.time)), even=even)
-        again: QuantumResult = recounted_on_ladder(result, result.k, row_of, device, threads, wanted)
+        ladder = result.points.couplings
+        again: QuantumResult = recounted_on_ladder(result, ladder, row_of, device, threads, wanted)
         return again
 
     def columns(self, result: QuantumResult, by: str) -> Columns:
-        """Returns the columns of ``ss.table``, by k, sample, time or gap."""
+        """Returns the columns of ``ss.table``, by point of the ladder, sample, time or gap."""
         from spinsim.jobs.quantum.tables import columns
 
         return columns(result, by)

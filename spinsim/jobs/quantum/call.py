@@ -32,7 +32,7 @@ _COPIES: Final[int] = tables_of(Quantum)["run"]["replicas"].default
 @documented_call(Quantum)
 def quantum(  # noqa: D417  (the settings describe themselves)
     model: Ising,
-    k: npt.ArrayLike | str = QuantumSettings.k,
+    k: npt.ArrayLike | str | None = QuantumSettings.k,
     slices: int = QuantumSettings.slices,
     sweeps: int = QuantumSettings.sweeps,
     thermalize: int = QuantumSettings.thermalize,
@@ -51,41 +51,50 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     out: OutFile | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
+    gamma: npt.ArrayLike | str | None = QuantumSettings.gamma,
+    beta: npt.ArrayLike | str | None = QuantumSettings.beta,
     **settings: Any,
 ) -> QuantumResult:
-    """The transverse-field Ising model by its isotropic Suzuki-Trotter form, tempered in k.
+    """The transverse-field Ising model through slices in imaginary time, tempered in k, Gamma or beta.
 
-    The weight is exp(-k A) with A = -(sum over slices of J s s over bonds, h s over sites and s(tau) s(tau + 1) over
-    sites); the transverse field is Gamma = -ln tanh(k) / (2 k), the inverse temperature k times ``slices``.
+    In the isotropic form, the default, the weight is exp(-k A) with A = -(sum over slices of J s s over bonds, h s over
+    sites and s(tau) s(tau + 1) over sites); the transverse field is Gamma = -ln tanh(k) / (2 k), the inverse
+    temperature k times ``slices``. In the general form, with ``gamma`` and ``beta``, bonds and fields of space have the
+    weight k = beta / ``slices`` and bonds in time -ln tanh(gamma k) / 2: averages are those of the quantum model at any
+    gamma and beta, up to terms of order k^2.
 
     Args:
         model: What to simulate, in space alone.
-        k: Steps in time, shape (k,), in any order; or text as the command line takes it, such as ``auto:0.25:0.31``.
+        k: Steps in time of the isotropic form, shape (k,), in any order; or text as the command line takes it, such as
+            ``auto:0.25:0.31``. By default 0.2:0.3:16, where no ``gamma`` is given.
         correlation_times: Times in slices at which spins are correlated with themselves; 1 is always among them. By
             default 1, 2, 3, ... to half of the slices, 16 at most.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1 in space and time, shape (sites,),
-            (samples, sites) or (samples, copies times k, sites), of which number c T + i is copy c at the i-th largest
-            of T values of k.
+            (samples, sites) or (samples, copies times points, sites), of which number c T + i is copy c at the i-th of
+            T points from the end that is deepest in the ordered phase.
         on_updates: Called now and then with the number of spin updates since the last call.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        gamma: Transverse fields of the general form in the unit of the couplings, one or several in any order, or text.
+        beta: Its inverse temperatures, likewise; one of the two is a single number.
 
     Returns:
-        Actions, magnetisations, correlations in time and overlaps of every copy at every k, and what became of the
+        Actions, magnetisations, correlations in time and overlaps of every copy at every point, and what became of the
         exchanges.
 
     Raises:
-        InputError: for bad k or slices, numbers out of range, a run that does not fit in memory, and a file that holds
-            another run.
+        InputError: for bad points or slices, numbers out of range, a run that does not fit in memory, and a file that
+            holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
     settings |= {"k": text_of_call("k", k), "correlation_times": text_of_call("correlation_times", correlation_times)}
+    settings |= {"gamma": text_of_call("gamma", gamma), "beta": text_of_call("beta", beta)}
     settings |= {"slices": slices, "replicas": replicas, "even_correlations": even_correlations}
     settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
     settings |= {"zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
     settings |= {"seed": seed, "device": device, "threads": threads}
-    in_time = trotter(check_model(model), slices)
+    in_time = trotter(check_model(model), slices, by_term=gamma is not None)
     named, spins = start_of_call(start, in_time, None)
     settings |= {"start": named, "out": out, "checkpoint_every": checkpoint_every}
     config = config_of_call(Quantum, in_time, settings)

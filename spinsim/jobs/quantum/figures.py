@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import matplotlib.style
 import numpy as np
@@ -22,6 +22,13 @@ from spinsim.jobs.quantum.result import QuantumResult, load_quantum
 if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
 
+_SYMBOLS: Final = {"k": "$k$", "gamma": r"$\Gamma$", "beta": r"$\beta$"}
+_ABSCISSAE: Final = {
+    "k": "step in time $k$",
+    "gamma": r"transverse field $\Gamma$",
+    "beta": r"inverse temperature $\beta$",
+}
+
 
 def draw(files: list[Path], wanted: Drawing) -> Draw:
     """Returns functions that draw the figures that can be drawn of one file or several, by their names."""
@@ -32,27 +39,28 @@ def draw(files: list[Path], wanted: Drawing) -> Draw:
 
 
 def _crossings(results: list[QuantumResult], wanted: Drawing) -> PaperFigure:
-    """Crossings in k, which are said too."""
+    """Crossings along the ladder, which are said too."""
     check_sizes(results)
     summaries: list[Summary] = [summarize(result) for result in results]
     found = compare_sizes(results, wanted.options.get("observable"), wanted.options.get("near"), summaries)
+    symbol = results[0].axis.symbol
     for comparison in found:
         for pair in comparison.crossings:
             choose = len(pair.crossing.candidates) > 1 and "say near which" in pair.crossing.reason
-            wanted.say(f"{comparison.name}: {pair.sentence}{', with --near K' if choose else ''}")
-    return draw_series.crossings_figure(found, wanted.style, "step in time $k$")
+            wanted.say(f"{comparison.name}: {pair.sentence}{f', with --near {symbol.upper()}' if choose else ''}")
+    return draw_series.crossings_figure(found, wanted.style, _ABSCISSAE[results[0].axis.name])
 
 
 def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
-    """C(t) at some values of k with the fits from which gaps come, of the first sample where there are several."""
+    """C(t) at some points of the ladder with the fits from which gaps come, of the first of several samples."""
     one = sample_of(result, 0)
     found, fits = correlation_in_time(one), _gaps(one)
     with matplotlib.style.context(PAPER):
         figure, (ax,) = lay_panels(style, 1, 2.4, r"time $t$ (slices)")
-        for place, colour in some_temperatures(result.k):
+        for place, colour in some_temperatures(result.axis.values):
             known = found.trusted[place]
             error = np.where(known, found.error[place], np.nan)
-            label = f"$k = {result.k[place]:.4g}$"
+            label = f"{_SYMBOLS[result.axis.name]} $= {result.axis.values[place]:.4g}$"
             ax.errorbar(found.time, found.value[place], error, fmt="o", color=colour, mec="none", label=label, **POINTS)
             if fits is not None and fits.first[0, place]:
                 last = found.time == fits.last[0, place]

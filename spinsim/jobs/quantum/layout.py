@@ -9,7 +9,10 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.errors import InputError
 from spinsim.model.ising import Ising
+from spinsim.model.transverse import Points, general, isotropic
+from spinsim.model.trotter import FEWEST
 from spinsim.observables import observables
 from spinsim.run.ladder_layout import (
     PLACEMENT,
@@ -22,56 +25,62 @@ from spinsim.run.ladder_layout import (
 )
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
-from spinsim.store.layout import ENERGY, MEASUREMENTS, Layout, Series, Sizes, summary_series
+from spinsim.store.layout import ENERGY, INVERSE, MEASUREMENTS, Layout, Series, Sizes, summary_series
 
-UNIT_OF_K = "1 / coupling unit"
 _EVEN: Final = "sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + time)"
 _LINKS: Final = "sum over bonds in space and slices of the product of two copies' s_x s_y"
+POINTS: Final = "points"
+"""The group that has the points of the general form."""
+UNITS: Final = {"k": INVERSE, "gamma": ENERGY, "beta": INVERSE}
+"""Of what a ladder may go along."""
 
 
 def quantum_layout(
     model: Ising,
     copies: int,
-    k: npt.NDArray[np.float64],
+    points: Points,
     times: tuple[int, ...],
     placement: Placement | None = None,
     start: npt.NDArray[np.int8] | None = None,
     even: bool = False,
 ) -> Layout:
-    """A row after every few sweeps, k from the largest to the smallest.
+    """A row after every few sweeps, points from the end that is deepest in the ordered phase.
 
     Args:
         model: Of space and time.
-        copies: At each k.
-        k: The ladder.
+        copies: At each point.
+        points: The ladder.
         times: Of correlations in time, in slices.
         placement: How the ladder was placed, if it was.
         start: Initial configurations where they were given.
         even: Whether products of neighbours in space are measured.
     """
-    layout = measured_layout(Sizes.of(model), copies, k, times, placement, even)
-    summary = summary_series(observables(model, copies, correlations=True, in_time=True), "k")
+    layout = measured_layout(Sizes.of(model), copies, points, times, placement, even)
+    summary = summary_series(observables(model, copies, correlations=True, in_time=True), points.axis)
     return replace(layout, sums=(*layout.sums, *summary), start=start)
 
 
 def measured_layout(
     model: Sizes,
     copies: int,
-    k: npt.NDArray[np.float64],
+    points: Points,
     times: tuple[int, ...],
     placement: Placement | None,
     even: bool = False,
 ) -> Layout:
     """The same without the summary of an analysis: what the sizes of a model are enough for."""
     count, links = (np.int32 if items < 2**31 else np.int64 for items in (model.sites, model.bonds))
-    state, pairs = ("sample", "copy", "k"), ("sample", "copy_pair", "k")
+    state, pairs = ("sample", "copy", points.axis), ("sample", "copy_pair", points.axis)
     mode = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (time), 1 (x), 2 (y) or 3 (z)"
     of_slices = "sum over slices of the {} power of the sum over sites of {}"
     spins, product = "spins", "the product of two copies' spins"
+    action = "action A, the weight being exp(-k A)"
+    if points.is_general:
+        action = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
     measured = [
         Series("step", (), np.int64, "measurement"),
         Series("sweep", (), np.int64, "sweeps done since thermalisation"),
-        Series("action", state, np.float64, "action A, the weight being exp(-k A)", ENERGY),
+        Series("action", state, np.float64, action, ENERGY),
         Series("magnetization", state, count, "sum of spins over sites and slices"),
         Series("correlation_in_time", (*state, "time"), count, "sum over sites and slices of s(tau) s(tau + time)"),
         Series("slice_magnetization_squared", state, np.int64, of_slices.format("second", spins)),
@@ -97,26 +106,75 @@ def measured_layout(
         "time": np.array(times, np.int64),
         "axis": np.arange(model.dimension),
     }
-    layout = ladder_layout(tuple(measured), scales, ("k", k, UNIT_OF_K), copies, placement)
-    return replace(layout, units={**layout.units, "time": "slices"})
+    ladder = (points.axis, points.values, UNITS[points.axis])
+    layout = ladder_layout(tuple(measured), scales, ladder, copies, placement)
+    given = (*layout.given, *_given(points)) if points.is_general else layout.given
+    return replace(layout, units={**layout.units, "time": "slices"}, given=given)
+
+
+def _given(points: Points) -> list[tuple[Series, npt.NDArray[np.float64]]]:
+    """Datasets of the points of the general form, beside the one that the ladder goes along."""
+    about = {
+        "gamma": ("transverse field", ENERGY),
+        "beta": ("inverse temperature", INVERSE),
+        "k": ("step in time, beta / slices", INVERSE),
+        "k_time": ("coupling of neighbours in time, -ln tanh(gamma k) / 2", "1"),
+    }
+    del about[points.axis]
+    return [
+        (Series(name, (points.axis,), np.float64, *words, POINTS), getattr(points, name))
+        for name, words in about.items()
+    ]
+
+
+def points_of(file: h5py.File) -> Points:
+    """Returns the ladder of a file.
+
+    Raises:
+        DamageError: where it is none.
+    """
+    slices = slices_of(file)
+    if POINTS not in file:
+        return isotropic(ladder_of(group_of(file, MEASUREMENTS), "k", rising=False), slices)
+    group = group_of(file, POINTS)
+    gamma, beta = (axis_of(group, name, np.float64) for name in ("gamma", "beta"))
+    try:
+        points = general(np.unique(gamma), np.unique(beta), slices)
+    except InputError as error:
+        raise DamageError("its gamma and beta are no ladder") from error
+    if not len(gamma) or not (np.array_equal(points.gamma, gamma) and np.array_equal(points.beta, beta)):
+        raise DamageError("its gamma and beta are no ladder")
+    return points
+
+
+def slices_of(file: h5py.File) -> int:
+    """Returns the slices of a file's model.
+
+    Raises:
+        DamageError: where it has no time.
+    """
+    slices = int(group_of(file, "model").attrs.get("slices", 1))
+    if slices < FEWEST:
+        raise DamageError("its model has no slices in time")
+    return slices
 
 
 def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     """Returns the layout that a file should have, by its own axes, and the replicas of each sample."""
     group = group_of(file, MEASUREMENTS)
-    copies, k = length_of(group, "copy"), ladder_of(group, "k", rising=False)
+    copies, points = length_of(group, "copy"), points_of(file)
     times = axis_of(group, "time", np.int64)
-    slices = int(group_of(file, "model").attrs.get("slices", 1))
-    if slices < 2 or not len(times) or times[0] != 1 or times[-1] >= slices or not (np.diff(times) > 0).all():
+    slices = slices_of(file)
+    if not len(times) or times[0] != 1 or times[-1] >= slices or not (np.diff(times) > 0).all():
         raise DamageError(f"its times do not rise from 1 within its {slices} slices")
     even = "even_correlation_in_time" in group
-    layout = measured_layout(sizes, copies, k, tuple(map(int, times)), placement_outline(file), even)
-    return layout, copies * len(k)
+    layout = measured_layout(sizes, copies, points, tuple(map(int, times)), placement_outline(file), even)
+    return layout, copies * len(points)
 
 
 FORM = Form(
     planned={"sweeps": (int,), "measure_every": (int,)},
-    groups=(MEASUREMENTS, TEMPERING, PLACEMENT),
+    groups=(MEASUREMENTS, TEMPERING, PLACEMENT, POINTS),
     layout=_layout_of,
     sums=SUMS,
     check_numbers=check_permutation,

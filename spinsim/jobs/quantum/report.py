@@ -16,6 +16,7 @@ from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.result import QuantumResult, load_quantum
 from spinsim.jobs.quantum.running import QuantumPlan
+from spinsim.jobs.quantum.settings import QuantumSettings
 from spinsim.jobs.reports import empty_lanes, head_of_steps, precision, round_trip_line, saved_number
 from spinsim.store.layout import MEASUREMENTS
 
@@ -28,16 +29,25 @@ def describe(plan: QuantumPlan) -> str:
     """Returns what is about to run, in one sentence."""
     q, r, model, wanted = plan.config.quantum, plan.config.run, plan.model, plan.config.quantum.to_place
     if wanted is None:
-        low, high, many = q.ladder[-1], q.ladder[0], str(len(q.ladder))
+        axis, values, many = q.points.axis, q.points.values, str(len(q.points))
+        low, high = values.min(), values.max()
     else:
-        low, high, many = 1 / wanted.high, 1 / wanted.low, f"{wanted.count or ''} placed".strip()
+        axis, low, high, many = "k", 1 / wanted.high, 1 / wanted.low, f"{wanted.count or ''} placed".strip()
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {samples}{r.replicas} copies x "
-        + (f"k = {low:.4g}, " if many == "1" else f"{many} k from {low:.4g} to {high:.4g}, ")
+        + (f"{axis} = {low:.4g}, " if many == "1" else f"{many} {axis} from {low:.4g} to {high:.4g}, ")
+        + _other(q)
         + f"{q.thermalize} + {q.sweeps} sweeps, on the {where}"
     )
+
+
+def _other(q: QuantumSettings) -> str:
+    """Returns what is the same at all points of the general form."""
+    if not q.is_general:
+        return ""
+    return f"gamma = {q.points.gamma[0]:.4g}, " if q.points.axis == "beta" else f"beta = {q.points.beta[0]:.4g}, "
 
 
 def outcome(plan: QuantumPlan, rate: float | None) -> Told:
@@ -85,20 +95,23 @@ def _told(path: Path) -> tuple[dict[str, Any], list[str]]:
         return {"steps": rows}, [f"Averages are left out, as {why}: spinsim analyze finds them."]
     result = load_quantum(path)
     found = summarize(result)
-    numbers = {"steps": rows, "k": result.k.tolist(), "gamma": result.gamma.tolist(), **precision(result.model)}
+    numbers = {"steps": rows, **precision(result.model)}
+    numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
     return numbers | {"averages": as_tables(found)}, _report(result, found)
 
 
 def _report(result: QuantumResult, found: Summary) -> list[str]:
-    """Returns lines on exchanges, averages at each k, gaps and equilibrium."""
+    """Returns lines on exchanges, averages at each point, gaps and equilibrium."""
     lines = [round_trip_line(result.round_trips)]
     lines += empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
     names = main_columns(result.model, found.estimates)[:_MOST_COLUMNS]
     rates = [f"{rate:.3f}" for rate in result.swap_rate] + [""]
-    beside = {"Gamma": [f"{gamma:.4f}" for gamma in result.gamma], "swaps": rates}
+    others = {"k": ("Gamma", result.gamma), "gamma": ("beta", result.beta), "beta": ("Gamma", result.gamma)}
+    head, values = others[result.axis.name]
+    beside = {head: [f"{value:.4f}" for value in values], "swaps": rates}
     lines += table(found, names, beside)
-    lines += wrapped("share of the exchanges tried with the next k that were accepted.", "swaps: ")
+    lines += wrapped(f"share of the exchanges tried with the next {result.axis.symbol} that were accepted.", "swaps: ")
     return lines + in_time_lines(result) + wrapped(found.verdict, "Verdict  ")
 
 
@@ -109,31 +122,38 @@ def in_time_lines(result: QuantumResult) -> list[str]:
     if len(result.sweep) < FEWEST_FOR_GAPS:
         return wrapped(f"gaps are left out, as they take {FEWEST_FOR_GAPS} measurements.", "Gap      ")
     found = gaps(result)
-    lines = ["", f"{'k':>8}{'gap a step':>16}{'gap / k':>12}{'levels':>8}{'window':>10}{'chi^2':>10}{'freedom':>9}"]
+    head = f"{'gap a step':>16}{'gap / k':>12}{'levels':>8}{'window':>10}{'chi^2':>10}{'freedom':>9}"
+    lines = ["", f"{result.axis.symbol:>8}{head}"]
     if len(found.gap) > 1:
         return _of_samples(result, found)
-    for p, k in enumerate(result.k):
+    for p, (at, k) in enumerate(zip(result.axis.values, result.k, strict=True)):
         gap, error = float(found.gap[0, p]), float(found.error[0, p])
         window = f"{found.first[0, p]}-{found.last[0, p]}" if found.first[0, p] else "-"
         lines.append(
-            f"{k:8.5g}{with_error(gap, error):>16}{with_error(gap / k, error / k):>12}{found.levels[0, p]:8d}"
+            f"{at:8.5g}{with_error(gap, error):>16}{with_error(gap / k, error / k):>12}{found.levels[0, p]:8d}"
             f"{window:>10}{found.chi_squared[0, p]:10.3g}{found.freedom[0, p]:9d}"
         )
-    about = "levels c cosh(gap (slices / 2 - t)) fitted to C(t) within the window, odd parity, times in slices."
+    about = (
+        "levels c cosh(gap (slices / 2 - t)) fitted to C(t) within the window, odd parity, times in slices; k: the "
+        "step in time."
+    )
     return lines + wrapped(about, "gap: ")
 
 
 def _of_samples(result: QuantumResult, found: Gaps) -> list[str]:
-    """Returns the middle and the ends of the gaps of several samples, a line for each k."""
-    lines = ["", f"{'k':>8}{'median gap':>12}{'smallest':>12}{'largest':>12}{'fitted':>8}{'median p':>10}"]
-    for p, k in enumerate(result.k):
+    """Returns the middle and the ends of the gaps of several samples, a line for each point."""
+    lines = [
+        "",
+        f"{result.axis.symbol:>8}{'median gap':>12}{'smallest':>12}{'largest':>12}{'fitted':>8}{'median p':>10}",
+    ]
+    for p, at in enumerate(result.axis.values):
         there = np.isfinite(found.gap[:, p])
         if not there.any():
-            lines.append(f"{k:8.5g}{'-':>12}{'-':>12}{'-':>12}{0:8d}{'-':>10}")
+            lines.append(f"{at:8.5g}{'-':>12}{'-':>12}{'-':>12}{0:8d}{'-':>10}")
             continue
         gap = found.gap[there, p]
         numbers = f"{np.median(gap):12.5g}{gap.min():12.5g}{gap.max():12.5g}{there.sum():8d}"
-        lines.append(f"{k:8.5g}{numbers}{np.median(found.probability[there, p]):10.2g}")
+        lines.append(f"{at:8.5g}{numbers}{np.median(found.probability[there, p]):10.2g}")
     about = (
         "of odd parity in units of 1 / step, from C(t) of each sample; fitted: samples with a good window; p: the "
         "probability of as large a chi^2. ss.table(file, by='gap') has every sample with its error."

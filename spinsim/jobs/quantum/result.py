@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,10 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.inputs.texts import count
-from spinsim.jobs.quantum.layout import quantum_layout
+from spinsim.jobs.quantum.layout import points_of, quantum_layout
 from spinsim.model.ising import Ising
+from spinsim.model.transverse import Points
+from spinsim.observables.in_time import transverse_magnetization
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
@@ -28,36 +30,44 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+_AXES: Final = {
+    "k": ("k", "the largest k"),
+    "gamma": ("Gamma", "the smallest Gamma"),
+    "beta": ("beta", "the largest beta"),
+}
+"""Symbol of what a ladder goes along, and its coldest end in words."""
 
 
 @dataclass(frozen=True, repr=False)
 class QuantumResult(LadderResult):
-    """Measurements of a quantum run, replicas sorted by copy and k.
+    """Measurements of a quantum run, replicas sorted by copy and point.
 
     Attributes:
         model: Of space and time; ``model.graph.slices`` are its slices.
-        k: From the largest, the coldest, to the smallest, shape (k,).
+        points: Transverse fields, inverse temperatures and couplings from the end that is deepest in the ordered phase
+            (``Points``), shape (points,) each.
         time: Times of correlations in time, in slices, (times,).
         sweep: Sweeps done before each measurement since thermalisation, (steps,).
-        action: A, the weight being exp(-k A), ``float64`` (steps, samples, copies, k).
+        action: A, the sum of the energies in space and in time, ``float64`` (steps, samples, copies, points). The
+            weight is exp(-k A) in the isotropic form, exp(-k action_in_space - k_time action_in_time) in the general.
         magnetization: Sums of spins over sites and slices, integers, likewise.
-        correlation_in_time: Sums over sites and slices of s(tau) s(tau + t), (steps, samples, copies, k, times).
-        slice_magnetization_squared: Sums over slices of (sum of the slice's spins)^2, (steps, samples, copies, k).
+        correlation_in_time: Sums over sites and slices of s(tau) s(tau + t), (steps, samples, copies, points, times).
+        slice_magnetization_squared: Sums over slices of (sum of the slice's spins)^2, (steps, samples, copies, points).
         slice_magnetization_fourth: Of its fourth power, likewise.
-        permutation: Replica at each k, (steps, samples, copies, k).
-        attempts: Exchanges tried of each pair of neighbouring k, (samples, k - 1).
+        permutation: Replica at each point, (steps, samples, copies, points).
+        attempts: Exchanges tried of each pair of neighbouring points, (samples, points - 1).
         accepts: Of them accepted, likewise.
-        round_trips: Of each replica from the smallest k to the largest and back, (samples, replicas).
-        overlap: Sums over sites and slices of two copies' spins' product, (steps, samples, pairs of copies, k).
+        round_trips: Of each replica from the last point to the first and back, (samples, replicas).
+        overlap: Sums over sites and slices of two copies' spins' product, (steps, samples, pairs of copies, points).
         slice_overlap_squared: Sums over slices of the square of the slice's overlap, likewise.
         slice_overlap_fourth: Of its fourth power, likewise.
         link_overlap: Sums over bonds of two copies' products s_i s_j, likewise.
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis, time first, ``float64``
-            (steps, samples, pairs of copies, k, axes).
-        magnetization_mode: The same of spins, (steps, samples, copies, k, axes).
+            (steps, samples, pairs of copies, points, axes).
+        magnetization_mode: The same of spins, (steps, samples, copies, points, axes).
         even_correlation_in_time: Sums over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), of the shape
             of ``correlation_in_time``; no times where they were not asked for.
-        link_overlap_in_space: Likewise over bonds in space alone, (steps, samples, pairs of copies, k); no pairs
+        link_overlap_in_space: Likewise over bonds in space alone, (steps, samples, pairs of copies, points); no pairs
             where products of neighbours were not asked for.
         placement: How the ladder was placed, in temperatures 1 / k; None where it was given.
         best_energy: Lowest action that each replica had at a measurement, (samples, replicas); None where a run was
@@ -70,7 +80,7 @@ class QuantumResult(LadderResult):
     job = "quantum"
 
     model: Ising
-    k: Floats
+    points: Points
     time: Integers
     sweep: Integers
     action: Floats
@@ -111,23 +121,49 @@ class QuantumResult(LadderResult):
         return np.empty((steps, samples, 0, places), np.int64)
 
     @property
+    def k(self) -> Floats:
+        """Step in time at each point, the coupling of space, (points,)."""
+        return self.points.k
+
+    @property
+    def k_time(self) -> Floats:
+        """Coupling of neighbours in time at each point: k in the isotropic form."""
+        return self.points.k_time
+
+    @property
+    def gamma(self) -> Floats:
+        """Transverse field at each point, in the unit of the couplings."""
+        return self.points.gamma
+
+    @property
+    def beta(self) -> Floats:
+        """Inverse temperature of the quantum model at each point."""
+        return self.points.beta
+
+    @property
     def temperature(self) -> Floats:
-        """1 / k, the temperature of the classical model of space and time, rising."""
+        """1 / k, the temperature of the classical model of space and time."""
         return 1 / self.k
 
     @property
     def axis(self) -> Axis:
         """What its averages stand against."""
-        return Axis("k", "k", self.k, "the largest k")
+        name = self.points.axis
+        symbol, coldest = _AXES[name]
+        return Axis(name, symbol, self.points.values, coldest)
 
     @cached_property
     def in_time(self) -> InTime:
         """What was measured in time, per site or in units of full order."""
         sites, slices = self.model.sites, self.slices
         space = sites // slices
+        of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
         return InTime(
             self.time,
+            self.gamma,
+            self.k_time,
             self.correlation_in_time / sites,
+            self.action_in_space / sites - of_field,
             self.slice_magnetization_squared / (slices * space**2),
             self.slice_magnetization_fourth / (slices * space**4),
             self.slice_overlap_squared / (slices * space**2),
@@ -150,13 +186,8 @@ class QuantumResult(LadderResult):
         return self.model.graph.slices
 
     @property
-    def gamma(self) -> Floats:
-        """The transverse field Gamma = -ln tanh(k) / (2 k) at each k, in the unit of the couplings."""
-        return np.asarray(-np.log(np.tanh(self.k)) / (2 * self.k))
-
-    @property
     def action_in_time(self) -> Integers:
-        """The part of the action that bonds in time have, (steps, samples, copies, k)."""
+        """The part of the action that bonds in time have, (steps, samples, copies, points)."""
         return np.asarray(-self.correlation_in_time[..., 0].astype(np.int64))
 
     @property
@@ -166,14 +197,14 @@ class QuantumResult(LadderResult):
 
     @property
     def swap_rate(self) -> Floats:
-        """Share of exchanges accepted for each pair of neighbouring k, over all samples."""
+        """Share of exchanges accepted for each pair of neighbouring points, over all samples."""
         return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
 
     @cached_property
     def _layout(self) -> Layout:
         times = tuple(map(int, self.time))
         even = self.even_correlation_in_time.shape[-1] > 0
-        return quantum_layout(self.model, self.action.shape[2], self.k, times, self.placement, even=even)
+        return quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, even=even)
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
@@ -183,14 +214,17 @@ class QuantumResult(LadderResult):
         """
         names = [s.name for s in self._layout.series if s.group == MEASUREMENTS and s.name != "step"]
         values = {name: getattr(self, name) for name in names}
-        return self._labelled(self._layout, values | {"step": np.arange(len(self.sweep))})
+        found = self._labelled(self._layout, values | {"step": np.arange(len(self.sweep))})
+        others = {"k", "k_time", "gamma", "beta"} - {self.points.axis}
+        return found.assign_coords({name: (self.points.axis, getattr(self, name)) for name in sorted(others)})
 
     @property
     def _run_facts(self) -> dict[str, str]:
+        values = self.axis.values
         return {
             "slices": f"{self.slices} slices",
             "copies": f"{self.action.shape[2]} copies",
-            "k": f"{len(self.k)} k from {self.k[-1]:g} to {self.k[0]:g}",
+            "points": f"{len(self.points)} {self.axis.name} from {values.min():g} to {values.max():g}",
             "steps": count(len(self.sweep), "measurement"),
         }
 
@@ -210,10 +244,10 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResul
     """The first rows of a file."""
     m, names = file[MEASUREMENTS], QuantumResult.__dataclass_fields__
     series = unmeasured(rows, *m["action"].shape[1:])
-    series |= {name: m[name][:rows] for name in list(m) if name in names and name not in ("k", "time")}
+    series |= {name: m[name][:rows] for name in list(m) if name in names and name not in ("points", "time")}
     return QuantumResult(
         model=store.read_model(file),
-        k=m["k"][...],
+        points=points_of(file),
         time=m["time"][...],
         **series,
         permutation=read_permutation(file, rows),

@@ -1,4 +1,4 @@
-"""Wiring of a quantum run: configuration -> model of space and time -> ladder of k -> engine -> file or memory."""
+"""Wiring of a quantum run: configuration -> model of space and time -> ladder of points -> engine -> file or memory."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim import store
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
-from spinsim.jobs.quantum.layout import quantum_layout
+from spinsim.jobs.quantum.layout import points_of, quantum_layout
 from spinsim.jobs.quantum.result import QuantumResult, unmeasured
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
+from spinsim.model.transverse import Points, isotropic
 from spinsim.run.common import (
     SILENT,
     Plan,
@@ -35,7 +35,7 @@ from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.saved import in_memory
-from spinsim.store.layout import MEASUREMENTS, Layout
+from spinsim.store.layout import Layout
 
 
 class QuantumPlan(Plan[Quantum]):
@@ -47,7 +47,7 @@ class QuantumPlan(Plan[Quantum]):
         return self.config.quantum.times.measurements
 
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample, at all k."""
+        """Attempted spin updates of the whole run with this many replicas of each sample, at all points."""
         return self.model.sites * self.model.samples * replicas * self.config.quantum.times.total
 
 
@@ -60,14 +60,14 @@ def plan_quantum(config: Quantum) -> QuantumPlan:
     q = config.quantum
     check_nameable(q.start)
     device = resolve_device(config.run.device)
-    model = build_model(config.model, config.run.replicas * _places(q), q.slices)
+    model = build_model(config.model, config.run.replicas * _places(q), q.slices, q.is_general)
     return QuantumPlan(config, model, device, *identify(config, model))
 
 
 def _places(q: QuantumSettings) -> int:
-    """How many k there will be, as far as the configuration tells."""
+    """How many points there will be, as far as the configuration tells."""
     wanted = q.to_place
-    return len(q.ladder) if wanted is None else wanted.count or 2
+    return len(q.points) if wanted is None else wanted.count or 2
 
 
 def row_of(frame: TemperFrame) -> dict[str, Any]:
@@ -109,15 +109,15 @@ def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult
     Raises:
         InputError: for what keeps the run from beginning.
     """
-    k, placement = _ladder(plan, NEVER, watch)
-    run = _run_of(plan, k, placement, NEVER, watch)
+    points, placement = _ladder(plan, NEVER, watch)
+    run = _run_of(plan, points, placement, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
     run.go_on(kept)
-    nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.replicas, len(k))
+    nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.replicas, len(points))
     series = {name: values for name, values in kept.series.items() if name != "step"}
     return QuantumResult(
         model=plan.model,
-        k=k,
+        points=points,
         time=np.array(plan.config.quantum.time_list, np.int64),
         **(nothing | series),
         **sums_kept(kept),
@@ -129,48 +129,47 @@ def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult
     )
 
 
-def _run_of(
-    plan: QuantumPlan, k: npt.NDArray[np.float64], placement: Placement | None, saving: Saving, watch: Watch
-) -> LadderRun:
+def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, saving: Saving, watch: Watch) -> LadderRun:
     """The run of a plan on a ladder, about to begin."""
     run, q = plan.config.run, plan.config.quantum
-    check_temperatures(1 / k, plan.model.energy_scale)
+    check_temperatures(1 / points.k, plan.model.energy_scale)
     dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
-    engine = create_engine(plan.model, run.replicas * len(k), dynamics, plan.device, run.threads, plan.start)
+    engine = create_engine(plan.model, run.replicas * len(points), dynamics, plan.device, run.threads, plan.start)
     wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations)
-    frames = tempering_in_beta(engine, k, q.times, run.replicas, watch.on_updates, saving.due, wanted)
-    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, k, placement), row_of)
+    ladder = points.couplings
+    frames = tempering_in_beta(engine, ladder, q.times, run.replicas, watch.on_updates, saving.due, wanted)
+    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, points, placement), row_of)
 
 
-def _layout(plan: QuantumPlan, k: npt.NDArray[np.float64], placement: Placement | None) -> Layout:
+def _layout(plan: QuantumPlan, points: Points, placement: Placement | None) -> Layout:
     """What the file of a plan holds."""
     q, copies = plan.config.quantum, plan.config.run.replicas
-    return quantum_layout(plan.model, copies, k, q.time_list, placement, plan.start, q.even_correlations)
+    return quantum_layout(plan.model, copies, points, q.time_list, placement, plan.start, q.even_correlations)
 
 
 def _carry_out(plan: QuantumPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    k, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    run = _run_of(plan, k, placement, saving, watch)
+    points, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
+    run = _run_of(plan, points, placement, saving, watch)
     make_room = partial(extend, plan, run.layout, run.engine.replicas) if plan.extends else None
     run.complete(begun, make_room, keep_checkpoint=True)
 
 
-def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | None]:
+def _ladder_of_file(path: Path) -> tuple[Points, Placement | None]:
     """The ladder that a run has begun with, and how it was placed."""
     with store.open_to_read(path) as file:
-        return file[f"{MEASUREMENTS}/k"][...], placement_of(file)
+        return points_of(file), placement_of(file)
 
 
-def _ladder(plan: QuantumPlan, saving: Saving, watch: Watch) -> tuple[npt.NDArray[np.float64], Placement | None]:
-    """The values of k of a new run, placed as temperatures 1 / k where that is asked for."""
+def _ladder(plan: QuantumPlan, saving: Saving, watch: Watch) -> tuple[Points, Placement | None]:
+    """The points of a new run, placed as temperatures 1 / k where that is asked for."""
     q, threads = plan.config.quantum, plan.config.run.threads
     wanted = q.to_place
     if wanted is None:
-        return q.ladder, None
+        return q.points, None
 
     def stop() -> bool:
         return saving.asked_to_stop
 
     dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
     found = place(plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop)
-    return 1 / found.ladder, found.history
+    return isotropic(1 / found.ladder, q.slices), found.history

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
@@ -13,27 +13,46 @@ from spinsim.settings.shared import RunSettings
 from spinsim.settings.starts import start, zero_acceptance
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+    from spinsim.model.transverse import Points
     from spinsim.sampling import Range, Times
 
 MOST_TIMES: Final = 16
 """Times that are correlated by default, at most."""
+_K: Final = "0.2:0.3:16"
 
 
 @dataclass(frozen=True)
 class QuantumSettings(Table):
-    """The couplings of slices in time that replicas exchange, the number of slices and the length of the run."""
+    """The points that replicas exchange, the number of slices in time and the length of the run.
+
+    ``k`` is the ladder of the isotropic form. ``gamma`` and ``beta`` together make the general form, whose ladder goes
+    along the one that has several values.
+    """
 
     start: str = start()
-    k: str = setting(
-        "0.2:0.3:16",
+    k: str | None = setting(
+        None,
         "Steps in time, which are the couplings of the isotropic form: 0.25:0.31:16, evenly spaced; 0.25:0.31:16g, "
         "geometric; 0.27,0.28,0.29; or auto:0.25:0.31 or auto:0.25:0.31:16, placed in a pre-run so that all exchange "
         "equally often",
+        shown=f"{_K}, without gamma",
         unit="1 / coupling unit",
         numbers=GRID,
+    )
+    gamma: str | None = setting(
+        None,
+        "Transverse fields of the general form, one or a ladder such as 2:4:16, with beta",
+        unit="coupling unit",
+        numbers=GRID,
+        before=None,
+    )
+    beta: str | None = setting(
+        None,
+        "Inverse temperatures of the general form, one or a ladder such as 0.5:4:8g, with gamma; the step in time is "
+        "beta / slices",
+        unit="1 / coupling unit",
+        numbers=GRID,
+        before=None,
     )
     slices: int = setting(32, "Slices in time, an even number", low=2, high=2**20)
     thermalize: int = setting(2000, "Sweeps before the first measurement", low=0)
@@ -55,14 +74,22 @@ class QuantumSettings(Table):
     zero_acceptance: float = zero_acceptance()
 
     def check_together(self) -> None:
-        """Refuse lengths that do not divide each other, odd slices, and lists that are no ladder and no times."""
+        """Refuse lengths that do not divide each other, odd slices, lists that are no ladder or no times, two forms."""
         from spinsim.model.trotter import check_slices
 
         _ = self.times
         check_slices(self.slices)
         _ = self.time_list
+        if self.gamma is None and self.beta is not None:
+            raise InputError(f"beta {self.beta!r} has no gamma: give both for the general form, or leave beta out")
+        if self.gamma is not None and self.beta is None:
+            raise InputError(f"gamma {self.gamma!r} has no beta: give both for the general form, or leave gamma out")
+        if self.gamma is not None and self.k is not None:
+            raise InputError(
+                f"k {self.k!r} is for the isotropic form and gamma {self.gamma!r} for the general one: give one of them"
+            )
         if self.to_place is None:
-            _ = self.ladder
+            _ = self.points
 
     @cached_property
     def times(self) -> Times:
@@ -93,28 +120,38 @@ class QuantumSettings(Table):
         from spinsim.inputs.grids import read_grid
         from spinsim.sampling.placement import PREFIX, Range
 
-        if not self.k.startswith(PREFIX):
+        text = "" if self.is_general else self.k or _K
+        if not text.startswith(PREFIX):
             return None
-        parts = self.k.removeprefix(PREFIX).split(":")
+        parts = text.removeprefix(PREFIX).split(":")
         ends = read_grid("k", ",".join(parts[:2]), f"{PREFIX}0.25:0.31 or {PREFIX}0.25:0.31:16")
         try:
             low, high = ends
             return Range(1 / float(high), 1 / float(low), *map(int, parts[2:]))
         except (InputError, TypeError, ValueError) as error:
             form = f"{PREFIX}LO:HI with LO < HI, such as {PREFIX}0.25:0.31, or {PREFIX}LO:HI:COUNT"
-            raise InputError(f"k {self.k!r} cannot be placed: give {form}") from error
+            raise InputError(f"k {text!r} cannot be placed: give {form}") from error
+
+    @property
+    def is_general(self) -> bool:
+        """Whether space and time have couplings of their own."""
+        return self.gamma is not None
 
     @cached_property
-    def ladder(self) -> npt.NDArray[np.float64]:
-        """The values of k given, from the largest, which is the coldest, to the smallest."""
+    def points(self) -> Points:
+        """The points given, from the end that is deepest in the ordered phase: k falls, Gamma rises, beta falls."""
         import numpy as np
 
         from spinsim.inputs.grids import FORM, read_grid
+        from spinsim.model.transverse import general, isotropic
 
-        found = np.sort(read_grid("k", self.k, f"{FORM}, or auto:0.25:0.31"))[::-1]
+        if self.gamma is not None and self.beta is not None:
+            return general(read_grid("gamma", self.gamma), read_grid("beta", self.beta), self.slices)
+        text = self.k or _K
+        found = np.sort(read_grid("k", text, f"{FORM}, or auto:0.25:0.31"))[::-1]
         if not (np.diff(found) < 0).all():
-            raise InputError(f"k {self.k!r} has equal values: give each once")
-        return found
+            raise InputError(f"k {text!r} has equal values: give each once")
+        return isotropic(found, self.slices)
 
 
 @dataclass(frozen=True)
@@ -125,3 +162,9 @@ class Quantum(Config):
 
     run: RunSettings = table(RunSettings, replicas={"default": 2, "help": "Copies at each k, two or more for overlaps"})
     quantum: QuantumSettings = table(QuantumSettings)
+
+    @classmethod
+    def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
+        """Fill in the ladder of the isotropic form, where no other is given."""
+        if tables[cls.job].keys().isdisjoint({"k", "gamma", "beta"}):
+            tables[cls.job]["k"] = _K

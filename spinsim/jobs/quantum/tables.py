@@ -1,4 +1,4 @@
-"""A quantum run as a table: averages by k or by sample, C(t), gaps."""
+"""A quantum run as a table: averages by point of the ladder or by sample, C(t), gaps."""
 
 from __future__ import annotations
 
@@ -18,30 +18,35 @@ def columns(result: QuantumResult, by: str) -> Columns:
     Raises:
         InputError: where there is no such table, and for too few measurements.
     """
-    if by in ("k", "temperature"):  # the latter is the table's default
-        return _by_k(result)
+    if by in (result.axis.name, "k", "temperature"):  # the latter is the table's default
+        return _by_point(result)
     if by == "sample":
-        return columns_of_samples(result, _by_k, lambda one: one.best_energy)
+        return columns_of_samples(result, _by_point, lambda one: one.best_energy)
     if by == "time":
         return below_each_other([_by_time(result, k) for k in range(result.model.samples)])
     if by == "gap":
         return _gaps(result)
-    raise InputError(f"there is no table by {by!r} of this run: choose k, sample, time or gap")
+    raise InputError(f"there is no table by {by!r} of this run: choose {result.axis.name}, sample, time or gap")
 
 
-def _by_k(result: QuantumResult) -> Columns:
-    """Returns averages over time, copies and samples, with errors, a row for each k."""
-    own = {"k": result.k, "gamma": result.gamma}
-    return own | estimate_columns(estimates(result))
+def _by_point(result: QuantumResult) -> Columns:
+    """Returns averages over time, copies and samples, with errors, a row for each point of the ladder."""
+    return _where(result) | estimate_columns(estimates(result))
+
+
+def _where(result: QuantumResult) -> Columns:
+    """Returns the columns that say which point a row is of, that of the ladder first."""
+    names = dict.fromkeys((result.axis.name, "k", "gamma", "beta", "k_time"))
+    return {name: getattr(result, name) for name in names}
 
 
 def _by_time(result: QuantumResult, sample: int) -> Columns:
-    """Returns C(t) of one sample, the times of each k in succession."""
+    """Returns C(t) of one sample, the times of each point in succession."""
     found = correlation_in_time(sample_of(result, sample))
     places, times = found.value.shape
     return {
         "sample": np.full(places * times, sample),
-        "k": np.repeat(result.k, times),
+        **{name: np.repeat(values, times) for name, values in _where(result).items()},
         "time": np.tile(found.time, places),
         "correlation": found.value.ravel(),
         "correlation_error": np.where(found.trusted, found.error, np.nan).ravel(),
@@ -49,13 +54,13 @@ def _by_time(result: QuantumResult, sample: int) -> Columns:
 
 
 def _gaps(result: QuantumResult) -> Columns:
-    """Returns the gap of odd parity of each sample, a row for each k, per step in time and per unit of energy."""
+    """Returns the gap of odd parity of each sample, a row for each point, per step in time and per unit of energy."""
     found = gaps(result)
     samples, places = found.gap.shape
     k = np.tile(result.k, samples)
     return {
         "sample": np.repeat(np.arange(samples), places),
-        "k": k,
+        **{name: np.tile(values, samples) for name, values in _where(result).items()},
         "gap": found.gap.ravel(),
         "gap_error": found.error.ravel(),
         "energy_gap": found.gap.ravel() / k,
