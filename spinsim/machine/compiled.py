@@ -135,7 +135,7 @@ def _or_nothing(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[A
 
 def part(function: Callable[..., Any]) -> Any:
     """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
-    return njit(forceinline=True, **_OPTIONS)(function)
+    return njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
 
 
 def _trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]

@@ -42,9 +42,10 @@ def temper_terms(  # type: ignore[no-untyped-def]
     count_bits, has_field, colours = shape
     before, rounds, sweeps = times
     blocks = state.shape[0]
-    up, first, second = np.empty((3, blocks * LANES), np.int64)
+    sums = np.empty((3, blocks * LANES), np.int64)
+    up, first, second = sums[0], sums[1], sums[2]
     energy = np.empty((blocks * LANES, 2), np.int64)
-    share = (0, colours, 0, 1)
+    share = (np.int64(0), colours, np.int64(0), np.int64(1))
     for done in range(rounds):
         up[:], first[:], second[:] = 0, 0, 0
         for b in range(blocks):
@@ -59,5 +60,5 @@ def temper_terms(  # type: ignore[no-untyped-def]
         energy[:, 1] = 2 * magnitudes[1] * second
         exchange(energy, steps, copies, before + done, sample, key, rng_rounds,
                  place, attempts, accepts, trips, last_end)  # fmt: skip
-        lay_tables(place, (0, limits.shape[0]), certain, limits, always, planes, thresholds)
+        lay_tables(place, (np.int64(0), limits.shape[0]), certain, limits, always, planes, thresholds)
         half_sweep += np.uint64(sweeps * colours)

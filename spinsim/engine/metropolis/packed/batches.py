@@ -63,13 +63,14 @@ def _fill_lattice(first, offset, order, shape, negative, neighbour, signs):  # t
 
 
 @kernel
-def _sort_sites(degree, colour, place, order):  # type: ignore[no-untyped-def]
-    """Counting sort by (colour, parity, degree); ``place[key]`` becomes the end of each key's sites."""
-    width = place.size // (2 * (np.int64(colour.max()) + 1))
+def _sort_sites(degree, colour, width, place, order):  # type: ignore[no-untyped-def]
+    """Counting sort by (colour, parity, degree below ``width``); ``place[key]`` becomes the end of each key's sites."""
     place[:] = 0
     for i in range(colour.size):
         place[(2 * np.int64(colour[i]) + (degree[i] & 1)) * width + degree[i]] += 1
-    place[:] = np.cumsum(place) - place
+    before = 0
+    for key in range(place.size):
+        before, place[key] = before + place[key], before
     for i in range(colour.size):
         key = (2 * np.int64(colour[i]) + (degree[i] & 1)) * width + degree[i]
         order[place[key]] = i
@@ -106,7 +107,7 @@ def build_batches(
     width = int(degree.max()) + 1
     order = np.empty(colour.size, np.uint32)
     ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
-    _sort_sites(degree, colour, ends, order)
+    _sort_sites(degree, colour, width, ends, order)
     bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
     chunks = [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
     segment = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])

@@ -52,7 +52,7 @@ class ReplicaPlan:
         self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
-        self.negative = model.negative_bonds()
+        self.negative = np.array(model.negative_bonds(), order="C")  # one layout: kernels are compiled for each
         self.batches = build_batches(model.graph, colour, self.classes, self.negative, largest_batch)
         self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
         self.observables = of_up_and_unsatisfied(model, magnitude, field, self.first)

@@ -61,5 +61,5 @@ def build_signs(shape: tuple[int, ...], negative: npt.NDArray[np.bool_]) -> npt.
     signs = np.empty((len(negative), colours, 2 * dimension, *words), np.uint64)
     sides = (*shape, 1) if dimension == 2 else shape
     for sample, row in enumerate(negative):
-        _fill_signs(sides, dimension, row, signs[sample])
+        _fill_signs(sides, dimension, np.array(row, order="C"), signs[sample])
     return signs

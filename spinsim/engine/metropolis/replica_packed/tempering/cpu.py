@@ -77,7 +77,7 @@ def temper_packed(  # type: ignore[no-untyped-def]
     first, rounds, sweeps = times
     blocks, sites = state.shape[0], state.shape[1]
     up, unsatisfied = np.empty(blocks * LANES, np.int64), np.empty(blocks * LANES, np.int64)
-    share = (0, colours, 0, 1)
+    share = (np.int64(0), colours, np.int64(0), np.int64(1))
     for done in range(rounds):
         up[:], unsatisfied[:] = 0, 0
         for b in range(blocks):
