@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.calls import recount as recount
     from spinsim.jobs.calls import resume as resume
     from spinsim.jobs.quantum.call import quantum as quantum
+    from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
+    from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
     from spinsim.jobs.quantum.result import QuantumResult as QuantumResult
     from spinsim.jobs.temper.call import temper as temper
     from spinsim.jobs.temper.result import TemperResult as TemperResult
@@ -52,6 +54,7 @@ _HOME = {
     "Configurations": "spinsim.saved",
     "Dynamics": "spinsim.engine",
     "EdwardsAnderson": "spinsim.model.disorder",
+    "Extrapolation": "spinsim.jobs.quantum.extrapolation",
     "Graph": "spinsim.model.graph",
     "InputError": "spinsim.errors",
     "Ising": "spinsim.model.ising",
@@ -64,6 +67,7 @@ _HOME = {
     "configurations": "spinsim.saved",
     "create_engine": "spinsim.engine",
     "cubic": "spinsim.model.geometry.cubic",
+    "extrapolate": "spinsim.jobs.quantum.extrapolation",
     "from_bqm": "spinsim.model.bqm",
     "gemm": "spinsim.gemm",
     "honeycomb": "spinsim.model.geometry.honeycomb",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from spinsim.analysis.runs import Tempered
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
+    from spinsim.jobs.base import Told
+    from spinsim.model.ising import Ising
     from spinsim.store.layout import Series
 
 _SPINS_COUNTED: Final = wrapped("counted again from saved spins; the file's /summary stays as it is", "Note     ")
@@ -64,7 +67,10 @@ def analyze(
         str | None, typer.Option(help="Print these, such as energy_per_site,link_overlap.  [what the model asks for]")
     ] = None,
 ) -> None:
-    """Find averages with errors at each temperature and write them into the files' /summary."""
+    """Find averages with errors at each temperature and write them into the files' /summary.
+
+    Quantum runs that differ in their slices alone are extrapolated to infinitely many.
+    """
     from spinsim.analysis.estimators import observables_of
     from spinsim.analysis.printed import as_tables
     from spinsim.analysis.summary import summarize
@@ -92,11 +98,14 @@ def analyze(
         _reweight([(file, read(file)) for file in files], reweight, as_json, csv, overwrite, columns, every)
         return
     summaries, reports, rooms, rows = [], [], [], []
+    kept: dict[str, list[tuple[Ising, Any]]] = {}
     for file in files:
         result = read(file)
         found = summarize(result)
         summaries.append(found)
         more = job_of(result.job).analysis(result)
+        if len(files) > 1:
+            kept.setdefault(result.job, []).append((result.model, job_of(result.job).kept(result, found)))
         reports.append([heading(file, result), *report(result, found, columns, every), *more])
         rooms.append(summary_series(observables_of(result), result.axis.name))
         if csv:
@@ -105,7 +114,18 @@ def analyze(
         write_csv(one_below_the_other(files, rows), csv, overwrite)
     for file, room, found, lines in zip(files, rooms, summaries, reports, strict=True):
         lines += _SPINS_COUNTED if from_configurations else _write_summary(file, room, found)
-    _tell(files, reports, [as_tables(found) for found in summaries] if as_json else None)
+    together = [_together(job, runs, columns, every) for job, runs in kept.items()]
+    reports += [told.lines for told in together if told.lines]
+    tables = [{"file": str(file)} | as_tables(found) for file, found in zip(files, summaries, strict=True)]
+    _tell(reports, tables + [told.numbers for told in together if told.numbers] if as_json else None)
+
+
+def _together(job: str, runs: list[tuple[Ising, Any]], columns: str | None, every: bool) -> Told:
+    """What several runs of a job say together, in the columns that are printed of each."""
+    from spinsim.jobs import job_of
+
+    found = [one for _, one in runs if one is not None]
+    return job_of(job).together(found, lambda estimates: _names(runs[0][0], estimates, columns, every))
 
 
 def _reweight(
@@ -128,18 +148,18 @@ def _reweight(
     ]
     if csv:
         write_csv(one_below_the_other(files, [reweighting.columns_of(one) for one in found]), csv, overwrite)
-    _tell(files, reports, [reweighting.as_lists(one) for one in found] if as_json else None)
+    tables = [{"file": str(file)} | reweighting.as_lists(one) for file, one in zip(files, found, strict=True)]
+    _tell(reports, tables if as_json else None)
 
 
-def _tell(files: list[Path], reports: list[list[str]], tables: list[dict[str, object]] | None) -> None:
+def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None) -> None:
     """Print the reports, or all numbers as JSON."""
     if tables is None:
         for k, lines in enumerate(reports):
             for line in [""] * (k > 0) + lines:
                 say(line)
         return
-    named = [{"file": str(file)} | table for file, table in zip(files, tables, strict=True)]
-    say(json.dumps(named[0] if len(files) == 1 else named))
+    say(json.dumps(tables[0] if len(tables) == 1 else tables))
 
 
 def _check(file: Path) -> None:
@@ -162,14 +182,24 @@ def report(result: Tempered, found: Summary, columns: str | None = None, every: 
     Raises:
         InputError: for columns that the run does not have.
     """
-    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns, table
+    from spinsim.analysis.printed import table
 
-    if columns is not None:
-        names = chosen_columns(columns, found.estimates)
-    else:
-        names = all_columns(found.estimates) if every else main_columns(result.model, found.estimates)
+    names = _names(result.model, found.estimates, columns, every)
     notes = [line for note in found.notes for line in wrapped(note, "Note     ")]
     return table(found, names) + notes + wrapped(found.verdict, "Verdict  ")
+
+
+def _names(model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool) -> list[str]:
+    """Names of the columns asked for.
+
+    Raises:
+        InputError: for columns that the run does not have.
+    """
+    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns
+
+    if columns is not None:
+        return chosen_columns(columns, estimates)
+    return all_columns(estimates) if every else main_columns(model, estimates)
 
 
 def _write_summary(file: Path, room: list[Series], found: Summary) -> list[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import h5py
     from matplotlib.figure import Figure
 
+    from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
     from spinsim.result import Result
     from spinsim.run import Plan, Watch
@@ -216,6 +217,19 @@ class Job(ABC):
     def analysis(self, result: Any) -> list[str]:
         """Returns lines of what ``spinsim analyze`` finds beside averages, which this job alone has."""
         return []
+
+    def kept(self, result: Any, found: Summary) -> Any:
+        """Returns what ``together`` needs of a run, which is small; None where several runs say no more than each."""
+        return None
+
+    def together(self, kept: list[Any], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
+        """Returns what ``spinsim analyze`` finds in several runs together.
+
+        Args:
+            kept: What ``kept`` gave of each.
+            choose: Returns the names of the columns that are to be printed, of estimates by name.
+        """
+        return Told({}, [])
 
     def columns(self, result: Any, by: str) -> Columns:
         """Returns the columns of ``ss.table``, a row for each of what ``by`` names.

@@ -73,6 +73,16 @@ def trotter(space: Ising, slices: int, by_term: bool = False) -> Ising:
     return model
 
 
+def first_slice(model: Ising) -> Ising:
+    """The model in space from which ``trotter`` has made one of space and time, as a graph: its first slice."""
+    first = model.graph.world_lines()[:, 0]
+    number = np.full(model.sites, -1)
+    number[first] = np.arange(len(first))
+    ends = number[model.graph.edges]
+    inside = (ends >= 0).all(axis=1)
+    return Ising(Graph(len(first), ends[inside]), model.couplings[:, inside], model.fields[:, first])
+
+
 def check_powers(sites: int, slices: int) -> None:
     """Refuse a space whose sums of fourth powers of overlaps, slices times sites^4, do not fit signed 64 bits.
 

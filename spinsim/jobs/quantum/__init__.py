@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
 
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
     import h5py
 
+    from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
     from spinsim.jobs.base import Draw
+    from spinsim.jobs.quantum.extrapolation import AtStep
     from spinsim.jobs.quantum.result import QuantumResult
     from spinsim.jobs.quantum.running import QuantumPlan
     from spinsim.jobs.quantum.settings import Quantum
@@ -112,6 +114,18 @@ class QuantumJob(Job):
         from spinsim.jobs.quantum.report import in_time_lines
 
         return in_time_lines(result)
+
+    def kept(self, result: QuantumResult, found: Summary) -> AtStep | None:
+        """Returns the averages of a run of the general form."""
+        from spinsim.jobs.quantum.extrapolation import at_step
+
+        return at_step(result, found.estimates) if result.points.is_general else None
+
+    def together(self, kept: list[AtStep], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
+        """Returns averages of runs that differ in their slices alone at infinitely many slices."""
+        from spinsim.jobs.quantum.report import extrapolations
+
+        return extrapolations(kept, choose)
 
     def recounted(self, result: QuantumResult, device: str, threads: int | None) -> QuantumResult:
         """Returns a run with series that are counted anew from the configurations that it has saved."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,10 +15,12 @@ from spinsim.analysis.printed import as_tables, main_columns, table, with_error
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
+from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
 from spinsim.jobs.quantum.result import QuantumResult, load_quantum
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import QuantumSettings
 from spinsim.jobs.reports import empty_lanes, head_of_steps, precision, round_trip_line, saved_number
+from spinsim.observables import LABELS
 from spinsim.store.layout import MEASUREMENTS
 
 MOST_BYTES: Final = 2**28
@@ -159,3 +162,36 @@ def _of_samples(result: QuantumResult, found: Gaps) -> list[str]:
         "probability of as large a chi^2. ss.table(file, by='gap') has every sample with its error."
     )
     return lines + wrapped(about, "gap: ")
+
+
+def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
+    """Returns averages at Delta tau = 0 of runs that differ in their slices alone, and whether they follow its law."""
+    found = [extrapolated(group) for group in groups(kept)]
+    lines: list[str] = []
+    for one in found:
+        slices = " and ".join([", ".join(map(str, one.slices[:-1])), str(one.slices[-1])])
+        lines += wrapped(f"{len(one.slices)} runs that differ in their slices alone, {slices}, at Delta tau = 0:")
+        names = choose({**one.estimates, **dict.fromkeys(OF_SLICES)})
+        lines += _at_no_step(one, [name for name in names if name in one.estimates])
+        lines += wrapped(f"a + b Delta tau^2 fitted to the averages; {one.verdict}.", "Law      ")
+    return Told({"extrapolations": [_as_lists(one) for one in found]} if found else {}, lines)
+
+
+def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
+    """Returns a line for each point, with the least probability of chi^2 among its columns."""
+    lines = []
+    for first in range(0, len(names), _MOST_COLUMNS):
+        some = names[first : first + _MOST_COLUMNS]
+        lines.append(f"{found.axis.symbol:>8}" + "".join(f"{LABELS[name]:>15}" for name in some) + f"{'p':>8}")
+        for p, at in enumerate(found.axis.values):
+            each = [found.estimates[name] for name in some]
+            cells = "".join(f"{with_error(float(e.value[p]), float(e.error[p])):>15}" for e in each)
+            known = [float(e.probability[p]) for e in each if np.isfinite(e.probability[p])]
+            lines.append(f"{at:8.5g}{cells}" + (f"{min(known):8.2g}" if known else f"{'-':>8}"))
+    return lines
+
+
+def _as_lists(found: Extrapolation) -> dict[str, Any]:
+    """Returns an extrapolation for ``--json``; what is no number is null."""
+    lists = {name: [x if np.isfinite(x) else None for x in values.tolist()] for name, values in found.columns().items()}
+    return {"slices": list(found.slices), **lists, "verdict": found.verdict}

@@ -1,0 +1,239 @@
+"""Runs that differ in their slices alone, extrapolated to infinitely many: Delta tau = beta / slices goes to 0.
+
+Averages of the Suzuki-Trotter form differ from those of the quantum model by an even function of Delta tau: a + b
+Delta tau^2 to the leading order. Source: R. M. Fye, Phys. Rev. B 33, 6271 (1986).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc, fdtrc
+
+from spinsim.analysis.runs import Axis
+from spinsim.analysis.summary import Estimate, estimates, resampled
+from spinsim.analysis.tables import Columns
+from spinsim.errors import InputError
+from spinsim.inputs.texts import count
+from spinsim.jobs.quantum.result import QuantumResult, load_quantum
+from spinsim.model.ising import Ising
+from spinsim.model.trotter import first_slice
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST: Final = 3
+"""Runs that test the law; two draw a line through two points."""
+FALSE_ALARMS: Final = 0.01
+"""Probability with which the law is said not to hold for one of all fits though it does."""
+OF_SLICES: Final = ("correlation_in_time_1", "link_overlap", "spin_glass_susceptibility")
+"""Averages over slices that are none of the quantum model: they count its slices, or bonds in time."""
+_RESAMPLES: Final = 500
+_ROUNDING: Final = 1e-5  # relative, of couplings that are held as multiples of different quanta
+
+
+class AtStep(NamedTuple):
+    """What one run says.
+
+    Attributes:
+        axis: Of its ladder.
+        slices: In time.
+        gamma: Transverse field at each point, (points,).
+        beta: Inverse temperature, likewise.
+        space: The model in space.
+        estimates: Its averages by name.
+        resampled: Of several samples, each average's bootstrap rows (1 + resamples, points): runs of one model draw the
+            same samples. None of one sample, whose runs are independent.
+    """
+
+    axis: Axis
+    slices: int
+    gamma: Floats
+    beta: Floats
+    space: Ising
+    estimates: Mapping[str, Estimate]
+    resampled: Mapping[str, Floats] | None
+
+
+class Extrapolated(NamedTuple):
+    """An average without the error of slices, arrays of shape (points,); NaN where a run has no error that is trusted.
+
+    Attributes:
+        value: At Delta tau = 0.
+        error: Its standard error.
+        slope: b of a + b Delta tau^2.
+        slope_error: Its standard error.
+        chi_squared: Of the fit, of as many degrees of freedom as runs less two.
+        probability: Of as large a chi^2; NaN where there is no degree of freedom.
+    """
+
+    value: Floats
+    error: Floats
+    slope: Floats
+    slope_error: Floats
+    chi_squared: Floats
+    probability: Floats
+
+
+@dataclass(frozen=True)
+class Extrapolation:
+    """Averages of several runs at Delta tau = 0.
+
+    Attributes:
+        axis: What they stand against.
+        slices: Of the runs, from the fewest.
+        gamma: Transverse field at each point, (points,).
+        beta: Inverse temperature, likewise.
+        estimates: By name.
+    """
+
+    axis: Axis
+    slices: tuple[int, ...]
+    gamma: Floats
+    beta: Floats
+    estimates: Mapping[str, Extrapolated]
+
+    @cached_property
+    def failing(self) -> list[str]:
+        """Names of the averages that do not follow the law at some point, by their chi^2."""
+        known = {name: e.probability[np.isfinite(e.probability)] for name, e in self.estimates.items()}
+        tests = sum(map(len, known.values()))
+        return [name for name, found in known.items() if (found < FALSE_ALARMS / max(1, tests)).any()]
+
+    @property
+    def verdict(self) -> str:
+        """Whether averages follow the law, in words."""
+        if len(self.slices) < FEWEST:
+            return "two runs draw a line and cannot test the law: give a third one with other slices"
+        tested = sum(int(np.isfinite(e.probability).sum()) for e in self.estimates.values())
+        if not tested:
+            return "the law could not be tested: no average has an error in all runs"
+        if self.failing:
+            return (
+                f"the law does not hold for {', '.join(self.failing)}: give more slices, or leave out the run with "
+                f"{self.slices[0]}"
+            )
+        least = min(float(np.nanmin(e.probability, initial=1.0)) for e in self.estimates.values())
+        return f"the law holds as far as chi^2 shows, whose probability is {least:.2g} in the worst of {tested} fits"
+
+    def columns(self) -> Columns:
+        """Returns all as columns of a table, a row for each point."""
+        found: Columns = {self.axis.name: self.axis.values, "gamma": self.gamma, "beta": self.beta}
+        for name, e in self.estimates.items():
+            found |= {name if part == "value" else f"{name}_{part}": getattr(e, part) for part in e._fields}
+        return found
+
+
+def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extrapolation:
+    """Averages of the quantum model without the error of slices, from runs of different numbers of these.
+
+    Fits a + b Delta tau^2 to every average at every point of the ladder. Errors and chi^2 of one sample take the runs
+    as independent; of several samples, which are the same in all runs, they take the covariance of the runs over
+    samples.
+
+    Args:
+        runs: Results or files of the general form, two or more, of one model at the same gamma and beta.
+
+    Raises:
+        InputError: for fewer than two runs, runs that differ in more than their slices, and equal slices.
+    """
+    results = [run if isinstance(run, QuantumResult) else load_quantum(run) for run in runs]
+    for result in results:
+        if not result.points.is_general:
+            raise InputError(
+                f"the run of {result.model.name} is of the isotropic form, whose step in time sets gamma: give runs "
+                "with gamma and beta"
+            )
+    steps = [at_step(result, estimates(result)) for result in results]
+    if len(steps) < 2:
+        raise InputError(f"{count(len(steps), 'run')} cannot be extrapolated: give two or more with other slices")
+    for step in steps[1:]:
+        if not _differ_in_slices(step, steps[0]):
+            raise InputError("the runs differ in more than their slices: give runs of one model, gamma and beta")
+    if len({step.slices for step in steps}) < len(steps):
+        raise InputError("two runs have equal slices: give one run for each number of slices")
+    return extrapolated(steps)
+
+
+def at_step(result: QuantumResult, found: Mapping[str, Estimate]) -> AtStep:
+    """Returns what is kept of a run whose averages are ``found``."""
+    rows = resampled(result, _RESAMPLES, seed=0) if result.model.samples > 1 else None
+    return AtStep(result.axis, result.slices, result.gamma, result.beta, first_slice(result.model), found, rows)
+
+
+def groups(steps: Sequence[AtStep]) -> list[list[AtStep]]:
+    """Returns runs that differ in their slices alone, two or more together."""
+    found: list[list[AtStep]] = []
+    for step in steps:
+        own = next((group for group in found if _differ_in_slices(step, group[0])), None)
+        if own is None:
+            found.append([step])
+        elif step.slices not in {other.slices for other in own}:
+            own.append(step)
+    return [group for group in found if len(group) > 1]
+
+
+def _differ_in_slices(one: AtStep, other: AtStep) -> bool:
+    """Whether two runs are of one model at the same points; couplings may be rounded a little differently."""
+    a, b = one.space, other.space
+    points = ((one.gamma, other.gamma), (one.beta, other.beta), (a.graph.edges, b.graph.edges))
+    if one.axis.name != other.axis.name or a.samples != b.samples or a.sites != b.sites:
+        return False
+    rows = ((a.couplings, b.couplings), (a.fields, b.fields))
+    return all(np.array_equal(*pair) for pair in points) and all(np.allclose(*pair, _ROUNDING, 0) for pair in rows)
+
+
+def extrapolated(steps: Sequence[AtStep]) -> Extrapolation:
+    """Returns the extrapolation of runs that differ in their slices alone."""
+    steps = sorted(steps, key=lambda step: step.slices)
+    names = [name for name in steps[0].estimates if all(name in step.estimates for step in steps)]
+    found = {name: _extrapolated(steps, name) for name in names if name not in OF_SLICES}
+    one = steps[0]
+    return Extrapolation(one.axis, tuple(step.slices for step in steps), one.gamma, one.beta, found)
+
+
+def _extrapolated(steps: Sequence[AtStep], name: str) -> Extrapolated:
+    """The fits of one average at all points."""
+    each = [step.estimates[name] for step in steps]
+    trusted = np.logical_and.reduce([e.trusted for e in each])
+    rows = [step.resampled[name] for step in steps if step.resampled is not None]
+    fits = []
+    for p, beta in enumerate(steps[0].beta):
+        squares = np.array([(beta / step.slices) ** 2 for step in steps])
+        values = np.array([e.value[p] for e in each])
+        together = np.array([row[1:, p] for row in rows])
+        if rows and not np.isfinite(together).all():
+            trusted[p] = False
+        covariance = np.cov(together) if rows else np.diag([e.error[p] ** 2 for e in each])
+        fits.append(_fit(squares, values, covariance, steps[0].space.samples) if trusted[p] else _NOTHING)
+    return Extrapolated(*np.array(fits).T)
+
+
+_NOTHING: Final = (np.nan,) * len(Extrapolated._fields)
+
+
+def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int) -> tuple[float, ...]:
+    """``Extrapolated`` at one point: the line through values by generalised least squares."""
+    scale = np.sqrt(np.diag(covariance))
+    freedom = len(values) - 2
+    if np.linalg.matrix_rank(covariance / np.outer(scale, scale)) < len(values):  # of too few samples
+        covariance = np.diag(scale**2)
+        freedom = 0
+    inverse = np.linalg.inv(covariance)
+    line = np.stack([np.ones_like(squares), squares], axis=1)
+    spread = np.linalg.inv(line.T @ inverse @ line)
+    found = spread @ line.T @ inverse @ values
+    rest = values - line @ found
+    score = float(rest @ inverse @ rest)
+    error = np.sqrt(np.diag(spread))
+    probability = np.nan
+    if freedom and samples == 1:
+        probability = float(chdtrc(freedom, score))
+    elif samples > freedom > 0:  # the covariance is known from so many samples: Hotelling's distribution
+        probability = float(fdtrc(freedom, samples - freedom, score * (samples - freedom) / (freedom * (samples - 1))))
+    return float(found[0]), float(error[0]), float(found[1]), float(error[1]), score, probability

@@ -1,0 +1,192 @@
+"""Runs that differ in their slices alone: against exact diagonalisation, against known lines, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from harness import run
+
+import spinsim as ss
+from spinsim.analysis.runs import Axis
+from spinsim.analysis.summary import Estimate
+from spinsim.jobs.quantum.extrapolation import AtStep, extrapolated
+from spinsim.model.trotter import first_slice, trotter
+
+COLUMNS = {"energy": "quantum_energy_per_site", "sigma_x": "transverse_magnetization", "heat": "quantum_specific_heat"}
+
+
+class Diagonalised:
+    """A chain of transverse-field Ising spins, H = - sum sz sz - gamma sum sx, in sectors of parity."""
+
+    def __init__(self, sites: int, gamma: float) -> None:
+        half = np.arange(2 ** (sites - 1))  # each state with the last spin up stands for itself and its reverse
+        spins = 1 - 2 * (half[:, None] >> np.arange(sites) & 1)
+        bonds, self.sites = -(spins * np.roll(spins, 1, axis=1)).sum(axis=1), sites
+        levels, turned = [], []
+        for parity in (1, -1):
+            flips = np.zeros((len(half), len(half)))
+            for site in range(sites - 1):
+                flips[half, half ^ (1 << site)] += 1
+            flips[half, half ^ (2 ** (sites - 1) - 1)] += parity  # the last spin down is the reverse of all others
+            energy, states = np.linalg.eigh(np.diag(bonds.astype(float)) - gamma * flips)
+            levels.append(energy)
+            turned.append((states * (flips @ states)).sum(axis=0))
+        self.energy, self.turned = np.concatenate(levels), np.concatenate(turned)
+
+    def averages(self, beta: float) -> dict[str, float]:
+        """Per site at an inverse temperature."""
+        weight = np.exp(-beta * (self.energy - self.energy.min()))
+        weight /= weight.sum()
+        mean = weight @ self.energy
+        return {
+            "energy": mean / self.sites,
+            "sigma_x": weight @ self.turned / self.sites,
+            "heat": beta**2 * (weight @ self.energy**2 - mean**2) / self.sites,
+        }
+
+
+def test_two_spins_are_diagonalised() -> None:
+    """They have a double bond: levels -+2 and -+2 sqrt(1 + gamma^2)."""
+    found = np.sort(Diagonalised(2, 0.7).energy)
+    np.testing.assert_allclose(found, [-2 * np.hypot(1, 0.7), -2, 2, 2 * np.hypot(1, 0.7)])
+
+
+def check_chain(sites: int, gamma: list[float], beta: float, slices: tuple[int, ...], sweeps: int, seed: int) -> None:
+    space = ss.Ising(ss.chain(sites))
+    length = {"sweeps": sweeps, "thermalize": sweeps // 20, "measure_every": 5, "replicas": 128 // len(gamma)}
+    runs = [ss.quantum(space, slices=n, gamma=gamma, beta=beta, **length, seed=seed + n) for n in slices]
+    found = ss.extrapolate(runs)
+    rows, wrong = [], []
+    for place, field in enumerate(found.gamma):
+        exact = Diagonalised(sites, field).averages(beta)
+        for name, column in COLUMNS.items():
+            e = found.estimates[column]
+            z = (e.value[place] - exact[name]) / e.error[place]
+            rows.append(
+                f"N = {sites}, beta = {beta}, Gamma = {field} {name}: {e.value[place]:.5f} +- {e.error[place]:.5f}, "
+                f"exact {exact[name]:.5f}, z = {z:.2f}, p = {e.probability[place]:.2g}"
+            )
+            wrong += [column] * (not abs(z) <= 4)
+    assert not wrong, "\n".join(rows)
+    assert not {*COLUMNS.values()} & {*found.failing}, found.verdict
+
+
+def test_a_chain_of_four_against_exact_diagonalisation() -> None:
+    check_chain(4, [0.6, 0.9, 1.2, 1.8], 2.0, (12, 16, 24), 4000, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sites", [8, 12])
+@pytest.mark.parametrize(("beta", "slices"), [(1.0, (8, 12, 16)), (4.0, (32, 48, 64)), (16.0, (128, 192, 256))])
+def test_chains_against_exact_diagonalisation(sites: int, beta: float, slices: tuple[int, ...]) -> None:
+    """The lowest temperature has 16 times the gap of the chain of twelve at Gamma = 1 and below."""
+    check_chain(sites, [0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.8], beta, slices, 40_000, seed=100)
+
+
+def made_up(slices: int, curve, error: float, samples: int = 1, seed: int = 1) -> AtStep:
+    """A run whose averages are a curve in Delta tau^2 with noise, of samples that scatter 100 times as much."""
+    random, points = np.random.default_rng([seed, slices]), 3
+    gamma, beta, k = np.array([1.0, 2.0, 3.0]), np.full(points, 4.0), 4.0 / slices
+    value = curve(k**2) + error * random.normal(size=points)
+    rows = None
+    if samples > 1:
+        scatter = np.random.default_rng(7).normal(size=(501, points))  # the same in all runs
+        rows = {"x": value + 100 * error * scatter + error * random.normal(size=(501, points))}
+    estimate = Estimate(value, np.full(points, error), np.ones(points), np.ones(points, bool))
+    axis = Axis("gamma", "Gamma", gamma, "the smallest Gamma")
+    space = ss.EdwardsAnderson(ss.chain(3), samples=samples)
+    return AtStep(axis, slices, gamma, beta, space, {"x": estimate, "link_overlap": estimate}, rows)
+
+
+@pytest.mark.parametrize("samples", [1, 50])
+def test_the_law_is_fitted(samples: int) -> None:
+    scores, alarms = [], 0
+    for seed in range(40):
+        runs = [made_up(slices, lambda square: 1 + 3 * square, 1e-3, samples, seed) for slices in (8, 12, 16, 24)]
+        found = extrapolated(runs)
+        assert found.estimates.keys() == {"x"}
+        assert found.slices == (8, 12, 16, 24)
+        if samples == 1:
+            e = found.estimates["x"]
+            scores += [*((e.value - 1) / e.error), *((e.slope - 3) / e.slope_error)]
+            alarms += bool(found.failing)
+            assert ("the law holds" in found.verdict) == (not found.failing)
+    if samples == 1:
+        assert abs(np.std(scores) - 1) < 4 / np.sqrt(len(scores))
+        assert alarms <= 4  # of 40 fits 0.4 are expected
+
+
+def test_the_law_of_samples_takes_their_covariance() -> None:
+    """Samples that scatter widely, but alike in all runs, leave a curve where it is: chi^2 sees it."""
+    slices = (8, 12, 16, 24)
+    straight = [made_up(n, lambda square: 1 + 3 * square, 1e-3, 50) for n in slices]
+    bent = [made_up(n, lambda square: 1 + 3 * square + 0.5 * square**2, 1e-3, 50) for n in slices]
+    assert not extrapolated(straight).failing
+    assert extrapolated(bent).failing == ["x"]
+    error = extrapolated(straight).estimates["x"].error
+    np.testing.assert_allclose(error, 0.1, rtol=0.3)  # that of the samples stays
+
+
+def test_a_law_that_does_not_hold_is_said() -> None:
+    runs = [made_up(slices, lambda square: 1 + square + square**2, 1e-4) for slices in (8, 12, 16, 24)]
+    found = extrapolated(runs)
+    assert found.failing == ["x"]
+    assert found.verdict == ("the law does not hold for x: give more slices, or leave out the run with 8")
+    two = extrapolated(runs[:2])
+    assert np.isnan(two.estimates["x"].probability).all()
+    assert "two runs draw a line and cannot test the law: give a third one" in two.verdict
+
+
+def test_the_first_slice_is_space() -> None:
+    for space in (
+        ss.EdwardsAnderson(ss.square(3, 4), samples=2, seed=1, couplings="gaussian"),
+        ss.EdwardsAnderson(ss.square(3, periodic=False), seed=1, field=0.25),
+        ss.Ising(ss.Graph(3, [(0, 1), (1, 2)]), [1.0, -0.5], [0.1, 0.2, 0.3]),
+    ):
+        models = [first_slice(trotter(space, slices, by_term=True)) for slices in (2, 4, 6)]
+        for model in models:
+            np.testing.assert_array_equal(model.graph.edges, models[0].graph.edges)
+            np.testing.assert_allclose(model.couplings, models[0].couplings, 1e-12)
+            np.testing.assert_allclose(np.sort(model.couplings), np.sort(space.couplings), 1e-12)
+            np.testing.assert_allclose(model.fields, space.fields, 1e-12)
+        assert sorted(map(tuple, np.sort(models[0].graph.edges))) == sorted(map(tuple, np.sort(space.graph.edges)))
+
+
+LINE = "quantum --lattice chain --size 4 --gamma 0.8,1.2 --beta 1 --sweeps 400 --thermalize 20 --quiet"
+
+
+def test_analyze_extrapolates(do, capsys, monkeypatch) -> None:
+    paths = [do(f"{LINE} --slices {slices}", f"{slices}.h5") for slices in (4, 6, 8)]
+    other = do(f"{LINE} --slices 4 --field 0.5", "other.h5")
+    said = run(capsys, monkeypatch, "analyze", *paths, "--columns", "quantum_energy_per_site,correlation_in_time_1").out
+    assert "3 runs that differ in their slices alone, 4, 6 and 8, at Delta tau = 0:" in said
+    assert "the law holds as far as chi^2 shows" in " ".join(said.split())
+    said = run(capsys, monkeypatch, "analyze", paths[0], other).out
+    assert "Delta tau" not in said
+    said = " ".join(run(capsys, monkeypatch, "analyze", *paths[:2], other).out.split())
+    assert "two runs draw a line and cannot test the law" in said
+    *_, last = json.loads(run(capsys, monkeypatch, "analyze", *paths, "--json").out)
+    (found,) = last["extrapolations"]
+    assert found["slices"] == [4, 6, 8]
+    np.testing.assert_allclose(
+        found["transverse_magnetization"], ss.extrapolate(paths).columns()["transverse_magnetization"]
+    )
+
+
+def test_runs_that_do_not_belong_together_are_refused() -> None:
+    chain, short = ss.Ising(ss.chain(4)), {"sweeps": 160, "thermalize": 0}
+    one, other, warm = (
+        ss.quantum(chain, slices=slices, gamma=1.0, beta=beta, **short) for slices, beta in ((4, 1), (6, 1), (6, 0.5))
+    )
+    isotropic = ss.quantum(chain, 0.3, slices=4, **short)
+    for runs, message in (
+        ([one], "1 run cannot be extrapolated: give two or more"),
+        ([one, one], "two runs have equal slices"),
+        ([one, warm], "the runs differ in more than their slices"),
+        ([one, isotropic], "is of the isotropic form, whose step in time sets gamma"),
+    ):
+        with pytest.raises(ss.InputError, match=message):
+            ss.extrapolate(runs)
+    assert ss.extrapolate([other, one]).slices == (4, 6)
