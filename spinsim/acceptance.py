@@ -19,7 +19,8 @@ from spinsim.errors import InputError
 
 ZERO_ACCEPTANCE: Final = 1 - 2.0**-6
 LARGEST_EXPONENT: Final = 45.0  # exp(-45) < 2^-64: beyond it the threshold is 0
-NEARLY_NOTHING: Final = 2.0**-30  # far above the rounding of a cost that two terms add up to
+NOTHING_BITS: Final = 30
+NEARLY_NOTHING: Final = 2.0**-NOTHING_BITS  # far above the rounding of a cost that two terms add up to
 
 _LOG2_E: Final = 1.4426950408889634
 _LN2_HIGH: Final = 0.6931471803691238  # 33 bits, so that its products with small integers are exact

@@ -23,11 +23,12 @@ __device__ __forceinline__ void add_rows(const long long (&value)[REPLICAS], Pla
 }
 
 // Adds up energies in quanta and spins -1 of unpacked spins, (sample, replica). A thread has 4 * CALLS replicas of at most
-// 255 sites: sites in x, in strides; blocks of columns in y; samples in z. A bond is counted from its lower site.
+// 255 sites: sites in x, in strides; blocks of columns in y; samples in z. A bond is counted from its lower site. Neighbours of
+// a site stand from start[site] to before stop[site]. Without `fields` there are none; without `down` no spins are counted.
 template <typename Integer, int CALLS>
 __global__ __launch_bounds__(THREADS, BLOCKS) void total_energy(
-    const Spins<CALLS>* spins, u32 sites, u32 parts, u32 columns, const long long* start, const u32* near,
-    const Integer* couplings, size_t coupling_stride, const Integer* fields, size_t field_stride, u64* energies, u64* down) {
+    const Spins<CALLS>* spins, u32 sites, u32 parts, u32 columns, const long long* start, const long long* stop,
+    const u32* near,    const Integer* couplings, size_t coupling_stride, const Integer* fields, size_t field_stride, u64* energies, u64* down) {
     constexpr int REPLICAS = 4 * CALLS;
     constexpr int AHEAD = sizeof(Integer) == 4 ? 6 : 1;  // neighbours asked for at once, as registers allow
     __shared__ long long sums[THREADS * REPLICAS];
@@ -41,10 +42,10 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void total_energy(
     for (; site < sites; site += gridDim.x * place.rows) {
         const Spins<CALLS> own = lattice[(size_t)site * parts];
         Integer energy_if_up[REPLICAS];
-        const Integer field = fields[sample * field_stride + site];
+        const Integer field = fields ? fields[sample * field_stride + site] : 0;
 #pragma unroll
         for (int r = 0; r < REPLICAS; ++r) energy_if_up[r] = -field;
-        for (long long e = start[site], last = start[site + 1]; e < last; e += AHEAD) {
+        for (long long e = start[site], last = stop[site]; e < last; e += AHEAD) {
             Spins<CALLS> other[AHEAD];
             Integer coupling[AHEAD];
             bool higher[AHEAD];
@@ -68,6 +69,7 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void total_energy(
     }
     const size_t out = ((size_t)sample * parts + first) * REPLICAS;
     add_rows(energy, place, in_use, sums, energies + out);
+    if (!down) return;
 #pragma unroll
     for (int r = 0; r < REPLICAS; ++r) energy[r] = minus[r / 4] >> 8 * (r % 4) & 0xff;
     add_rows(energy, place, in_use, sums, down + out);

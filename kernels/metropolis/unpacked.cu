@@ -15,12 +15,13 @@ __device__ __noinline__ bool below(u32 upper, Threshold t, int k, uint4 lower, c
 }
 
 // Updates all sites of one colour (grid x, with the replicas) of every sample (grid y). A thread has CALLS Philox calls, each
-// of four replicas. `beta_stride` are the calls from one sample's temperatures to the next one's, 0 where all samples share
-// them.
-template <typename Integer, int CALLS, int ROUNDS>
+// of four replicas. Where the energy has two TERMS, neighbours by bonds of term 0 stand before middle[site], the inverse
+// temperatures of term 1 behind those of term 0 of each sample. `beta_stride` are the calls from one sample's temperatures to the
+// next one's, 0 where all samples share them.
+template <typename Integer, int CALLS, int ROUNDS, int TERMS>
 __global__ __launch_bounds__(THREADS) void sweep_general(signed char* spins, const u32* batch, u32 batch_size,
-                                                     const long long* start, const u32* near, const Integer* couplings,
-                                                     size_t coupling_stride, const Integer* fields, size_t field_stride,
+                                                     const long long* start, const long long* middle, const u32* near,
+                                                     const Integer* couplings, size_t coupling_stride, const Integer* fields, size_t field_stride,
                                                      const double* double_beta, const float* single_beta,
                                                      u32 beta_stride, double zero_acceptance, u32 sites, u32 calls,
                                                      u32 first_sample, u32 first_call, u64 half_sweep,
@@ -34,15 +35,19 @@ __global__ __launch_bounds__(THREADS) void sweep_general(signed char* spins, con
     const u32 part = item % threads, site = batch[item / threads], sample = blockIdx.y;
     Words* const lattice = (Words*)spins + (size_t)sample * sites * threads + part;
     const Integer field = fields[sample * field_stride + site];
-    Integer local[4 * CALLS];
-#pragma unroll
-    for (int r = 0; r < 4 * CALLS; ++r) local[r] = field;
+    Integer local[TERMS][4 * CALLS];
     const Integer* const row = couplings + sample * coupling_stride;
-    for (long long e = start[site], last = start[site + 1]; e < last; ++e) {
-        const Words s = lattice[(size_t)near[e] * threads];
-        const Integer j = row[e];
+    long long e = start[site];
 #pragma unroll
-        for (int r = 0; r < 4 * CALLS; ++r) local[r] += signed_byte(s.word[r / 4], r % 4) * j;
+    for (int term = 0; term < TERMS; ++term) {
+#pragma unroll
+        for (int r = 0; r < 4 * CALLS; ++r) local[term][r] = term == 0 ? field : 0;
+        for (const long long last = term + 1 < TERMS ? middle[site] : start[site + 1]; e < last; ++e) {
+            const Words s = lattice[(size_t)near[e] * threads];
+            const Integer j = row[e];
+#pragma unroll
+            for (int r = 0; r < 4 * CALLS; ++r) local[term][r] += signed_byte(s.word[r / 4], r % 4) * j;
+        }
     }
     const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
     Words* const place = lattice + (size_t)site * threads;
@@ -54,26 +59,38 @@ __global__ __launch_bounds__(THREADS) void sweep_general(signed char* spins, con
     for (int c = 0; c < CALLS; ++c) {
         const u32 call = part * CALLS + c, plane = time.word3 + (first + c) % REFINE;
         const uint4 random = philox_finish<ROUNDS>(prefix, plane, key);
-        const float4 four = ((const float4*)single_beta)[sample * beta_stride + call];
-        const float beta[4] = {four.x, four.y, four.z, four.w};
+        const size_t at = sample * beta_stride + call;
+        const float4 four = ((const float4*)single_beta)[at], more = ((const float4*)single_beta)[at + (TERMS - 1) * calls];
+        const float beta[4] = {four.x, four.y, four.z, four.w}, other[4] = {more.x, more.y, more.z, more.w};
         u32 flips = 0, ask = 0;  // 0xfe in the bytes of spins to flip, and of those to ask about again
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            const Integer half_cost = signed_byte(spin.word[c], k) * local[4 * c + k];
-            const Screen screen = screened((float)half_cost * beta[k], word_of(random, k));
+            const int s = signed_byte(spin.word[c], k);
+            const Integer half_cost = s * local[0][4 * c + k];
+            Screen screen;
+            if (TERMS == 1) {
+                screen = screened((float)half_cost * beta[k], word_of(random, k));
+                screen.ask |= half_cost == 0;
+            } else {
+                const Integer other_cost = s * local[TERMS - 1][4 * c + k];
+                screen = screened_sum((float)half_cost * beta[k], (float)other_cost * other[k], word_of(random, k));
+            }
             flips |= screen.accept ? 0xfeu << 8 * k : 0;
-            ask |= screen.ask || half_cost == 0 ? 0xfeu << 8 * k : 0;
+            ask |= screen.ask ? 0xfeu << 8 * k : 0;
         }
         if (ask) {
             flips &= ~ask;
 #pragma unroll
             for (int k = 0; k < 4; ++k)
                 if (ask >> 8 * k & 0xff) {
-                    const double x = (double)(signed_byte(spin.word[c], k) * local[4 * c + k]) *
-                                     double_beta[4 * (size_t)(sample * beta_stride + call) + k];
-                    const Threshold t = x < 0   ? Threshold{true, 0}
-                                        : x > 0 ? rare_exp_threshold(-x)
-                                                : threshold_of(zero_acceptance);
+                    const int s = signed_byte(spin.word[c], k);
+                    const double x = (double)(s * local[0][4 * c + k]) * double_beta[4 * at + k];
+                    Threshold t;
+                    if (TERMS == 1)
+                        t = x < 0 ? Threshold{true, 0} : x > 0 ? rare_exp_threshold(-x) : threshold_of(zero_acceptance);
+                    else
+                        t = rare_threshold_of_sum(
+                            x, (double)(s * local[TERMS - 1][4 * c + k]) * double_beta[4 * (at + calls) + k], zero_acceptance);
                     if (below<ROUNDS>(word_of(random, k), t, k, {site, block, time.word2, plane + REFINE}, key))
                         flips |= 0xfeu << 8 * k;
                 }

@@ -38,13 +38,14 @@ __global__ void lay_uniform_tables(u32* always, u32* planes, u64* thresholds, La
     }
 }
 
-// Lays 2 beta of `replicas` of each sample, padded to `width` with the last, of unpacked spins; a thread for each.
+// Lays 2 beta of `replicas` of each sample, padded to `width` with the last, of unpacked spins; a thread for each. Those of the
+// next term stand behind those of one, [sample][term][width], as they do on the ladder, [term][temperature].
 __global__ void lay_betas(double* double_beta, float* single_beta, const double* ladder, const int* place, u32 samples,
-                          u32 replicas, u32 width) {
-    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= (size_t)samples * width) return;
-    const u32 sample = i / width, replica = min((u32)(i % width), replicas - 1);
-    const double beta = ladder[place[(size_t)sample * replicas + replica]];
+                          u32 terms, u32 temperatures, u32 replicas, u32 width) {
+    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x, row = i / width;
+    if (row >= (size_t)samples * terms) return;
+    const u32 sample = row / terms, term = row % terms, replica = min((u32)(i % width), replicas - 1);
+    const double beta = ladder[(size_t)term * temperatures + place[(size_t)sample * replicas + replica]];
     double_beta[i] = beta;
     single_beta[i] = (float)beta;
 }

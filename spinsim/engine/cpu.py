@@ -87,7 +87,8 @@ class CpuParts(NamedTuple):
         counts: Energies and magnetisations of all replicas.
         comparison: Compares two replicas.
         threads: The threads that all of them work with.
-        terms: Terms of the energy whose inverse temperatures may differ.
+        temperatures: How many inverse temperatures of a replica its update takes: one, one for each of two terms, or
+            both; where it takes two alone, one is that of both terms.
     """
 
     packing: Packing
@@ -96,7 +97,7 @@ class CpuParts(NamedTuple):
     counts: Callable[[], Counts]
     comparison: CpuComparison
     threads: Threads
-    terms: int = 1
+    temperatures: tuple[int, ...] = (1,)
 
 
 class CpuEngine:
@@ -120,7 +121,7 @@ class CpuEngine:
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, parts.threads)
-        self._terms = parts.terms
+        self._temperatures = parts.temperatures
         self._tempering: CpuTempering | None = None
 
     @property
@@ -162,7 +163,7 @@ class CpuEngine:
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
-        ladder = check_ladder(beta, copies, self.replicas, self._terms)
+        ladder = check_ladder(beta, copies, self.replicas, self._temperatures)
         self._tempering = CpuTempering(ladder, self.model, self._dynamics)
         self._sweeper.set_ladder(ladder)
         self._take_places(self._tempering)
@@ -184,7 +185,7 @@ class CpuEngine:
             return
         for _ in range(rounds):
             self.sweep(sweeps)
-            tempering.attempt(self._counts().by_term)
+            tempering.attempt(self._counts())
             self._take_places(tempering)
 
     def begin_exchange(self) -> Callable[[], Exchange]:

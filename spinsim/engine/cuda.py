@@ -103,6 +103,7 @@ class CudaParts(NamedTuple):
         sweeper: Moves them.
         counting: Sums of the present state.
         compare: Makes what compares copies of a ladder, as fully as is wanted.
+        temperatures: As those of ``CpuParts``.
     """
 
     packing: Packing
@@ -111,6 +112,7 @@ class CudaParts(NamedTuple):
     sweeper: CudaSweeper
     counting: CudaCounting
     compare: Callable[[CudaTempering, Wanted], Comparison]
+    temperatures: tuple[int, ...] = (1,)
 
 
 class OnLadder(NamedTuple):
@@ -142,7 +144,7 @@ class CudaEngine:
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self.device_name = names()[parts.queue.device]
         self._queue, self._state, self._sweeper = parts.queue, parts.state, parts.sweeper
-        self._counting, self._compare = parts.counting, parts.compare
+        self._counting, self._compare, self._temperatures = parts.counting, parts.compare, parts.temperatures
         self._ladder: OnLadder | None = None
         weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is free for others
 
@@ -201,7 +203,7 @@ class CudaEngine:
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
         queue, counting = self._queue, self._counting
-        ladder = check_ladder(beta, copies, self.replicas, max(1, len(counting.observables.terms)))
+        ladder = check_ladder(beta, copies, self.replicas, self._temperatures)
         with queue.here():
             tempering = CudaTempering(
                 queue.device, queue.stream, ladder, ladder.steps(self.model), counting.shape,

@@ -61,6 +61,10 @@ class Outline(Protocol):
         """Whether there is a field."""
 
     @property
+    def in_terms(self) -> bool:
+        """Whether bonds belong to two terms."""
+
+    @property
     def degrees_of_terms(self) -> tuple[int, int] | None:
         """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
 
@@ -72,6 +76,7 @@ class OfModel:
         self._model = model
         self.sites, self.bonds, self.samples = model.sites, model.bonds, model.samples
         self.lattice, self.one_coupling, self.slices = model.lattice, model.one_coupling, model.graph.slices
+        self.in_terms = model.terms is not None
 
     @property
     def largest_degree(self) -> int:
@@ -117,6 +122,7 @@ class Planned:
         one_field: Whether all sites are in the same field.
         slices: Slices in time, 1 where there is no time.
         in_field: Whether there is a field.
+        in_terms: Whether bonds belong to two terms.
         degrees_of_terms: Bonds of each of two terms at a site, where a term's couplings are +J or -J.
     """
 
@@ -127,6 +133,7 @@ class Planned:
     one_field: bool = True
     slices: int = 1
     in_field: bool = False
+    in_terms: bool = False
     degrees_of_terms: tuple[int, int] | None = None
 
     @property

@@ -39,6 +39,7 @@ SOURCES: Final = (
     "engine/metropolis/site_packed/signs.py",
     "engine/metropolis/unpacked/cpu_counting.py",
     "engine/metropolis/unpacked/cpu_sweep.py",
+    "engine/metropolis/unpacked/cpu_sweep_terms.py",
     "engine/metropolis/unpacked/cpu_tempering.py",
     "engine/metropolis/unpacked/replica_order.py",
     "engine/random_start.py",

@@ -135,6 +135,7 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
         one_field=not config.random_field,
         slices=slices,
         in_field=bool(config.field),
+        in_terms=by_term or (signs and degrees is not None),
         degrees_of_terms=degrees if signs else None,
     )
     check_memory(planned, replicas)

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from engines import (
     GENERAL,
+    GENERAL_TERMS,
+    GENERAL_TERMS_TEMPERED,
     PACKED,
     SITE,
     TEMPERED,
@@ -79,6 +81,14 @@ def test_two_terms() -> None:
     run_both("cuda", make(), 70, around(pair, 70), (1, 3))
     make, beta, copies = TERMS_TEMPERED["square-gamma"]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
+
+
+def test_two_terms_unpacked() -> None:
+    make, pair = GENERAL_TERMS["gaussian"]
+    run_both("cuda", make(), 70, around(pair, 70), (1, 3))
+    make, beta, copies = GENERAL_TERMS_TEMPERED["staggered"]
+    temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
+    temper_both("cuda", make(), beta[:, 0], copies, [(2, 1)])
 
 
 @pytest.mark.parametrize("name", ["cubic-samples", "gaussian"])

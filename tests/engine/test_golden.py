@@ -25,6 +25,7 @@ import pytest
 from places import DATA
 
 import spinsim as ss
+from spinsim.model.trotter import trotter
 
 GOLDEN = DATA / "golden.json"
 Found = dict[str, npt.NDArray[Any]]
@@ -182,6 +183,17 @@ RUNS: dict[str, Case] = {
         200,
         seed=5,
     ),
+    "two-terms-gaussian-field": swept(
+        trotter(
+            ss.EdwardsAnderson(ss.square(3, 4), samples=2, couplings="gaussian", seed=5, random_field=0.5),
+            6,
+            by_term=True,
+        ),
+        72,
+        np.stack([BETAS * 9, BETAS[::-1] * 9], axis=1),
+        200,
+        seed=5,
+    ),
     "temper-along-axes-open": tempered(
         ss.EdwardsAnderson(ss.square(5, 6, periodic=False), samples=2, seed=7, couplings_along=(1, -0.3)),
         LADDER,
@@ -215,7 +227,7 @@ RUNS: dict[str, Case] = {
 EMULATED = [
     "cubic-temperatures", "square-open-samples", "site-packed-field-temperatures", "gaussian-temperatures",
     "anneal-cubic-samples", "temper-cubic-samples", "temper-site-packed", "temper-gaussian-placed",
-    "quantum-square-samples", "two-terms-temperatures", "quantum-general-gamma",
+    "quantum-square-samples", "two-terms-temperatures", "quantum-general-gamma", "two-terms-gaussian-field",
 ]  # fmt: skip
 """Of every packing and job some: GPU kernels on the CPU are slow."""
 

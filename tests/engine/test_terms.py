@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engines import GENERAL, PACKED, TERMS, TERMS_TEMPERED, around, by_axis, run_both, temper_both
+from engines import (
+    GENERAL,
+    GENERAL_TERMS,
+    GENERAL_TERMS_TEMPERED,
+    PACKED,
+    TERMS,
+    TERMS_TEMPERED,
+    around,
+    by_axis,
+    gaussian,
+    run_both,
+    temper_both,
+)
 from exact import assert_agree, enumerate_states, replica_mean
 from frames import state
+from places import DATA
 
 from spinsim.engine import Dynamics, choose_packing, create_engine
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.metropolis.anisotropic import cpu
+from spinsim.engine.metropolis.unpacked import cpu as cpu_of_unpacked
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.chain import chain
 from spinsim.model.geometry.square import square
 from spinsim.model.graph import Graph
+from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
@@ -27,6 +42,14 @@ def test_kernels_equal_the_oracle(device: str, name: str) -> None:
     make, pair = TERMS[name]
     model = make()
     assert choose_packing(model) is Packing.ANISOTROPIC
+    run_both(device, model, 130, around(pair, 130), (1, 9))
+
+
+@pytest.mark.parametrize("name", GENERAL_TERMS)
+def test_unpacked_kernels_equal_the_oracle(device: str, name: str) -> None:
+    make, pair = GENERAL_TERMS[name]
+    model = make()
+    assert choose_packing(model) is Packing.UNPACKED
     run_both(device, model, 130, around(pair, 130), (1, 9))
 
 
@@ -43,9 +66,25 @@ def test_options(device: str, beta: list[float], options: dict[str, object]) -> 
     run_both(device, TERMS["square-signs-odd"][0](), 3, beta, (4,), **options)
 
 
-@pytest.mark.parametrize("name", TERMS_TEMPERED)
+@pytest.mark.parametrize(
+    ("beta", "options"),
+    [
+        (0.5, {"rng_rounds": 7}),
+        ([0.0, 0.4, 3.0], {}),
+        ([[0.5, 0.3]], {"zero_acceptance": 1.0}),
+        ([[0.0, 0.4], [0.4, 0.0], [40.0, 1e-9]], {"zero_acceptance": 0.7, "rng_rounds": 7}),
+        ([[1e-12, 1e-11], [1e50, 1e50], [1e100, 1e-100]], {}),
+        ([[3e-10, 2e-10], [1e6, 1e6], [0.0, 0.0]], {}),
+    ],
+)
+@pytest.mark.parametrize("name", ["cancelling", "gaussian"])
+def test_options_of_the_unpacked_update(device: str, name: str, beta: list[float], options: dict[str, object]) -> None:
+    run_both(device, GENERAL_TERMS[name][0](), 3, beta, (4,), **options)
+
+
+@pytest.mark.parametrize("name", TERMS_TEMPERED | GENERAL_TERMS_TEMPERED)
 def test_tempering_equals_the_oracle(device: str, name: str) -> None:
-    make, beta, copies = TERMS_TEMPERED[name]
+    make, beta, copies = (TERMS_TEMPERED | GENERAL_TERMS_TEMPERED)[name]
     state = temper_both(device, make(), beta, copies, [(1, 1), (4, 2), (3, 1)])
     assert 0 < state.accepts.sum() < state.attempts.sum()
 
@@ -56,6 +95,7 @@ def averages(model: Ising, pair: np.ndarray) -> tuple[float, float, float]:
     ends, couplings = model.graph.edges, model.couplings[0]
     of_bonds = -couplings[:, None] * spins[ends[:, 0]] * spins[ends[:, 1]]
     parts = np.stack([of_bonds[model.terms == term].sum(axis=0) for term in range(2)])
+    parts[0] -= model.fields[0] @ spins
     cost = pair @ parts
     weight = np.exp(cost.min() - cost)
     weight /= weight.sum()
@@ -79,10 +119,17 @@ LADDERS = {
 }
 
 
+SMALL = {
+    "ferromagnet": lambda: by_axis(square(3, 4), [1.0, 1.0], [0, 1]),
+    "signs": lambda: by_axis(square(3, 4), [1.0, 1.0], [0, 1], 1),
+    "gaussian": lambda: trotter(gaussian(chain(3), seed=2, random_field=0.5), 4, by_term=True),
+}
+
+
 @pytest.mark.parametrize("name", LADDERS)
-@pytest.mark.parametrize("signs", [0, 1])
-def test_equilibrium_against_enumeration(name: str, signs: int) -> None:
-    model, beta, rows = by_axis(square(3, 4), [1.0, 1.0], [0, 1], signs), LADDERS[name], []
+@pytest.mark.parametrize("which", SMALL)
+def test_equilibrium_against_enumeration(name: str, which: str) -> None:
+    model, beta, rows = SMALL[which](), LADDERS[name], []
     energy, squares = sampled(model, beta, 200, 250)
     for t, pair in enumerate(beta):
         exact = averages(model, pair)
@@ -104,11 +151,13 @@ def test_equal_temperatures_of_both_terms_are_those_of_one() -> None:
     assert_agree(rows)
 
 
-def test_parts_and_restored_states_make_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    make, beta, copies = TERMS_TEMPERED["cubic-both"]
+@pytest.mark.parametrize("name", ["cubic-both", "two-blocks", "gaussian-gamma", "gaussian-one-temperature"])
+def test_parts_and_restored_states_make_the_whole(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    make, beta, copies = (TERMS_TEMPERED | GENERAL_TERMS_TEMPERED)[name]
     states = []
     for split, threads in ((2**14, 1), (1, 3)):
         monkeypatch.setattr(cpu, "SPLIT_SITES", split)
+        monkeypatch.setattr(cpu_of_unpacked, "LONG_ROUND", split)
         engine, other = (create_engine(make(), copies * len(beta), Dynamics(seed=8), "cpu", threads) for _ in range(2))
         engine.set_ladder(beta, copies)
         other.set_ladder(beta, copies)
@@ -132,15 +181,21 @@ def test_parts_and_restored_states_make_the_whole(monkeypatch: pytest.MonkeyPatc
          Packing.UNPACKED),
     ],
 )  # fmt: skip
-def test_other_models_of_two_terms_have_one_temperature(make, packing: Packing) -> None:
+def test_every_model_of_two_terms_takes_one_temperature_and_two(make, packing: Packing) -> None:
     model = make()
     assert choose_packing(model) is packing
     engine = create_engine(model, 4, Dynamics(), "cpu")
     engine.set_beta(0.5)
     engine.sweep(1)
-    if packing is not Packing.ANISOTROPIC:
-        with pytest.raises(InputError, match=r"ladder have shape \(2, 2\): give one for each temperature, as two take"):
-            engine.set_ladder([[0.5, 0.4], [0.5, 0.3]], 2)
+    engine.set_ladder([[0.5, 0.4], [0.5, 0.3]], 2)
+    engine.temper(1, 1)
+
+
+@pytest.mark.parametrize("make", [PACKED["square-6"], GENERAL["gaussian"]])
+def test_models_of_one_term_have_one_temperature(make) -> None:
+    engine = create_engine(make(), 4, Dynamics(), "cpu")
+    with pytest.raises(InputError, match=r"ladder have shape \(2, 2\): give one for each temperature, as two take"):
+        engine.set_ladder([[0.5, 0.4], [0.5, 0.3]], 2)
 
 
 @pytest.mark.parametrize(
@@ -169,17 +224,20 @@ def test_bad_temperatures_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "space",
+    ("space", "packing"),
     [
-        lambda: EdwardsAnderson(square(3, 4), samples=2, seed=1),
-        lambda: EdwardsAnderson(chain(4), seed=1, field=0.25),
-        lambda: EdwardsAnderson(square(3, periodic=False), seed=1),
+        (lambda: EdwardsAnderson(square(3, 4), samples=2, seed=1), Packing.ANISOTROPIC),
+        (lambda: EdwardsAnderson(chain(4), seed=1, field=0.25), Packing.ANISOTROPIC),
+        (lambda: EdwardsAnderson(square(3, periodic=False), seed=1), Packing.ANISOTROPIC),
+        (lambda: gaussian(square(3, 4), samples=2, seed=1), Packing.UNPACKED),
+        (lambda: EdwardsAnderson(square(4), seed=1, random_field=0.5), Packing.UNPACKED),
+        (lambda: read_instance(DATA / "t2g10_5555.mc"), Packing.UNPACKED),
     ],
 )
-def test_space_and_time_are_two_terms(space) -> None:
+def test_space_and_time_are_two_terms(space, packing: Packing) -> None:
     model = trotter(space(), 6, by_term=True)
     line = np.empty(model.sites, np.int64)
     line[model.graph.world_lines()] = np.arange(model.sites // 6)[:, None]
     np.testing.assert_array_equal(model.terms == 1, line[model.graph.edges[:, 0]] == line[model.graph.edges[:, 1]])
-    assert choose_packing(model) is Packing.ANISOTROPIC
+    assert choose_packing(model) is packing
     run_both("cpu", model, 3, [[0.2, 0.9]], (2,))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import oracle
 
 from spinsim.engine import Dynamics, Engine, create_engine
@@ -19,6 +21,7 @@ from spinsim.model.geometry.square import square
 from spinsim.model.geometry.triangular import triangular
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 
 
@@ -94,7 +97,13 @@ GENERAL = {
 }
 
 
-def by_axis(lattice: Lattice, along: list[float], terms: list[int], signs: int = 0, field: float = 0.0) -> Ising:
+def gaussian(lattice: Lattice, **options: Any) -> Ising:
+    return EdwardsAnderson(lattice, couplings="gaussian", **options)
+
+
+def by_axis(
+    lattice: Lattice, along: list[float], terms: list[int], signs: int = 0, field: npt.ArrayLike = 0.0
+) -> Ising:
     """Couplings and terms by the axis of each bond; with random signs of so many samples, or none."""
     axis, generator = lattice.bond_numbers(), np.random.default_rng(7)
     sign = generator.choice([-1.0, 1.0], (signs, lattice.bonds)) if signs else 1.0
@@ -126,7 +135,24 @@ TERMS = {
     "one-term-alone": (lambda: by_axis(square(4), [1.0, 1.0], [0, 0], 1), [0.6, 9.0]),
     "many-batches": (lambda: by_axis(cubic(6, 6, 12), [1.0, 1.0, 1.0], [0, 1, 1], 1), [0.2, 0.3]),
 }
-"""Models of two terms, and a pair of inverse temperatures."""
+"""Models of two terms, each of couplings of one magnitude, and a pair of inverse temperatures."""
+
+
+GENERAL_TERMS = {
+    "gaussian": (lambda: trotter(gaussian(square(4), samples=2, seed=4), 4, by_term=True), [0.7, 0.4]),
+    "gaussian-field-open": (lambda: trotter(gaussian(square(3, 4, periodic=False), field=0.3), 6, True), [0.5, 0.9]),
+    "site-fields": (lambda: trotter(Ising(square(3), 1.0, np.linspace(-1, 1, 9)), 4, by_term=True), [0.3, 0.5]),
+    "diluted": (lambda: trotter(EdwardsAnderson(square(4), dilution=0.3, seed=5), 4, by_term=True), [0.6, 0.4]),
+    "dense": (lambda: trotter(random_signs(random_graph(20, 600, 1), 1), 4, by_term=True), [0.1, 0.4]),
+    "many-magnitudes": (lambda: Ising(square(6), np.arange(72) % 5 - 1.0, terms=np.arange(72) % 2), [0.4, 0.3]),
+    "cancelling": (lambda: Ising(square(4), np.arange(32) % 3 - 1.0, 0.5, terms=np.arange(32) % 2), [0.3, 0.3]),
+    "cancelling-to-rounding": (lambda: by_axis(square(6), [1.0, 3.0], [0, 1], 1, np.eye(1, 36)), [0.3, 0.1]),
+    "wide-integers": (lambda: Ising(square(4), np.linspace(1, 1e9, 32), terms=np.arange(32) % 2), [2e-9, 1e-9]),
+    "star": (lambda: Ising(Graph(34, np.stack([0 * np.arange(33), np.arange(1, 34)], 1)), terms=np.arange(33) % 2),
+             [0.4, 0.2]),
+    "field-alone": (lambda: Ising(Graph(6), 1.0, np.arange(6) / 4, terms=np.empty(0, int)), [1.0, 2.0]),
+}  # fmt: skip
+"""Models of two terms that only the unpacked update takes, and a pair of inverse temperatures."""
 
 
 def configurations(engine: Engine) -> np.ndarray:
@@ -155,10 +181,13 @@ def plainly(engine: Engine, dynamics: Dynamics) -> tuple[np.ndarray, Callable[..
     return start(engine.model, engine.replicas, dynamics.seed, dynamics.rng_rounds), uniform
 
 
-def of_terms(model: Ising, beta: float | np.ndarray) -> float | np.ndarray:
-    """Inverse temperatures as the oracle takes them: pairs, where a model has two terms."""
+def of_terms(engine: Engine, beta: float | np.ndarray) -> tuple[np.ndarray, bool]:
+    """Inverse temperatures as the oracle takes them, and whether in pairs, as some engines take all of them."""
     values = np.asarray(beta, np.float64)
-    return beta if model.terms is None or values.ndim == 2 else np.stack([values, values], axis=-1)
+    if engine.packing is Packing.ANISOTROPIC and values.ndim < 2:
+        values = np.stack([values, values], axis=-1)
+        return values, True
+    return values, values.ndim == 2
 
 
 def run_both(
@@ -168,12 +197,13 @@ def run_both(
     engine = create_engine(model, replicas, dynamics, device)
     expected, uniform = plainly(engine, dynamics)
     engine.set_beta(beta)
-    pairs, done = of_terms(model, beta), 0
+    (values, in_pairs), done = of_terms(engine, beta), 0
     for count in sweeps:
         engine.sweep(count)
         oracle.sweep(
-            model, expected, pairs, dynamics.seed, count, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
-        )
+            model, expected, values, dynamics.seed, count, uniform, dynamics.zero_acceptance, done,
+            dynamics.rng_rounds, in_pairs,
+        )  # fmt: skip
         done += count
         np.testing.assert_array_equal(configurations(engine), expected)
         check_counts(engine)
@@ -214,19 +244,20 @@ def temper_both(
     engine = create_engine(model, copies * len(beta), dynamics, device)
     spins, uniform = plainly(engine, dynamics)
     engine.set_ladder(beta, copies)
-    pairs = np.asarray(of_terms(model, beta))
+    values, in_pairs = of_terms(engine, beta)
     state = oracle.begin(model.samples, copies, len(beta))
     done = round_ = 0
     for rounds, sweeps in parts:
         engine.temper(rounds, sweeps)
         exchange, measured = engine.begin_exchange(), engine.begin_measurement(False)
         for _ in range(rounds):
-            betas = pairs[state.place][:, None]
+            betas = values[state.place][:, None]
             oracle.sweep(
-                model, spins, betas, dynamics.seed, sweeps, uniform, dynamics.zero_acceptance, done, dynamics.rng_rounds
-            )
+                model, spins, betas, dynamics.seed, sweeps, uniform, dynamics.zero_acceptance, done,
+                dynamics.rng_rounds, in_pairs,
+            )  # fmt: skip
             done += sweeps
-            oracle.exchange(model, spins, pairs, copies, state, round_, dynamics.seed, dynamics.rng_rounds)
+            oracle.exchange(model, spins, values, copies, state, round_, dynamics.seed, dynamics.rng_rounds)
             round_ += 1
         for name, expected in state._asdict().items():
             np.testing.assert_array_equal(getattr(exchange(), name), expected, name)
@@ -251,6 +282,16 @@ TERMS_TEMPERED = {
     "graph-in-time": (TERMS["graph-in-time"][0], np.stack([np.full(4, 0.5), np.linspace(0.3, 0.6, 4)], 1), 2),
 }
 """Models of two terms, and ladders of temperatures or of pairs of inverse temperatures."""
+
+GENERAL_TERMS_TEMPERED = {
+    "gaussian-gamma": (GENERAL_TERMS["gaussian"][0], np.stack([np.full(5, 0.7), np.linspace(0.9, 0.2, 5)], 1), 2),
+    "gaussian-temperature": (GENERAL_TERMS["gaussian"][0], np.linspace(1.0, 0.3, 5)[:, None] * [0.5, 1.0], 3),
+    "gaussian-one-temperature": (GENERAL_TERMS["gaussian"][0], np.linspace(1.0, 0.3, 5), 2),
+    "two-blocks": (GENERAL_TERMS["site-fields"][0], np.linspace(0.9, 0.3, 67)[:, None] * [0.6, 1.0], 2),
+    "staggered": (GENERAL_TERMS["many-magnitudes"][0], np.linspace(0.6, 0.2, 4)[:, None] * [0.6, 1.0], 2),
+    "wide-integers": (GENERAL_TERMS["wide-integers"][0], np.linspace(4e-9, 1e-9, 4)[:, None] * [1.0, 0.3], 2),
+}
+"""The same of those that only the unpacked update takes."""
 
 TEMPERED = {
     "cubic-samples": (lambda: EdwardsAnderson(cubic(4), samples=3, seed=1), ladder(0.8, 2.0, 5), 2),

@@ -248,10 +248,10 @@ def uniform_general(seed, k, i, r, half_sweep, rounds, always, threshold):
     return halves[0] << U(32) | halves[1]
 
 
-def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, first=0, rounds=10):
+def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, first=0, rounds=10, in_pairs=False):
     """Metropolis sweeps of ``spins`` (sample, site, replica), in place; ``beta`` is a number or one per replica.
 
-    Of a model of two terms it is a pair or one per replica, along a last axis.
+    Where it comes ``in_pairs``, one inverse temperature for each of two terms, these are along a last axis.
     """
     colour = colouring(model)
     colours = int(colour.max()) + 1
@@ -267,8 +267,8 @@ def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, fi
             np.add.at(local, (slice(None), ends[:, 0]), own * spins[:, ends[:, 1]])
             np.add.at(local, (slice(None), ends[:, 1]), own * spins[:, ends[:, 0]])
             costs.append((2 * local * spins)[:, sites])
-        cost, scaled = costs[0], np.asarray(beta) * model.quantum
-        if model.terms is None:
+        cost, scaled = sum(costs), np.asarray(beta) * model.quantum
+        if not in_pairs:
             always, threshold = acceptance(cost, scaled, zero_acceptance)
         else:
             always, threshold = acceptance_of_terms(np.stack(costs, axis=-1), scaled, zero_acceptance)
@@ -295,8 +295,8 @@ def exchange(model, spins, beta, copies, state, round_, seed, rounds=10):
         at = first * count + state.place[k, copy].argsort()
         for t in range(round_ % 2, last, 2):
             gaps, steps = parts[k, at[t + 1]] - parts[k, at[t]], (beta[t] - beta[t + 1]) * model.quantum
-            if model.terms is None:
-                always, threshold = acceptance(gaps[0], steps, 1.0)
+            if np.ndim(beta) < 2:
+                always, threshold = acceptance(gaps.sum(), steps, 1.0)
             else:
                 always, threshold = acceptance_of_terms(gaps, steps, 1.0)
             words = draw(seed, SWAP, group=first * last + t, sample=k, half_sweep=round_, rounds=rounds)

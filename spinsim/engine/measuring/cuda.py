@@ -128,11 +128,10 @@ class Measuring:
 
     def _terms(self, terms: tuple[Linear, ...]) -> npt.NDArray[np.void]:
         """How energies of two terms follow from sums, and where they go."""
-        first, second = terms
+        (per_up, per_first, _, _, first), (_, _, per_second, _, second) = (term.in_order for term in terms)
         return record(
-            TERMS, per_up=first.weights["up"], per_first=first.weights["unsatisfied_0"],
-            first_constant=first.constant, per_second=second.weights["unsatisfied_1"],
-            second_constant=second.constant, energies=self._fields.words["energy_by_term"],
+            TERMS, per_up=per_up, per_first=per_first, first_constant=first, per_second=per_second,
+            second_constant=second, energies=self._fields.words["energy_by_term"],
         )  # fmt: skip
 
     def open(self, state: Any, count: int) -> Measurements:

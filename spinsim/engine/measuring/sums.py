@@ -52,7 +52,8 @@ class Observables:
         energy: Total energy in quanta.
         magnetization: Sum of spins.
         staggered_magnetization: Sum over the first sublattice less that over the second; 0 where there are none.
-        terms: Energies of the terms of a model, in quanta, where its update knows of two.
+        terms: Energies of the terms of a model, in quanta, where its update knows of two. There are four sums then: one
+            of spins, one of each term, and one of spins of the first sublattice.
     """
 
     energy: Linear
@@ -62,12 +63,13 @@ class Observables:
 
     @property
     def from_energy(self) -> Observables:
-        """What follows where the total energy is counted instead of the unsatisfied bonds of two terms."""
+        """What follows where the total energy is counted instead of sums of two terms."""
+        spins, _, _, of_first = self.sums
 
         def of_spins(given: Linear) -> Linear:
-            return Linear({"energy": 0} | {name: given.weights[name] for name in ("up", "up_first")}, given.constant)
+            return Linear({"energy": 0} | {name: given.weights[name] for name in (spins, of_first)}, given.constant)
 
-        energy = Linear({"energy": 1, "up": 0, "up_first": 0}, 0)
+        energy = Linear({"energy": 1, spins: 0, of_first: 0}, 0)
         return Observables(energy, of_spins(self.magnetization), of_spins(self.staggered_magnetization))
 
     @property
@@ -118,4 +120,26 @@ def of_energy_and_down(model: Ising, first: int) -> Observables:
         staggered_magnetization=Linear(
             {"energy": 0, "down": 2 * there, "down_first": -4}, there * (2 * first - model.sites)
         ),
+    )
+
+
+def of_energies_and_down(model: Ising, first: int) -> Observables:
+    """From spins -1, ``down``, energies of both terms in quanta, and spins -1 of the first sublattice, ``down_first``.
+
+    ``first`` is the number of its sites, 0 where the model is not bipartite.
+    """
+    one = of_energy_and_down(model, first)
+
+    def of_spins(given: Linear) -> Linear:
+        down, of_first = (given.weights[name] for name in ("down", "down_first"))
+        return Linear({"down": down, "energy_0": 0, "energy_1": 0, "down_first": of_first}, given.constant)
+
+    first_term, second = (
+        Linear({"down": 0, "energy_0": of_first, "energy_1": 1 - of_first, "down_first": 0}, 0) for of_first in (1, 0)
+    )
+    return Observables(
+        energy=Linear({"down": 0, "energy_0": 1, "energy_1": 1, "down_first": 0}, 0),
+        magnetization=of_spins(one.magnetization),
+        staggered_magnetization=of_spins(one.staggered_magnetization),
+        terms=(first_term, second),
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu_exchange import exchange
 from spinsim.engine.tempering.ladder import Exchange, Ladder
 from spinsim.model.ising import Ising
@@ -34,9 +34,10 @@ class CpuTempering:
         self.exchange, self.round = ladder.begin(model.samples), 0
         self._key, self._rng_rounds = rng.split_seed(dynamics.seed), dynamics.rng_rounds
 
-    def attempt(self, energy: npt.NDArray[np.int64]) -> None:
-        """Do one round of exchanges of all samples, from energies (samples, replicas, terms) in quanta."""
+    def attempt(self, counts: Counts) -> None:
+        """Do one round of exchanges of all samples."""
         copies = self.ladder.copies
+        energy = counts.energy[..., None] if self.ladder.beta.ndim == 1 else counts.by_term
         for k, row in enumerate(energy):
             exchange(row, self.steps, copies, self.round, k, self._key, self._rng_rounds, *self.of_sample(k))
         self.round += 1

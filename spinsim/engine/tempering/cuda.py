@@ -83,7 +83,7 @@ class CudaTempering:
         ladder: Temperatures of each copy.
         steps: ``Ladder.steps``.
         shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two, or, where there
-            are two terms, from the first three.
+            are two terms, from the first three: a sum of spins, and one of each term.
         observables: How they follow.
         rng_rounds: Philox rounds.
         key: Round keys.
@@ -121,27 +121,28 @@ class CudaTempering:
             EXCHANGE, place=e.place, holder=state.holder, attempts=e.attempts, accepts=e.accepts, trips=e.trips,
             last_end=e.last_end, steps=self._steps, copies=ladder.copies, temperatures=ladder.temperatures,
         )  # fmt: skip
-        name = "tempering/exchange_terms.cu" if terms else "tempering/exchange.cu"
-        expression = instance("exchange_terms" if terms else "exchange_neighbours", rng_rounds)
+        in_pairs = ladder.beta.ndim == 2
+        name = "tempering/exchange_terms.cu" if in_pairs else "tempering/exchange.cu"
+        expression = instance("exchange_terms" if in_pairs else "exchange_neighbours", rng_rounds)
         self._exchange = Launch(device, name, expression, {
-            "exchange": self.record, "sums": self._sums_of_terms(terms) if terms else self._sums_of(observables.energy),
-            "first_sample": np.uint32(0), "round": np.uint64(0), "key": key,
+            "exchange": self.record, "first_sample": np.uint32(0), "round": np.uint64(0), "key": key,
+            "sums": self._sums_of_terms(terms) if in_pairs else self._sums_of(observables.energy),
         })  # fmt: skip
         self.copies = copy_pairs(ladder.copies)
         self._copies = cupy.asarray(self.copies.astype(np.int32))
 
     def _sums_of(self, energy: Linear) -> npt.NDArray[np.void]:
-        """The two sums that an energy of one term follows from."""
-        (one, other), (per_one, per_other, _) = self.sums, energy.weights.values()
+        """The last two sums, which an energy of one term follows from; those of two terms are two such energies."""
+        count, weights = len(self.sums), tuple(energy.weights.values())
+        (one, other), (per_one, per_other) = self.sums[-2:], weights[count - 2 : count]
         return record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=self._sums[0, 0].size)
 
     def _sums_of_terms(self, terms: tuple[Linear, ...]) -> npt.NDArray[np.void]:
         """The three sums that energies of two terms follow from."""
-        (up, first, second), weights = self.sums, [term.weights for term in terms]
+        (up, first, second), (of_first, of_second) = self.sums, (tuple(term.weights.values()) for term in terms)
         return record(
-            TERM_SUMS, up=up, first=first, second=second, per_up=weights[0]["up"],
-            per_first=weights[0]["unsatisfied_0"], per_second=weights[1]["unsatisfied_1"],
-            stride=self._sums[0, 0].size,
+            TERM_SUMS, up=up, first=first, second=second, per_up=of_first[0], per_first=of_first[1],
+            per_second=of_second[2], stride=self._sums[0, 0].size,
         )  # fmt: skip
 
     def exchange(self) -> None:

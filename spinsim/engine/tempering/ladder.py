@@ -25,16 +25,14 @@ import numpy.typing as npt
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
+from spinsim.model.terms import MOST_TERMS
 
 NOWHERE, FROM_HOT, FROM_COLD = range(3)
 """Which end of the ladder a replica was at last; the coldest counts only after the hottest."""
 
 MOST_TEMPERATURES: Final = 2**15
 
-ONE_TERM: Final = (
-    "give one for each temperature, as two take a model with the term of each bond, couplings of one magnitude in each "
-    "term, a uniform field, and few bonds at each site"
-)
+ONE_TERM: Final = "give one for each temperature, as two take a model that states the term of each bond"
 """What to do where an update has no inverse temperatures of two terms."""
 
 NO_LADDER: Final = "no ladder of temperatures is set: call set_ladder first, and again after set_beta"
@@ -139,26 +137,26 @@ def copy_pairs(copies: int) -> npt.NDArray[np.int64]:
     return np.stack(np.triu_indices(copies, 1), axis=1)
 
 
-def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int, terms: int = 1) -> Ladder:
+def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int, temperatures: tuple[int, ...] = (1,)) -> Ladder:
     """A ladder for an engine of ``replicas`` replicas.
 
     Args:
         beta: Inverse temperatures, (temperatures,) or, of an engine of two terms, (temperatures, 2).
         copies: Independent copies of the ladder.
         replicas: Of the engine.
-        terms: Whose inverse temperatures the engine tells apart; the ladder's ``beta`` has two columns where there are
-            two.
+        temperatures: How many inverse temperatures of a replica the engine takes: one, two, or both; where it takes two
+            alone, the ladder's ``beta`` has two columns in any case.
 
     Raises:
         InputError: for a bad ladder and for one that does not fit the engine.
     """
     values = np.atleast_1d(np.asarray(beta, np.float64))
-    if values.ndim > 1 and (terms == 1 or values.shape[1:] != (terms,)):
-        rule = ONE_TERM if terms == 1 else "give (temperatures,) or (temperatures, 2)"
+    if values.ndim > 1 and (MOST_TERMS not in temperatures or values.shape[1:] != (MOST_TERMS,)):
+        rule = "give (temperatures,) or (temperatures, 2)" if MOST_TERMS in temperatures else ONE_TERM
         raise InputError(f"inverse temperatures of a ladder have shape {values.shape}: {rule}")
     ladder = Ladder(values, copies)
-    if terms > 1 and values.ndim == 1:
-        ladder = Ladder(np.stack([ladder.beta] * terms, axis=-1), copies)
+    if 1 not in temperatures and values.ndim == 1:
+        ladder = Ladder(np.stack([ladder.beta] * MOST_TERMS, axis=-1), copies)
     if ladder.replicas != replicas:
         raise InputError(
             f"{copies} copies of {ladder.temperatures} temperatures are {ladder.replicas} replicas, "

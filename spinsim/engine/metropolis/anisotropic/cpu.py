@@ -44,7 +44,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         counts=partial(counts, plan, blocks),
         comparison=CpuReplicaComparison(model, replicas),
         threads=pool,
-        terms=MOST_TERMS,
+        temperatures=(MOST_TERMS,),
     )
     return CpuEngine(model, replicas, dynamics, parts)
 

@@ -51,6 +51,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
         sweeper=TermSweeper(queue, lattices),
         counting=counting,
         compare=partial(compare, plan, device),
+        temperatures=(MOST_TERMS,),
     )
     return CudaEngine(model, replicas, parts)
 

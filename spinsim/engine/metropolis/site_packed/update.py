@@ -21,7 +21,7 @@ def suits(outline: Outline) -> bool:
     Models of space and time are left to others: nothing compares the slices of site-packed spins yet.
     """
     lattice = outline.lattice
-    if lattice is None or not lattice.rows_can_be_packed or outline.slices > 1:
+    if lattice is None or not lattice.rows_can_be_packed or outline.slices > 1 or outline.in_terms:
         return False
     return outline.one_magnitude and outline.one_field
 

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing, rng
-from spinsim.acceptance import check_beta
+from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.unpacked.cpu_counting import sum_spins, total_energies
 from spinsim.engine.metropolis.unpacked.cpu_sweep import sweep_general
+from spinsim.engine.metropolis.unpacked.cpu_sweep_terms import sweep_general_terms
 from spinsim.engine.metropolis.unpacked.cpu_tempering import temper_unpacked
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS, by_replica, by_word
@@ -38,9 +39,10 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         packing=packing.Packing.UNPACKED,
         state=chunks,
         sweeper=UnpackedSweeper(model, plan, dynamics, chunks),
-        counts=partial(counts, model, chunks, plan.order[: plan.first]),
+        counts=partial(counts, model, chunks, plan),
         comparison=CpuReplicaComparison(model, replicas),
         threads=pool,
+        temperatures=tuple(range(1, plan.terms + 1)),
     )
     return CpuEngine(model, replicas, dynamics, parts)
 
@@ -140,23 +142,26 @@ class Chunks:
         return spins[:, lane % WORDS * calls + lane // WORDS].copy()
 
 
-def counts(model: Ising, chunks: Chunks, first_sublattice: npt.NDArray[np.uint32]) -> Counts:
-    """Energies and magnetisations of every replica."""
-    found = np.zeros((3, model.samples, chunks.replicas), np.int64)
+def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:
+    """Energies, of each term too where there are two, and magnetisations of every replica."""
+    found = np.zeros((plan.terms + 2, model.samples, chunks.replicas), np.int64)
+    first_sublattice = plan.order[: plan.first]
 
     def count(sample: int, first: int) -> None:
         spins = chunks.of(sample, first)
-        sums = energy, magnetization, of_first = np.zeros((3, spins.shape[1]), np.int64)
-        couplings, fields = model.integer_couplings(sample), model.integer_fields(sample)
-        total_energies(spins, model.graph.edges, couplings, fields, energy, magnetization)
-        sum_spins(spins, first_sublattice, of_first)
+        sums = np.zeros((len(found), spins.shape[1]), np.int64)
+        couplings, fields = model.integer_couplings(sample)[plan.bonds], model.integer_fields(sample)
+        total_energies(spins, plan.edges, plan.of_first, couplings, fields, sums[:-2], sums[-2])
+        sum_spins(spins, first_sublattice, sums[-1])
         last = min(first + chunks.size, chunks.replicas)
         for target, source in zip(found, sums, strict=True):
             target[sample, first:last] = by_replica(source)[: last - first]
 
     chunks.each(count)
-    energy, magnetization, of_first = found
-    return Counts(energy, magnetization, 2 * of_first - magnetization if first_sublattice.size else of_first)
+    *energies, magnetization, of_first = found
+    staggered = 2 * of_first - magnetization if first_sublattice.size else of_first
+    by_term = np.stack(energies, axis=-1) if plan.terms > 1 else None
+    return Counts(np.sum(energies, axis=0), magnetization, staggered, by_term)
 
 
 class UnpackedSweeper:
@@ -176,8 +181,9 @@ class UnpackedSweeper:
         self._double_beta: npt.NDArray[np.float64] | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
-        self._double_beta = UnpackedPlan.double_beta(self._model, check_beta(beta, self._chunks.replicas)[None])
+        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
+        check = check_betas if self._plan.terms > 1 and np.ndim(beta) > 1 else check_beta
+        self._double_beta = UnpackedPlan.double_beta(self._model, check(beta, self._chunks.replicas)[None])
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Nothing to prepare: there are no tables."""
@@ -197,16 +203,14 @@ class UnpackedSweeper:
     ) -> None:
         plan = self._plan
         block, lane = divmod(first, packing.LANES)
-        of_chunk = double_beta[sample % len(double_beta), first : first + self._chunks.width(first)]
-        sweep_general(
-            self._chunks.of(sample, first),
-            plan.order,
-            plan.colour_start,
-            plan.start,
+        of_terms = double_beta[sample % len(double_beta), :, first : first + self._chunks.width(first)]
+        of_chunk = np.ascontiguousarray(by_word(of_terms))
+        order, state = (plan.order, plan.colour_start, plan.start), self._chunks.of(sample, first)
+        rest = (
             plan.neighbour,
             plan.couplings[sample % len(plan.couplings)],
             plan.fields[sample % len(plan.fields)],
-            np.ascontiguousarray(by_word(of_chunk)),
+            of_chunk if len(of_chunk) > 1 else of_chunk[0],
             self._dynamics.zero_acceptance,
             rng.counter_block(np.uint64(sample), np.uint64(block)),
             np.uint64(lane // WORDS),
@@ -215,6 +219,10 @@ class UnpackedSweeper:
             np.uint64(half_sweep),
             count,
         )
+        if len(of_chunk) > 1:
+            sweep_general_terms(state, *order, plan.middle, *rest)
+        else:
+            sweep_general(state, *order, *rest)
 
     def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
         """Do all rounds of a sample in one call, unless its chunks are worth a thread each in every round."""
@@ -228,8 +236,8 @@ class UnpackedSweeper:
             temper_unpacked(
                 chunks.memory[k],
                 (model.sites, chunks.size),
-                (model.graph.edges, model.integer_couplings(k), model.integer_fields(k)),
-                (plan.order, plan.colour_start, plan.start, plan.neighbour),
+                (plan.edges, plan.of_first, model.integer_couplings(k)[plan.bonds], model.integer_fields(k)),
+                (plan.order, plan.colour_start, plan.start, plan.middle, plan.neighbour),
                 plan.couplings[k % len(plan.couplings)],
                 plan.fields[k % len(plan.fields)],
                 double_beta,

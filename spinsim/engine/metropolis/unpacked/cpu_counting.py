@@ -8,25 +8,36 @@ from spinsim.machine.compiled import kernel
 
 
 @kernel
-def total_energies(spins, edges, couplings, fields, energy, magnetization):  # type: ignore[no-untyped-def]
+def total_energies(spins, edges, of_first, couplings, fields, energy, magnetization):  # type: ignore[no-untyped-def]
     """Add total energies in quanta and magnetisations of unpacked ``spins``, int8 (sites, replicas).
 
     Sums are below 2^53, where float64 is exact; vector units have no product of 64-bit integers.
+
+    Args:
+        spins: The spins, +1 or -1.
+        edges: End sites of the bonds, (bonds, 2).
+        of_first: How many of them, the first ones, belong to term 0, as all fields do.
+        couplings: J of each bond in quanta.
+        fields: h of each site in quanta.
+        energy: (1 or 2 terms, replicas), added to.
+        magnetization: (replicas,), added to.
     """
-    total = np.zeros(energy.size)
-    for b in range(edges.shape[0]):
-        coupling = np.float64(couplings[b])
-        one, other = spins[np.uint32(edges[b, 0])], spins[np.uint32(edges[b, 1])]
+    for term in range(energy.shape[0]):
+        total = np.zeros(magnetization.size)
+        first, stop = (of_first, edges.shape[0]) if term else (0, of_first)
+        for b in range(first, stop):
+            coupling = np.float64(couplings[b])
+            one, other = spins[np.uint32(edges[b, 0])], spins[np.uint32(edges[b, 1])]
+            for r in range(total.size):
+                total[r] -= coupling * np.float64(one[r] * other[r])
+        for i in range(0 if term else spins.shape[0]):
+            field = np.float64(fields[i])
+            row = spins[i]
+            for r in range(total.size):
+                total[r] -= field * np.float64(row[r])
+                magnetization[r] += row[r]
         for r in range(total.size):
-            total[r] -= coupling * np.float64(one[r] * other[r])
-    for i in range(spins.shape[0]):
-        field = np.float64(fields[i])
-        row = spins[i]
-        for r in range(total.size):
-            total[r] -= field * np.float64(row[r])
-            magnetization[r] += row[r]
-    for r in range(total.size):
-        energy[r] += np.int64(total[r])
+            energy[term, r] += np.int64(total[r])
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import check_beta
+from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
@@ -49,6 +49,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
         sweeper=UnpackedSweeper(queue, spins, dynamics.zero_acceptance),
         counting=counting,
         compare=partial(compare, model, spins.width, device),
+        temperatures=tuple(range(1, plan.terms + 1)),
     )
     return CudaEngine(model, replicas, parts)
 
@@ -83,6 +84,7 @@ class UnpackedSpins:
         width: Replicas rounded up to whole calls.
         present: The spins.
         order: Sites, colour by colour.
+        middle: Where neighbours by bonds of term 1 begin.
     """
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, plan: UnpackedPlan, queue: Queue) -> None:
@@ -91,10 +93,11 @@ class UnpackedSpins:
         self.model, self.replicas, self.plan, self._queue = model, replicas, plan, queue
         self.calls = -(-replicas // WORDS)
         self.calls_a_thread, self.width = 1 if self.calls % 4 else 4, self.calls * WORDS
-        arrays = (plan.order, plan.start, plan.neighbour, plan.couplings, plan.fields)
+        arrays = (plan.order, plan.start, plan.middle, plan.neighbour, plan.couplings, plan.fields)
         state, packed = model.samples * model.sites * self.width, 16 * model.sites * packing.block_count(replicas)
         require_memory(queue.device, sum(a.nbytes for a in arrays) + state + packed, f"the state of {model.name}")
-        self.order, self._start, self._near, self._couplings, self._fields = (cupy.asarray(a) for a in arrays)
+        on_device = (cupy.asarray(array) for array in arrays)
+        self.order, self._start, self.middle, self._near, self._couplings, self._fields = on_device
         self.present = cupy.ones((model.samples, model.sites, self.width), cupy.int8)
         if dynamics.start == "random":
             for sample in range(model.samples):
@@ -118,7 +121,7 @@ class UnpackedSpins:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What every kernel takes: spins, neighbours, couplings and fields, with stride 0 where samples share them."""
+        """What kernels take: spins, neighbours, couplings and fields, with stride 0 where samples share them."""
         strides = [np.uint64(a.shape[1] if len(a) > 1 else 0) for a in (self.plan.couplings, self.plan.fields)]
         return {
             "spins": self.present, "sites": np.uint32(self.model.sites), "start": self._start, "near": self._near,
@@ -127,29 +130,37 @@ class UnpackedSpins:
         }  # fmt: skip
 
     @cached_property
-    def _count(self) -> tuple[tuple[Launch, Launch], tuple[int, int, int], int]:
-        """The kernels that count all sites and the first sublattice, their grid and the threads of a block."""
+    def _count(self) -> tuple[tuple[list[Launch], Launch], tuple[int, int, int], int]:
+        """The kernels that count bonds of each term and the first sublattice, their grid and the threads of a block."""
         samples, sites, parts = self.model.samples, self.model.sites, self.calls // self.calls_a_thread
         across = -(-parts // MEASURE_COLUMNS)
         columns = -(-parts // across)
         rows = THREADS // columns
         file, width = "measuring/count_unpacked.cu", {"parts": np.uint32(parts), "columns": np.uint32(columns)}
-        everything = Launch(self._queue.device, file, instance("total_energy", self.integer, self.calls_a_thread), {
-            **self.arguments, **width, "energies": np.uint64(0), "down": np.uint64(0),
-        })  # fmt: skip
+        expression = instance("total_energy", self.integer, self.calls_a_thread)
+        arguments = {**self.arguments, **width, "energies": np.uint64(0), "down": np.uint64(0)}
+        bonds: tuple[dict[str, Any], ...] = ({"stop": self._start[1:]},)
+        if self.plan.terms > 1:
+            others = {"start": self.middle, "stop": self._start[1:], "fields": np.uint64(0)}  # fields belong to term 0
+            bonds = {"stop": self.middle}, others
+        of_terms = [Launch(self._queue.device, file, expression, arguments | given) for given in bonds]
         first = Launch(self._queue.device, file, instance("count_down", self.calls_a_thread), {
             "spins": self.present, "sites": np.uint32(sites), **width, "chosen": self.order,
             "count": np.uint32(self.plan.first), "down_first": np.uint64(0),
         })  # fmt: skip
         fill = MEASURE_BLOCKS * multiprocessors(self._queue.device) // (across * samples)
         least, most = -(-sites // (rows * MEASURE_SITES)), -(-sites // rows)
-        return (everything, first), (max(least, min(fill, most)), across, samples), columns * rows
+        return (of_terms, first), (max(least, min(fill, most)), across, samples), columns * rows
 
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding energies, spins -1 and, where a third address is given, those of the first sublattice."""
-        energies, down, *of_first = to
-        (everything, first), grid, threads = self._count
-        everything(self._queue.stream, grid, threads, energies=energies, down=down)
+        """Queue adding to the sums of ``plan.observables``; the last, of the first sublattice, may be left out."""
+        names = self.plan.observables.sums[:-1]
+        down, of_first = to[names.index("down")], to[len(names) :]
+        (of_terms, first), grid, threads = self._count
+        energies = (address for address, name in zip(to, names, strict=False) if name != "down")
+        for launch, energy in zip(of_terms, energies, strict=True):
+            launch(self._queue.stream, grid, threads, energies=energy, down=down)
+            down = 0  # spins are counted once
         if of_first and self.plan.first:
             first(self._queue.stream, grid, threads, down_first=of_first[0])
 
@@ -182,26 +193,28 @@ class UnpackedSweeper:
         self._queue, self._spins, self._zero_acceptance = queue, spins, zero_acceptance
         self._launch: Launch | None = None
         self._lay: Launch | None = None
+        self._rows = 0  # of temperatures that change: samples times terms
 
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None:
-        """Make ready for sweeps at temperatures of all samples or, one row alone, of each."""
-        spins = self._spins
-        expression = instance("sweep_general", spins.integer, spins.calls_a_thread, self._queue.rng_rounds)
+        """Make ready for sweeps at temperatures (samples, terms, width); all samples share one row."""
+        spins, (rows, terms, _) = self._spins, double_beta.shape
+        expression = instance("sweep_general", spins.integer, spins.calls_a_thread, self._queue.rng_rounds, terms)
         self._launch = Launch(self._queue.device, "metropolis/unpacked.cu", expression, {
-            **spins.arguments, "batch": np.uint64(0), "batch_size": np.uint32(0),
+            **spins.arguments, "middle": spins.middle, "batch": np.uint64(0), "batch_size": np.uint32(0),
             "double_beta": double_beta, "single_beta": single_beta,
-            "beta_stride": np.uint32(spins.calls if len(double_beta) > 1 else 0),
+            "beta_stride": np.uint32(terms * spins.calls if rows > 1 else 0),
             "zero_acceptance": np.float64(self._zero_acceptance), "calls": np.uint32(spins.calls),
             "first_sample": np.uint32(0), "first_call": np.uint32(0), "half_sweep": np.uint64(0),
             "key": self._queue.keys,
         })  # fmt: skip
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
+        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
         import cupy
 
         spins = self._spins
-        double_beta = cupy.asarray(UnpackedPlan.double_beta(spins.model, check_beta(beta, spins.replicas)[None]))
+        check = check_betas if spins.plan.terms > 1 and np.ndim(beta) > 1 else check_beta
+        double_beta = cupy.asarray(UnpackedPlan.double_beta(spins.model, check(beta, spins.replicas)[None]))
         self._make_launch(double_beta, double_beta.astype(cupy.float32))
         self._lay = None
 
@@ -210,19 +223,23 @@ class UnpackedSweeper:
         import cupy
 
         ladder, model, width = tempering.ladder, self._spins.model, self._spins.width
-        double_beta = cupy.empty((model.samples, width), cupy.float64)
-        single_beta = cupy.empty((model.samples, width), cupy.float32)
+        by_term = np.ascontiguousarray(ladder.beta.reshape(ladder.temperatures, -1).T)
+        shape = model.samples, len(by_term), width
+        double_beta, single_beta = cupy.empty(shape, cupy.float64), cupy.empty(shape, cupy.float32)
         self._make_launch(double_beta, single_beta)
+        self._rows = shape[0] * shape[1]
         self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_betas", {
             "double_beta": double_beta, "single_beta": single_beta,
-            "ladder": cupy.asarray(2.0 * model.quantum * ladder.beta), "place": tempering.place,
-            "samples": np.uint32(model.samples), "replicas": np.uint32(self._spins.replicas), "width": np.uint32(width),
+            "ladder": cupy.asarray(2.0 * model.quantum * by_term), "place": tempering.place,
+            "samples": np.uint32(model.samples), "terms": np.uint32(len(by_term)),
+            "temperatures": np.uint32(ladder.temperatures), "replicas": np.uint32(self._spins.replicas),
+            "width": np.uint32(width),
         })  # fmt: skip
 
     def lay_tables(self) -> None:
         """Queue what gives replicas the temperatures of their places."""
         if self._lay is not None:
-            grid = -(-self._spins.model.samples * self._spins.width // THREADS), 1, 1
+            grid = -(-self._rows * self._spins.width // THREADS), 1, 1
             self._lay(self._queue.stream, grid, THREADS)
 
     def sweep(self, count: int, half_sweep: int) -> None:

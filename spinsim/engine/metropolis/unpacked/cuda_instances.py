@@ -6,13 +6,14 @@ from itertools import product
 from typing import Final
 
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
+from spinsim.model.terms import MOST_TERMS
 
 INTEGERS: Final = ("int", "long long")  # of couplings and fields
 CALLS: Final = (1, 4)  # Philox calls of a thread
 INSTANCES: Final[Instances] = (
     *(
-        ("metropolis/unpacked.cu", instance("sweep_general", integer, calls, r))
-        for integer, calls, r in product(INTEGERS, CALLS, PHILOX_ROUNDS)
+        ("metropolis/unpacked.cu", instance("sweep_general", integer, calls, r, terms))
+        for integer, calls, r, terms in product(INTEGERS, CALLS, PHILOX_ROUNDS, (1, MOST_TERMS))
     ),
     *(("measuring/count_unpacked.cu", instance("total_energy", i, calls)) for i, calls in product(INTEGERS, CALLS)),
     *(("measuring/count_unpacked.cu", instance("count_down", calls)) for calls in CALLS),
