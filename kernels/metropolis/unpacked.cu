@@ -59,24 +59,18 @@ __global__ __launch_bounds__(THREADS) void sweep_general(signed char* spins, con
     for (int c = 0; c < CALLS; ++c) {
         const u32 call = part * CALLS + c, plane = time.word3 + (first + c) % REFINE;
         const uint4 random = philox_finish<ROUNDS>(prefix, plane, key);
-        const size_t at = sample * beta_stride + call;
-        const float4 four = ((const float4*)single_beta)[at], more = ((const float4*)single_beta)[at + (TERMS - 1) * calls];
-        const float beta[4] = {four.x, four.y, four.z, four.w}, other[4] = {more.x, more.y, more.z, more.w};
+        const u32 at = sample * beta_stride + call, last_at = at + (TERMS - 1) * calls;  // of term 0 and of the last one
+        const float4 four = ((const float4*)single_beta)[at], more = ((const float4*)single_beta)[last_at];
+        const float beta[4] = {four.x, four.y, four.z, four.w}, last_beta[4] = {more.x, more.y, more.z, more.w};
         u32 flips = 0, ask = 0;  // 0xfe in the bytes of spins to flip, and of those to ask about again
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
             const int s = signed_byte(spin.word[c], k);
             const Integer half_cost = s * local[0][4 * c + k];
-            Screen screen;
-            if (TERMS == 1) {
-                screen = screened((float)half_cost * beta[k], word_of(random, k));
-                screen.ask |= half_cost == 0;
-            } else {
-                const Integer other_cost = s * local[TERMS - 1][4 * c + k];
-                screen = screened_sum((float)half_cost * beta[k], (float)other_cost * other[k], word_of(random, k));
-            }
+            const float x = (float)half_cost * beta[k], y = (float)(s * local[TERMS - 1][4 * c + k]) * last_beta[k];
+            const Screen screen = TERMS == 1 ? screened(x, word_of(random, k)) : screened_sum(x, y, word_of(random, k));
             flips |= screen.accept ? 0xfeu << 8 * k : 0;
-            ask |= screen.ask ? 0xfeu << 8 * k : 0;
+            ask |= screen.ask || (TERMS == 1 && half_cost == 0) ? 0xfeu << 8 * k : 0;
         }
         if (ask) {
             flips &= ~ask;
@@ -84,13 +78,12 @@ __global__ __launch_bounds__(THREADS) void sweep_general(signed char* spins, con
             for (int k = 0; k < 4; ++k)
                 if (ask >> 8 * k & 0xff) {
                     const int s = signed_byte(spin.word[c], k);
-                    const double x = (double)(s * local[0][4 * c + k]) * double_beta[4 * at + k];
-                    Threshold t;
-                    if (TERMS == 1)
-                        t = x < 0 ? Threshold{true, 0} : x > 0 ? rare_exp_threshold(-x) : threshold_of(zero_acceptance);
-                    else
-                        t = rare_threshold_of_sum(
-                            x, (double)(s * local[TERMS - 1][4 * c + k]) * double_beta[4 * (at + calls) + k], zero_acceptance);
+                    const double x = (double)(s * local[0][4 * c + k]) * double_beta[4 * (size_t)at + k];
+                    const double y = (double)(s * local[TERMS - 1][4 * c + k]) * double_beta[4 * (size_t)last_at + k];
+                    const Threshold t = TERMS > 1 ? rare_threshold_of_sum(x, y, zero_acceptance)
+                                        : x < 0   ? Threshold{true, 0}
+                                        : x > 0   ? rare_exp_threshold(-x)
+                                                  : threshold_of(zero_acceptance);
                     if (below<ROUNDS>(word_of(random, k), t, k, {site, block, time.word2, plane + REFINE}, key))
                         flips |= 0xfeu << 8 * k;
                 }
