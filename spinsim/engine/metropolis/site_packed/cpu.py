@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.cpu import CpuEngine, CpuParts
-from spinsim.engine.cpu_blocks import Blocks
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cpu import Integers, Words
+from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.metropolis.site_packed.cpu_comparison import differing_lattices, set_in_layers
 from spinsim.engine.metropolis.site_packed.cpu_sweep import count_site, sweep_site
 from spinsim.engine.metropolis.site_packed.plan import SitePlan
