@@ -1,8 +1,8 @@
 """Spins +1 and unsatisfied bonds of every replica, as exact integers.
 
-Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Bonds are dealt to
-BATCH columns, so that each addition works on a row of words; every 255 additions the columns are added up, still as
-planes, and what comes of it is emptied into integers.
+Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Sites or bonds are dealt to
+BATCH columns, seven rows at a time, which full adders turn into three planes before they are added to the counters;
+when these are full the columns are added up, still as planes, and what comes of it is emptied into integers.
 """
 
 from __future__ import annotations
@@ -11,33 +11,52 @@ from typing import Final
 
 import numpy as np
 
+from spinsim.engine.metropolis.packed.adders import add_seven, full_add
 from spinsim.engine.metropolis.packed.steps import BATCH, ONE, ROW, ZERO
 from spinsim.machine.compiled import kernel, part
 
 PLANES: Final = 8
-FULL: Final = 2**PLANES - 1
+ROWS: Final = 7  # of items that are added together
+FULL: Final = (2**PLANES - 1) // ROWS  # additions that the counters hold
 SUM_PLANES: Final = PLANES + BATCH.bit_length() - 1  # of the sum over all columns
 ITEM: Final = SUM_PLANES * ROW
-CARRY: Final = ITEM  # while columns are added up
+CARRY: Final = ITEM + ROWS * ROW
+WORDS: Final = CARRY + ROW
 
 
 @part
-def add_row(w, n, depth):  # type: ignore[no-untyped-def]
-    """Add the item row to the counters of the first n columns, ``depth`` planes deep."""
-    for plane in range(depth):
+def add_rows(w, n, depth):  # type: ignore[no-untyped-def]
+    """Add the item rows to the counters of the first n columns, ``depth`` planes deep."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            low, middle, high = add_seven(
+                w[ITEM + e],
+                w[ITEM + ROW + e],
+                w[ITEM + 2 * ROW + e],
+                w[ITEM + 3 * ROW + e],
+                w[ITEM + 4 * ROW + e],
+                w[ITEM + 5 * ROW + e],
+                w[ITEM + 6 * ROW + e],
+            )
+            carry = w[e] & low
+            w[e] ^= low
+            w[ROW + e], carry = full_add(w[ROW + e], middle, carry)
+            w[2 * ROW + e], w[CARRY + e] = full_add(w[2 * ROW + e], high, carry)
+    for plane in range(3, depth):
         for half in range(2):
             for q in range(n):
                 e = half * BATCH + q
                 low = w[plane * ROW + e]
-                w[plane * ROW + e] = low ^ w[ITEM + e]
-                w[ITEM + e] &= low
+                w[plane * ROW + e] = low ^ w[CARRY + e]
+                w[CARRY + e] &= low
 
 
 @part
 def planes_for(additions):  # type: ignore[no-untyped-def]
-    """Counter planes that ``additions`` can reach."""
-    depth = 1
-    while (1 << depth) <= additions:
+    """Counter planes that ``additions`` of all rows can reach."""
+    depth = 3
+    while (1 << depth) <= ROWS * additions:
         depth += 1
     return depth
 
@@ -79,44 +98,65 @@ def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
 
 
 @part
-def count_row(done, n, totals, w):  # type: ignore[no-untyped-def]
-    """Add the item row; the number of additions since the counters were empty."""
-    add_row(w, n, planes_for(done + 1))
+def count_rows(done, n, totals, w):  # type: ignore[no-untyped-def]
+    """Add the item rows; the number of additions since the counters were empty."""
+    add_rows(w, n, planes_for(done + 1))
     if done + 1 < FULL:
         return done + 1
     empty_into(totals, FULL, w)
     return 0
 
 
+@part
+def columns_of(items):  # type: ignore[no-untyped-def]
+    """Columns that the next items take, of so many that are left."""
+    return min(BATCH, (items + ROWS - 1) // ROWS)
+
+
 @kernel
 def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
     """Add to ``totals`` (128,) each lane's number of spins +1 at ``sites``; ``state`` is uint64 (all sites, 2)."""
-    w = np.zeros(ITEM + ROW, np.uint64)
-    done = 0
-    for first in range(0, sites.size, BATCH):
-        chosen = sites[first : first + BATCH]
-        n = chosen.size
-        for q in range(n):
-            i = chosen[q]
-            w[ITEM + q] = state[i, 0]
-            w[ITEM + BATCH + q] = state[i, 1]
-        done = count_row(done, n, totals, w)
+    w = np.zeros(WORDS, np.uint64)
+    done = first = 0
+    while first < sites.size:
+        n = columns_of(sites.size - first)
+        for k in range(ROWS):
+            row = ITEM + k * ROW
+            chosen = sites[first : first + n]
+            for q in range(chosen.size):
+                i = chosen[q]
+                w[row + q] = state[i, 0]
+                w[row + BATCH + q] = state[i, 1]
+            clear_items(row, chosen.size, n, w)
+            first += chosen.size
+        done = count_rows(done, n, totals, w)
     empty_into(totals, done, w)
+
+
+@part
+def clear_items(row, start, stop, w):  # type: ignore[no-untyped-def]
+    """Columns of a row for which no items are left."""
+    for half in range(2):
+        for q in range(start, stop):
+            w[row + half * BATCH + q] = ZERO
 
 
 @kernel
 def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untyped-def]
     """Add to ``totals`` (128,) each lane's number of unsatisfied bonds; ``negative`` is 1 where J < 0."""
-    w = np.zeros(ITEM + ROW, np.uint64)
-    done = 0
-    for first in range(0, edges.shape[0], BATCH):
-        ends = edges[first : first + BATCH]
-        signs = negative[first : first + BATCH]
-        n = ends.shape[0]
-        for q in range(n):
-            i, j = np.uint32(ends[q, 0]), np.uint32(ends[q, 1])
-            sign = ZERO - np.uint64(signs[q])
-            w[ITEM + q] = state[i, 0] ^ state[j, 0] ^ sign
-            w[ITEM + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
-        done = count_row(done, n, totals, w)
+    w = np.zeros(WORDS, np.uint64)
+    done = first = 0
+    while first < edges.shape[0]:
+        n = columns_of(edges.shape[0] - first)
+        for k in range(ROWS):
+            row = ITEM + k * ROW
+            ends, signs = edges[first : first + n], negative[first : first + n]
+            for q in range(signs.size):
+                i, j = np.uint32(ends[q, 0]), np.uint32(ends[q, 1])
+                sign = ZERO - np.uint64(signs[q])
+                w[row + q] = state[i, 0] ^ state[j, 0] ^ sign
+                w[row + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
+            clear_items(row, signs.size, n, w)
+            first += signs.size
+        done = count_rows(done, n, totals, w)
     empty_into(totals, done, w)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
+from spinsim.engine.metropolis.packed.steps import ONE, ZERO
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import sweep_packed_wide
-from spinsim.engine.tempering.cpu_exchange import ONE, ZERO, exchange
+from spinsim.engine.tempering.cpu_exchange import exchange
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES
 
@@ -21,30 +22,29 @@ def lay_tables(place, parities, certain, limits, always, planes, thresholds):  #
     else its threshold. Parities of the degree from ``parities[0]`` to below ``parities[1]`` have tables; others,
     and lanes past the last replica, are never looked at.
     """
-    always[:] = ZERO
-    planes[:] = ZERO
-    lanes = np.zeros((always.shape[0], limits.shape[2], 2), np.uint64)  # those at each temperature
-    for r in range(place.size):
-        block, lane = r // LANES, r % LANES
-        lanes[block, place[r], lane // 64] |= ONE << np.uint64(lane % 64)
+    temperatures, replicas = limits.shape[2], place.size
+    for block in range(always.shape[0]):
+        first = block * LANES
+        lanes = np.zeros((2, temperatures), np.uint64)  # those at each temperature
+        for lane in range(min(LANES, replicas - first)):
+            lanes[lane // 64, place[first + lane]] |= ONE << np.uint64(lane % 64)
         for parity in range(parities[0], parities[1]):
             for c in range(limits.shape[1]):
-                thresholds[block, parity, c, lane] = limits[parity, c, place[r]]
-    for block in range(always.shape[0]):
-        for t in range(limits.shape[2]):
-            first, second = lanes[block, t]
-            if first | second == ZERO:
-                continue
-            for parity in range(parities[0], parities[1]):
-                for c in range(limits.shape[1]):
-                    if certain[parity, c, t]:
-                        always[block, parity, c, 0] |= first
-                        always[block, parity, c, 1] |= second
-                    limit = limits[parity, c, t]
+                of_class, sure = limits[parity, c], certain[parity, c]
+                of_lanes = thresholds[block, parity, c]
+                for lane in range(min(LANES, replicas - first)):
+                    of_lanes[lane] = of_class[place[first + lane]]
+                for half in range(2):
+                    here = lanes[half]
+                    word = ZERO
+                    for t in range(temperatures):
+                        word |= (ZERO - np.uint64(sure[t])) & here[t]
+                    always[block, parity, c, half] = word
                     for plane in range(planes.shape[2]):
-                        bit = ZERO - (limit >> np.uint64(63 - plane) & ONE)
-                        planes[block, parity, plane, c, 0] |= bit & first
-                        planes[block, parity, plane, c, 1] |= bit & second
+                        word, shift = ZERO, np.uint64(63 - plane)
+                        for t in range(temperatures):
+                            word |= (ZERO - (of_class[t] >> shift & ONE)) & here[t]
+                        planes[block, parity, plane, c, half] = word
 
 
 @kernel
