@@ -35,8 +35,8 @@ class CpuState(Protocol):
     def words(self) -> Words:
         """The words of a snapshot."""
 
-    def words_of(self, sample: int) -> Words:
-        """The words of one sample, for comparisons of its replicas."""
+    def words_of(self, samples: slice) -> Words:
+        """The words of some samples, for comparisons of their replicas."""
 
     def set_words(self, words: Words) -> None:
         """Go back to the words of a snapshot."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
 
 from spinsim.errors import InputError
 
@@ -32,3 +34,8 @@ class Threads:
         else:
             for done in [self._pool.submit(task) for task in work]:
                 done.result()
+
+    def share_out(self, task: Callable[[int, int], None], count: int) -> None:
+        """Run ``task(first, stop)`` for consecutive parts of so many equal pieces of work, one part for each thread."""
+        parts = min(self.count, count)
+        self.run(partial(task, *ends) for ends in pairwise(count * k // parts for k in range(parts + 1)))

@@ -14,14 +14,13 @@ from spinsim.engine.measuring.correlations import (
     Items,
     Wanted,
     all_bonds,
-    all_sites,
     by_kind,
     compared,
     layers,
     overlaps_alone,
     waves,
 )
-from spinsim.engine.measuring.cpu_comparison import second_and_fourth_powers, squared_modes
+from spinsim.engine.measuring.cpu_comparison import differing_copies, second_and_fourth_powers, squared_modes
 from spinsim.engine.measuring.cpu_items import count_items
 from spinsim.engine.measuring.in_time.cpu import CpuEven
 from spinsim.engine.measuring.in_time.items import pairs_in_time, slices
@@ -37,7 +36,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class CpuComparison(Protocol):
-    """Counts where pairs of replicas ``one[p]``, ``other[p]`` of one sample differ; an update has its own way.
+    """Counts where copies, or pairs of replicas ``one[p]``, ``other[p]``, differ; an update has its own way.
 
     Attributes:
         reference: Number of a replica that stands for all spins -1 in ``differing_in_layers``.
@@ -45,18 +44,21 @@ class CpuComparison(Protocol):
 
     reference: int
 
-    def differing(self, words: Words, one: Integers, other: Integers) -> Integers:
-        """Sites at which replicas differ, (pairs,), from the ``words`` of a sample."""
+    def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
+        """Sites at which copies differ, (samples, pairs, temperatures), from the ``words`` of some samples.
+
+        ``holder`` is the replica at each temperature, (samples, copies, temperatures), ``pairs`` (pairs, 2) are copies.
+        """
 
     def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
-        """Bonds at which the products of both ends differ, (pairs,)."""
+        """Bonds at which the products of both ends differ, (pairs,), from the ``words`` of one sample, and so on."""
 
     def differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
         """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""
 
 
 class CpuReplicaComparison:
-    """A ``CpuComparison`` by replica-packed words, (blocks, sites, 2).
+    """A ``CpuComparison`` by replica-packed words, (blocks, sites, 2) of each sample.
 
     Args:
         model: What is simulated.
@@ -67,17 +69,15 @@ class CpuReplicaComparison:
         self._model, self.reference = model, LANES * block_count(replicas)
 
     @cached_property
-    def _sites_in_order(self) -> Items:
-        return all_sites(self._model)
-
-    @cached_property
     def _layers(self) -> list[Items]:
         lattice = self._model.lattice
         return [layers(lattice, axis) for axis in range(lattice.dimension)] if lattice else []
 
-    def differing(self, words: Words, one: Integers, other: Integers) -> Integers:
-        """Sites at which replicas differ, (pairs,)."""
-        return np.asarray(count_items(words, self._sites_in_order, one, other).sum(axis=0))
+    def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
+        """Sites at which copies differ, (samples, pairs, temperatures)."""
+        found = np.empty((len(holder), len(pairs), holder.shape[2]), np.int64)
+        differing_copies(words, holder, pairs, found)
+        return found
 
     def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
         """Bonds at which the products of both ends differ, (pairs,)."""
@@ -94,12 +94,12 @@ class CpuMeasuring:
     Args:
         model: What is simulated.
         comparison: How two replicas are compared.
-        words_of: Gives the words of a sample that are compared.
+        words_of: Gives the words of some samples that are compared.
         threads: Samples are compared side by side.
     """
 
     def __init__(
-        self, model: Ising, comparison: CpuComparison, words_of: Callable[[int], Words], threads: Threads
+        self, model: Ising, comparison: CpuComparison, words_of: Callable[[slice], Words], threads: Threads
     ) -> None:
         self._model, self._comparison, self._words_of, self._threads = model, comparison, words_of, threads
         self._listed: dict[tuple[int, ...], Items] = {}
@@ -135,18 +135,20 @@ class CpuMeasuring:
         """Overlaps of copies at equal temperatures."""
         pairs = copy_pairs(ladder.copies)
         found = np.empty((self._model.samples, len(pairs), ladder.temperatures), np.int64)
-        for k in range(self._model.samples):
-            one, other = holder[k, pairs[:, 0]], holder[k, pairs[:, 1]]
-            differing = self._comparison.differing(self._words_of(k), one.ravel(), other.ravel())
-            found[k] = self._model.sites - 2 * differing.reshape(one.shape)
-        return found
+
+        def compare(first: int, stop: int) -> None:
+            mine = slice(first, stop)
+            found[mine] = self._comparison.differing_copies(self._words_of(mine), holder[mine], pairs)
+
+        self._threads.share_out(compare, self._model.samples)
+        return self._model.sites - 2 * found
 
     def _correlations(self, ladder: Ladder, holder: Integers, wanted: Wanted) -> Correlations:
         """Overlaps, link overlaps, modes and what is measured in time."""
         times, even = wanted.times, self._even(wanted.times) if wanted.even else None
         model, pairs, comparison = self._model, len(copy_pairs(ladder.copies)), self._comparison
         shape = model.samples, pairs, ladder.temperatures
-        overlap, links = np.empty(shape, np.int64), np.empty(shape, np.int64)
+        links = np.empty(shape, np.int64)
         modes = np.empty((model.samples, len(self._waves), shape[1] * shape[2] + ladder.replicas))
         powers = np.zeros((model.samples, modes.shape[2], 2 if self._slices else 0), np.int64)
         in_time = np.empty((model.samples, ladder.replicas, len(times)), np.int64)
@@ -155,8 +157,8 @@ class CpuMeasuring:
 
         def task(k: int) -> None:
             one, other = compared(holder[k], ladder.copies, comparison.reference)
-            first = overlap[k].size
-            words = self._words_of(k)
+            first = links[k].size
+            (words,) = self._words_of(slice(k, k + 1))
             links[k] = comparison.differing_bonds(words, one[:first], other[:first]).reshape(shape[1:])
             if self._slices:
                 differing = count_items(words, self._slices, one, other)
@@ -167,17 +169,13 @@ class CpuMeasuring:
                 counted = even.count(words, one, other, first)
                 in_space[k] = counted.bonds - 2 * counted.differing.reshape(shape[1:])
                 even_in_time[k] = counted.bonds - 2 * counted.turned.T
-            if not self._waves:
-                overlap[k] = comparison.differing(words, one[:first], other[:first]).reshape(shape[1:])
-                return
-            by_layer = comparison.differing_in_layers(words, one, other)
-            overlap[k] = by_layer[0][:, :first].sum(axis=0).reshape(shape[1:])
+            by_layer = comparison.differing_in_layers(words, one, other) if self._waves else []
             for differing, of_axis, found in zip(by_layer, self._waves, modes[k], strict=True):
                 squared_modes(differing, model.sites // len(differing), of_axis, found)
 
         self._threads.run(partial(task, k) for k in range(model.samples))
         return Correlations(
-            model.sites - 2 * overlap,
+            self._overlaps(ladder, holder),
             model.bonds - 2 * links,
             *by_kind(modes.swapaxes(1, 2), shape),
             *by_kind(powers, shape),

@@ -75,6 +75,37 @@ def differing_items(state, ends, size, one, other, count):  # type: ignore[no-un
 
 
 @kernel
+def differing_copies(state, holder, pairs, found):  # type: ignore[no-untyped-def]
+    """The sites at which copies at equal temperatures differ, int64 (samples, pairs, temperatures).
+
+    ``state`` is uint64 (samples, blocks, sites, 2), ``holder`` the replica at each temperature, (samples, copies,
+    temperatures), and ``pairs`` (pairs, 2) are the copies that are compared.
+    """
+    found[:] = 0
+    samples, blocks, sites = state.shape[0], state.shape[1], state.shape[2]
+    copies, temperatures = holder.shape[1], holder.shape[2]
+    words = np.zeros(blocks * LANES, np.uint64)
+    sorted_words = np.empty((copies, temperatures), np.uint64)
+    for k in range(samples):
+        for first in range(0, sites, HALF):
+            n = min(HALF, sites - first)
+            for block in range(blocks):
+                for half in range(2):
+                    rows = words[(2 * block + half) * HALF : (2 * block + half + 1) * HALF]
+                    rows[n:] = np.uint64(0)
+                    for q in range(n):
+                        rows[q] = state[k, block, first + q, half]
+                    transpose(rows)
+            for c in range(copies):
+                for t in range(temperatures):
+                    sorted_words[c, t] = words[holder[k, c, t]]
+            for p in range(pairs.shape[0]):
+                one, other, row = sorted_words[pairs[p, 0]], sorted_words[pairs[p, 1]], found[k, p]
+                for t in range(temperatures):
+                    row[t] += np.int64(set_bits(one[t] ^ other[t]))
+
+
+@kernel
 def squared_modes(differing, size, wave, found):  # type: ignore[no-untyped-def]
     """|sum over x of v_x exp(i k x)|^2 into ``found`` (pairs,), v_x = size - 2 differing[x], in the order of x.
 

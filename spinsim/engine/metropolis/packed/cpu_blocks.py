@@ -84,9 +84,9 @@ class Blocks:
             colour = each % colours
             self.each(partial(sweep_part, 1, each, (colour, colour + 1)), self.parts)
 
-    def words_of(self, sample: int) -> Words:
-        """The words of one sample, which sweeps change."""
-        return np.asarray(self.state[sample])
+    def words_of(self, samples: slice) -> Words:
+        """The words of some samples, which sweeps change."""
+        return np.asarray(self.state[samples])
 
     def words(self) -> Words:
         """A copy of the state as snapshots hold it."""

@@ -17,11 +17,11 @@ from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.engine.metropolis.packed.lane_tables import Tables, empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
-from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
+from spinsim.engine.metropolis.replica_packed.cpu_counting import count_lattices
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import sweep_packed_wide
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.metropolis.replica_packed.tempering.cpu import lay_tables, temper_packed
+from spinsim.engine.metropolis.replica_packed.tempering.cpu import lay_tables, temper_samples
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder
@@ -42,32 +42,28 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         packing=packing.Packing.REPLICA,
         state=blocks,
         sweeper=ReplicaSweeper(plan, blocks, pool),
-        counts=partial(counts, plan, blocks),
+        counts=partial(counts, plan, blocks, pool),
         comparison=CpuReplicaComparison(model, replicas),
         threads=pool,
     )
     return CpuEngine(model, replicas, dynamics, parts)
 
 
-def counts(plan: ReplicaPlan, blocks: Blocks) -> Counts:
+def counts(plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> Counts:
     """Energies and magnetisations of every replica."""
-    samples, number = plan.shape[:2]
-    sums = {name: np.zeros((samples, number, packing.LANES), np.int64) for name in plan.observables.sums}
-    first, others = plan.batches.order[: plan.first], plan.batches.order[plan.first :]
+    (samples, number), names = plan.shape[:2], plan.observables.sums
+    lattices = blocks.state.reshape(blocks.count, *plan.shape[2:])
+    sums = np.zeros((blocks.count, len(names), packing.LANES), np.int64)
 
-    def count(_: int, sample: int, block: int) -> None:
-        state = blocks.state[sample, block]
-        up, unsatisfied, up_first = (totals[sample, block] for totals in sums.values())
-        count_up(state, first, up_first)
-        count_up(state, others, up)
-        up += up_first
-        negative = plan.negative[sample % len(plan.negative)]
-        count_unsatisfied(state, plan.model.graph.edges, negative, unsatisfied)
+    def count(first: int, stop: int) -> None:
+        count_lattices(
+            lattices[first:stop], plan.batches.order, plan.first, plan.model.graph.edges, plan.negative, first, number,
+            sums[first:stop],
+        )  # fmt: skip
 
-    blocks.each(count)
-    return plan.observables.counts(
-        {name: totals.reshape(samples, -1)[:, : plan.replicas] for name, totals in sums.items()}
-    )
+    threads.share_out(count, blocks.count)
+    by_name = np.ascontiguousarray(sums.swapaxes(0, 1)).reshape(len(names), samples, -1)[..., : plan.replicas]
+    return plan.observables.counts(dict(zip(names, by_name, strict=True)))
 
 
 class ReplicaSweeper:
@@ -143,16 +139,19 @@ class ReplicaSweeper:
         assert limits is not None  # noqa: S101  (there is a ladder)
         ladder = (tempering.steps, tempering.ladder.copies, *limits)
         shape = plan.classes.bits, plan.classes.count_bits, plan.has_field, self.colours, plan.parities
+        assert self._tables is not None  # noqa: S101  (likewise)
+        tables = self._tables.always, self._tables.planes, self._tables.thresholds
 
-        def task(k: int) -> None:
-            row = k % len(plan.negative)
-            temper_packed(
-                self._blocks.state[k],
-                (model.graph.edges, plan.negative[row], plan.classes.magnitude, plan.classes.field),
-                plan.batches, plan.batches.signs[row], plan.lanes, self._tables_of(k), ladder, tempering.of_sample(k),
-                shape, k, self._key, self._rng_rounds, np.uint64(half_sweep), (tempering.round, rounds, sweeps),
+        def task(first: int, stop: int) -> None:
+            mine = slice(first, stop)
+            temper_samples(
+                self._blocks.state[mine],
+                (model.graph.edges, plan.negative, plan.classes.magnitude, plan.classes.field),
+                plan.batches, plan.lanes, tuple(array[mine] for array in tables), ladder,
+                tuple(array[mine] for array in tempering.exchange), shape, first, self._key, self._rng_rounds,
+                np.uint64(half_sweep), (tempering.round, rounds, sweeps),
             )  # fmt: skip
 
-        self._threads.run(partial(task, k) for k in range(model.samples))
+        self._threads.share_out(task, model.samples)
         tempering.round += rounds
         return True

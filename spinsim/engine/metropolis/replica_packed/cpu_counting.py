@@ -1,7 +1,7 @@
 """Spins +1 and unsatisfied bonds of every replica, as exact integers.
 
-Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Sites or bonds are dealt to
-BATCH columns, seven rows at a time, which full adders turn into three planes before they are added to the counters;
+Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Sites or bonds are dealt
+to BATCH columns, seven rows at a time, which full adders turn into three planes before they are added to the counters;
 when these are full the columns are added up, still as planes, and what comes of it is emptied into integers.
 """
 
@@ -131,6 +131,22 @@ def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
             first += chosen.size
         done = count_rows(done, n, totals, w)
     empty_into(totals, done, w)
+
+
+@kernel
+def count_lattices(state, order, first, edges, negative, begin, blocks, sums):  # type: ignore[no-untyped-def]
+    """Spins +1, unsatisfied bonds and the spins +1 of the first sublattice of some lattices.
+
+    ``state`` is uint64 (lattices, sites, 2): blocks of samples from the one of number ``begin`` on, ``blocks`` of each
+    sample. The first sublattice has the ``first`` sites of ``order``; ``negative`` has a row for each sample or one for
+    all. ``sums`` are int64 (lattices, 3, 128), all 0.
+    """
+    for k in range(state.shape[0]):
+        up, unsatisfied, up_first = sums[k, 0], sums[k, 1], sums[k, 2]
+        count_up(state[k], order[:first], up_first)
+        count_up(state[k], order[first:], up)
+        up += up_first
+        count_unsatisfied(state[k], edges, negative[(begin + k) // blocks % negative.shape[0]], unsatisfied)
 
 
 @part

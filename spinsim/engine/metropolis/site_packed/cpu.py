@@ -155,10 +155,11 @@ class CpuSiteComparison:
     def __init__(self, plan: SitePlan, lattices: SiteLattices) -> None:
         self._shape, self._groups, self._sides = plan.lattice.shape, plan.groups, lattices.sides
 
-    def differing(self, words: Words, one: Integers, other: Integers) -> Integers:
-        """Sites at which replicas differ, (pairs,)."""
-        count = np.zeros(one.size, np.int64)
-        differing_lattices(words.reshape(len(words), -1), one, other, count)
+    def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
+        """Sites at which copies differ, (samples, pairs, temperatures)."""
+        count = np.empty((len(holder), len(pairs), holder.shape[2]), np.int64)
+        for of_sample, held, found in zip(words.reshape(*words.shape[:2], -1), holder, count, strict=True):
+            differing_lattices(of_sample, held[pairs[:, 0]].ravel(), held[pairs[:, 1]].ravel(), found.reshape(-1))
         return count
 
     def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:

@@ -111,14 +111,17 @@ class Chunks:
         """The chunk from replica ``first`` on, (sites, width), which may be changed."""
         return self._views[sample][first // self.size]
 
-    def words_of(self, sample: int) -> npt.NDArray[np.uint64]:
-        """The spins of a sample as replica-packed words."""
+    def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
+        """The spins of some samples as replica-packed words."""
+        return np.stack([self._words_of(k) for k in range(self.model.samples)[samples]])
+
+    def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
         spins = np.stack([self.spins(sample, r) for r in range(self.replicas)], axis=1)
         return np.asarray(packing.pack(spins[None])[0])
 
     def words(self) -> npt.NDArray[np.uint64]:
         """The words of a snapshot: replica-packed."""
-        return np.stack([self.words_of(k) for k in range(self.model.samples)])
+        return self.words_of(slice(None))
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Go back to the words of a snapshot."""

@@ -96,3 +96,24 @@ def temper_packed(  # type: ignore[no-untyped-def]
                  place, attempts, accepts, trips, last_end)  # fmt: skip
         lay_tables(place, parities, certain, limits, always, planes, thresholds)
         half_sweep += np.uint64(sweeps * colours)
+
+
+@kernel
+def temper_samples(  # type: ignore[no-untyped-def]
+    state, bonds, batches, lanes, tables, ladder, exchanged, shape, first, key, rng_rounds, half_sweep, times
+):
+    """``temper_packed`` of samples from the one of number ``first`` on, the rows of what ``tables`` and so on hold.
+
+    Negative couplings of ``bonds`` and ``batches.signs`` have a row for each sample of the model, or one for all.
+    """
+    edges, negative, magnitude, field = bonds
+    always, planes, thresholds = tables
+    place, attempts, accepts, trips, last_end = exchanged
+    for k in range(state.shape[0]):
+        row = (first + k) % negative.shape[0]
+        temper_packed(
+            state[k], (edges, negative[row], magnitude, field), batches, batches.signs[row], lanes,
+            (always[k], planes[k], thresholds[k]), ladder,
+            (place[k], attempts[k], accepts[k], trips[k], last_end[k]), shape, first + k, key, rng_rounds, half_sweep,
+            times,
+        )  # fmt: skip
