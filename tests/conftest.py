@@ -41,6 +41,16 @@ def _parser() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _formulas() -> Iterator[None]:
+    """Formulas in figures are parsed once: Matplotlib keeps fifty of them, and a third of a figure's time is theirs."""
+    from matplotlib.mathtext import MathTextParser
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MathTextParser, "_parse_cached", cache(MathTextParser._parse_cached.__wrapped__))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _processors(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs within a worker take its share of the processors; tests of threads give a number of their own."""
     workers = int(getattr(request.config, "workerinput", {}).get("workercount", 1))

@@ -61,11 +61,10 @@ def form_of(file: h5py.File) -> Form:
 
 def item_of(group: h5py.Group, name: str) -> Any:
     """Returns what stands under a name, which must be a part of this very file."""
-    where = f"{group.name.rstrip('/')}/{name}"
     if name not in group:
-        raise DamageError(f"{where} is missing")
+        raise DamageError(f"{group.name.rstrip('/')}/{name} is missing")
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise DamageError(f"{where} is a link that leads elsewhere")
+        raise DamageError(f"{group.name.rstrip('/')}/{name} is a link that leads elsewhere")
     return group[name]
 
 
@@ -91,10 +90,19 @@ def plain_of(group: h5py.Group, name: str) -> h5py.Dataset:
 
 def check_dataset(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Sequence[int]) -> None:
     """Refuse a dataset of another type or shape."""
+    _check_form(plain_of(group, name), dtype, tuple(shape))
+
+
+def growing_of(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Sequence[int]) -> h5py.Dataset:
+    """Returns a dataset of any number of rows of this type and shape."""
     found = plain_of(group, name)
-    if found.dtype != np.dtype(dtype) or found.shape != tuple(shape):
-        own = f"{found.dtype} {found.shape}"
-        raise DamageError(f"{group.name}/{name} is {own} and not {np.dtype(dtype)} {tuple(shape)}")
+    _check_form(found, dtype, (rows_of(found), *shape))
+    return found
+
+
+def _check_form(found: h5py.Dataset, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
+    if found.dtype != np.dtype(dtype) or found.shape != shape:
+        raise DamageError(f"{found.name} is {found.dtype} {found.shape} and not {np.dtype(dtype)} {shape}")
 
 
 def axis_of(group: h5py.Group, name: str, dtype: npt.DTypeLike | None) -> npt.NDArray[Any]:

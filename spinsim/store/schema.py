@@ -27,6 +27,7 @@ from spinsim.store.forms import (
     check_dataset,
     form_of,
     group_of,
+    growing_of,
     item_of,
     number_of,
     plain_of,
@@ -57,10 +58,11 @@ def check_schema(file: h5py.File) -> None:
     sizes = _check_model(group_of(file, "model"))
     plain, replicas = form.layout(file, sizes)
     layout = with_saved(plain, file, sizes.sites)
+    rows: dict[Series, int] = {}
     for name in layout.groups:
-        _check_group(group_of(file, name), layout)
+        rows |= _check_group(group_of(file, name), layout)
     if file.attrs["finished"]:
-        _check_equal_rows(file, layout)
+        _check_equal_rows(rows, layout)
     if BEST in file or form.has_best:
         best = group_of(file, BEST)
         for axis, length in (("sample", sizes.samples), ("replica", replicas)):
@@ -79,10 +81,10 @@ def check_schema(file: h5py.File) -> None:
             check_dataset(group, name, np.float64, tuple(ladders[:1] or [-1]))
 
 
-def _check_equal_rows(file: h5py.File, layout: Layout) -> None:
+def _check_equal_rows(found: dict[Series, int], layout: Layout) -> None:
     """All series of a finished run are as long as they should be."""
-    rows = max((len(file[series.path]) for series in layout.series if layout.every(series.group) == 1), default=0)
-    if any(len(file[series.path]) != rows // layout.every(series.group) for series in layout.series):
+    rows = max((found[series] for series in layout.series if layout.every(series.group) == 1), default=0)
+    if any(found[series] != rows // layout.every(series.group) for series in layout.series):
         raise DamageError("its series have rows of different numbers though the run is finished")
 
 
@@ -110,8 +112,8 @@ def _check_config(job: str, form: Form, text: str) -> None:
         raise DamageError(f"its config has no valid table of {job}")
 
 
-def _check_group(group: h5py.Group, layout: Layout) -> None:
-    """All axes and datasets that a layout has in a group."""
+def _check_group(group: h5py.Group, layout: Layout) -> dict[Series, int]:
+    """Checks all axes and datasets that a layout has in a group; returns the rows of its series."""
     name = group.name.strip("/")
     for said in {EVERY} & set(group.attrs) | set(layout.numbers.get(name, {})):
         if number_of(group, said, "iu") != layout.numbers.get(name, {}).get(said):
@@ -120,20 +122,17 @@ def _check_group(group: h5py.Group, layout: Layout) -> None:
         values = layout.scales[axis]
         if not np.array_equal(axis_of(group, axis, values.dtype if values.dtype.kind != "S" else None), values):
             raise DamageError(f"the axis {name}/{axis} has other values than it should have")
-    own = [series for series in layout.series if series.group == name]
-    for series in own:
-        _check_series(group, series, layout.shape(series))
-    if len({group[series.name].maxshape[0] for series in own}) > 1:
+    own = {
+        series: growing_of(group, series.name, series.dtype, layout.shape(series))
+        for series in layout.series
+        if series.group == name
+    }
+    if len({found.maxshape[0] for found in own.values()}) > 1:
         raise DamageError(f"the series of {group.name} have room for rows of different numbers")
     for series in (*layout.sums, *(given for given, _ in layout.given)):
         if series.group == name:
             check_dataset(group, series.name, series.dtype, layout.shape(series))
-
-
-def _check_series(group: h5py.Group, series: Series, shape: tuple[int, ...]) -> None:
-    found = item_of(group, series.name)
-    rows = found.shape[0] if isinstance(found, h5py.Dataset) and found.shape else -1
-    check_dataset(group, series.name, series.dtype, (rows, *shape))
+    return {series: len(found) for series, found in own.items()}
 
 
 def _check_model(group: h5py.Group) -> Sizes:

@@ -223,7 +223,8 @@ def test_what_has_no_overlap_distribution() -> None:
 @pytest.fixture(scope="module")
 def ferromagnets() -> list[TemperResult]:
     ladder = np.linspace(2.0, 2.6, 7)
-    return [ss.temper(Ising(ss.square(side)), ladder, sweeps=6000, thermalize=500) for side in (4, 8)]
+    times = {"sweeps": 6000, "thermalize": 500, "measure_every": 5}
+    return [ss.temper(Ising(ss.square(side)), ladder, replicas=4, **times) for side in (4, 8)]
 
 
 def test_sizes_cross_near_the_critical_point(ferromagnets: list[TemperResult]) -> None:

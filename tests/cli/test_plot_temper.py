@@ -153,7 +153,7 @@ def test_plot_of_one_file(folder, capsys, monkeypatch):
     assert new(folder) == set(names) | {name.replace(".pdf", ".txt") for name in names}
     first = [(folder / name).read_bytes() for name in names]
     assert all(content.startswith(b"%PDF") for content in first)
-    assert run(capsys, monkeypatch, "plot", "glass.h5").status == 0
+    assert run(capsys, monkeypatch, "plot", "glass.h5", "--what", "overlap").status == 0
     assert [(folder / name).read_bytes() for name in names] == first
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pty
@@ -74,8 +75,18 @@ def assert_same(one: Any, other: Any) -> None:
     assert one.finished == other.finished
 
 
-@pytest.mark.parametrize("call", [anneal, temper], ids=["anneal", "temper"])
-@pytest.mark.parametrize("name", MODELS)
+FIRST = [(anneal, "pm-j"), (anneal, "random-field"), (temper, "gaussian"), (temper, "graph"), (temper, "site-packed")]
+"""Every model with one job, which the first line takes; all others are slow tests."""
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        pytest.param(call, name, id=f"{call.__name__}-{name}", marks=[pytest.mark.slow] * ((call, name) not in FIRST))
+        for call in (anneal, temper)
+        for name in MODELS
+    ],
+)
 def test_a_run_in_memory_is_the_run_in_a_file(tmp_path: Path, call, name: str) -> None:
     model, path = MODELS[name](), tmp_path / "run.h5"
     replicas = 5 if call is anneal else 6
@@ -123,9 +134,22 @@ class Stop:
             os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.mark.parametrize("how", ["python", "command"])
-@pytest.mark.parametrize("call", [anneal, temper], ids=["anneal", "temper"])
-@pytest.mark.parametrize("name", ["gaussian", "pm-j", "site-packed"])
+STOPPED = [
+    (anneal, "gaussian", "python"),
+    (anneal, "site-packed", "command"),
+    (temper, "pm-j", "python"),
+    (temper, "gaussian", "command"),
+]
+"""Every job, model and way to go on, which the first line takes; all other combinations are slow tests."""
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "how"),
+    [
+        pytest.param(*one, id=f"{one[0].__name__}-{one[1]}-{one[2]}", marks=[pytest.mark.slow] * (one not in STOPPED))
+        for one in itertools.product((anneal, temper), ("gaussian", "pm-j", "site-packed"), ("python", "command"))
+    ],
+)
 def test_ctrl_c_loses_nothing(tmp_path: Path, monkeypatch, capsys, call, name: str, how: str) -> None:
     model, path, handler = MODELS[name](), tmp_path / "run.h5", signal.getsignal(signal.SIGINT)
     options = {"start": spins_of(model, 1)[:, 0]} | ({"field": LOOP} if call is anneal else {})
@@ -193,15 +217,19 @@ def test_an_unfinished_file_with_another_start_is_damaged(tmp_path: Path) -> Non
 
 
 def test_long_lists_of_temperatures_are_kept(tmp_path: Path) -> None:
-    """Far above the 64 KiB of an HDF5 attribute."""
+    """Far above the 64 KiB of an HDF5 attribute; a run that goes on takes them from there."""
     model, path = ss.Ising(ss.chain(2)), tmp_path / "run.h5"
     schedule = np.linspace(1, 2, 9000) / 3
     options = {"sweeps": 1, "replicas": 1, "out": path}
-    with pytest.raises(KeyboardInterrupt):
-        ss.anneal(model, schedule, on_updates=Stop(100), **options)
-    result = ss.resume(path)
-    np.testing.assert_array_equal(result.temperature, schedule)
-    assert result.finished
+    for steps in (100, 50):
+        with pytest.raises(KeyboardInterrupt):
+            ss.anneal(model, schedule, on_updates=Stop(steps), **options)
+    result = ss.load(path)
+    assert len(result.energy) > 100
+    assert not result.finished
+    np.testing.assert_array_equal(result.temperature, schedule[: len(result.temperature)])
+    kept = json.loads(result.attributes["config"])["anneal"]["temperatures"]
+    np.testing.assert_array_equal([float(text) for text in kept.split(",")], schedule)
 
 
 def test_a_run_of_an_instance_goes_on_under_either_name(tmp_path: Path, monkeypatch, capsys) -> None:

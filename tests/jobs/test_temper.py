@@ -63,8 +63,8 @@ def test_the_file_holds_what_python_returns(do, tmp_path) -> None:
     ("flags", "there"),
     [
         ("", {"overlap", "link_overlap", "overlap_mode", "magnetization_mode"}),
-        ("--replicas 1", {"magnetization_mode"}),
-        ("--no-correlations", {"overlap"}),
+        pytest.param("--replicas 1", {"magnetization_mode"}, marks=pytest.mark.slow),
+        pytest.param("--no-correlations", {"overlap"}, marks=pytest.mark.slow),
         ("--no-correlations --replicas 1", set()),
     ],
 )

@@ -36,7 +36,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     monkeypatch.setattr(store.RunFile, "write", stop)
 
 
-@pytest.mark.parametrize("at", [3, 4, 8])
+@pytest.mark.parametrize("at", [3, 4, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("job", RUNS)
 def test_an_interrupted_run_is_completed_with_the_same_bits(do, job, at) -> None:
     whole = do(RUNS[job], "whole")

@@ -125,8 +125,18 @@ def another_digest(file: h5py.File) -> None:
     file.attrs["config_sha256"] = "0" * 64
 
 
-@pytest.mark.parametrize("job", JOBS)
-@pytest.mark.parametrize("damage", [negate, flip, another_digest])
+DAMAGE = {"anneal": negate, "temper": flip, "transfer": another_digest}
+"""Of each job one kind, which the first line takes; all others are slow tests."""
+
+
+@pytest.mark.parametrize(
+    ("job", "damage"),
+    [
+        pytest.param(job, damage, id=f"{job}-{damage.__name__}", marks=[pytest.mark.slow] * (DAMAGE[job] != damage))
+        for job in JOBS
+        for damage in (negate, flip, another_digest)
+    ],
+)
 def test_a_file_whose_parts_do_not_belong_together_is_refused(spin, job: str, damage) -> None:
     path = interrupted(spin, job)
     with h5py.File(path, "r+") as file:
