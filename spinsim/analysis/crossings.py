@@ -70,7 +70,7 @@ def crossing(
         raise InputError(
             f"{rows} and {len(second[1])} rows of curves: give both the full data's row and at least 2 resamples"
         )
-    found = [_sign_changes(first[0], a, second[0], b) for a, b in zip(first[1], second[1], strict=True)]
+    found = _sign_changes(*first, *second)
     candidates = found[0]
     if near is None and len(candidates) > 1:
         where = ", ".join(f"{x:.6g}" for x in candidates)
@@ -106,23 +106,25 @@ def _nearest(roots: Array, value: float) -> float:
     return float(roots[np.argmin(np.abs(roots - value))]) if len(roots) else np.nan
 
 
-def _sign_changes(x1: Array, curve1: Array, x2: Array, curve2: Array) -> Array:
-    """Where the difference of the two splines changes sign inside the common range; none for curves with NaN."""
+def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[Array]:
+    """Where the difference of two splines changes sign inside the common range, row by row; none for rows with NaN."""
     low, high = max(x1[0], x2[0]), min(x1[-1], x2[-1])
     if low >= high:
         raise InputError(f"x1 ends at {x1[-1]:g} and x2 begins at {x2[0]:g}, or the reverse: give ranges that overlap")
-    if not (np.isfinite(curve1).all() and np.isfinite(curve2).all()):
-        return np.empty(0)
+    finite = np.isfinite(np.concatenate([curves1, curves2], axis=1)).all(axis=1)
+    found: list[Array] = [np.empty(0)] * len(curves1)
     knots = np.unique(np.concatenate([x1, x2]))
     knots = knots[(knots >= low) & (knots <= high)]
-    splines = CubicSpline(x1, curve1), CubicSpline(x2, curve2)
+    splines = [CubicSpline(x, curves[finite].T) for x, curves in ((x1, curves1), (x2, curves2))]
     # between neighbouring knots both are cubics, so their difference is one, and its roots are exact
     orders = (3, 2, 1, 0)
-    coefficients = [(splines[0](knots[:-1], k) - splines[1](knots[:-1], k)) / factorial(k) for k in orders]
-    difference = PPoly(np.array(coefficients), knots)
-    roots = difference.roots(discontinuity=False, extrapolate=False)
-    roots = np.unique(roots[np.isfinite(roots)])
-    roots = roots[np.diff(roots, prepend=-np.inf) > _SAME * (high - low)]
-    between = np.concatenate([[low], roots, [high]])
-    sides = np.sign(difference((between[1:] + between[:-1]) / 2))
-    return np.asarray(roots[sides[1:] * sides[:-1] < 0])
+    coefficients = np.array([(splines[0](knots[:-1], k) - splines[1](knots[:-1], k)) / factorial(k) for k in orders])
+    for place, row in enumerate(np.flatnonzero(finite)):
+        difference = PPoly.construct_fast(np.ascontiguousarray(coefficients[..., place]), knots)
+        roots = difference.roots(discontinuity=False, extrapolate=False)
+        roots = np.unique(roots[np.isfinite(roots)])
+        roots = roots[np.diff(roots, prepend=-np.inf) > _SAME * (high - low)]
+        between = np.concatenate([[low], roots, [high]])
+        sides = np.sign(difference((between[1:] + between[:-1]) / 2))
+        found[row] = roots[sides[1:] * sides[:-1] < 0]
+    return found
