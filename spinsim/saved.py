@@ -77,6 +77,13 @@ class Configurations(Described):
         """The configurations of one saved row, ``int8`` (..., sites) with the other axes in their order."""
         return unpacked_spins(self._bits(number), self.sites)
 
+    def of_sample(self, sample: int) -> Bits:
+        """The bits of one disorder sample, (saved rows, ..., bytes) with the other axes in their order."""
+        row = self.shape[2:]
+        require(self.shape[0] * prod(row) * -(-self.sites // 8), "the configurations of a sample", "save fewer")
+        pieces = [self._piece(first)[:, sample] for first in range(0, self.shape[0], self._depth)]
+        return np.concatenate([piece.copy() for piece in pieces])
+
     @property
     def labels(self) -> dict[str, npt.NDArray[Any]]:
         """All labels, each of shape (configurations,), such as pandas makes a table of; ``parity`` reads everything."""

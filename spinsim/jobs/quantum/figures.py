@@ -10,9 +10,10 @@ import matplotlib.style
 import numpy as np
 
 from spinsim.analysis import figures as draw_series
+from spinsim.analysis.decay import FEWEST_STEPS, decay
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.gaps import FEWEST_STEPS, Gaps, correlation_in_time, decay, gaps
+from spinsim.analysis.gaps import Gaps, correlation_in_time, gaps
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.sizes import check_sizes, compare_sizes
 from spinsim.analysis.summary import Summary, summarize

@@ -1,0 +1,108 @@
+"""Correlations in time of both parities and the gaps of quantum runs, against transfer matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from levels import GroundState
+
+import spinsim as ss
+from spinsim.analysis.gaps import PARITIES, correlation_in_time, gaps
+from spinsim.analysis.samples import sample_of
+from spinsim.analysis.summary import summarize
+
+LADDER = [0.29, 0.27, 0.25]
+SAVED = {"even_correlations": True, "save_configurations": 1}
+
+
+def rule_couplings(side: int) -> np.ndarray:
+    """The signs of the bond rule of docs/quantum.md."""
+    return np.array([1 - 2 * (int(b * 2654435761 % 2**32).bit_count() % 2) for b in range(2 * side * side)], np.int8)
+
+
+def check_averages(space: ss.Ising, result: ss.QuantumResult, sample: int, most_error: float) -> None:
+    """Compare energies, overlaps and C(t) of both parities at the largest k with the ground state's."""
+    one, exact = sample_of(result, sample), GroundState(space, result.k[0], sample)
+    found = summarize(one).estimates
+    rows = [
+        ("e_s", found["space_energy_per_site"], float(exact.energy @ exact.weight)),
+        ("q^2", found["slice_overlap_squared"], exact.overlap_power(2)),
+        ("q^4", found["slice_overlap_fourth"], exact.overlap_power(4)),
+    ]
+    z = {name: (e.value[0] - value) / e.error[0] for name, e, value in rows}
+    for parity, operators in (("odd", exact.spins), ("even", exact.products)):
+        curve = correlation_in_time(one, parity)
+        expected = exact.correlations(operators, int(curve.time[-1]))[curve.time - 1]
+        for t, score in zip(curve.time, (curve.value[0] - expected) / curve.error[0], strict=True):
+            z[f"{parity} C({t})"] = score
+    assert all(abs(score) <= 4 for score in z.values()), z
+    assert found["space_energy_per_site"].error[0] < most_error
+
+
+def check_gaps(space: ss.Ising, result: ss.QuantumResult, most_error: dict[str, float]) -> None:
+    """Compare both gaps of every sample at the largest k with those of the transfer matrix."""
+    wrong = []
+    for parity in PARITIES:
+        found = gaps(result, parity)
+        assert (found.operators[:, 0] > 1).all()
+        for sample in range(space.samples):
+            exact = GroundState(space, result.k[0], sample).gap(parity)
+            gap, error = found.gap[sample, 0], found.error[sample, 0]
+            row = (
+                f"sample {sample} {parity}: {gap:.5f} +- {error:.5f}, exact {exact:.5f}, "
+                f"z = {(gap - exact) / error:.2f}, {found.first[sample, 0]} to {found.last[sample, 0]}, chi^2 {found.chi_squared[sample, 0]:.1f} of "
+                f"{found.freedom[sample, 0]}"
+            )
+            wrong += [row] * (not (abs(gap - exact) <= 4 * error and error < most_error[parity]))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_numbers_that_two_programs_gave_are_the_ground_states() -> None:
+    exact = GroundState(ss.Ising(ss.square(4), couplings=rule_couplings(4)), 0.29)
+    correlations = exact.correlations(exact.spins, 4)
+    found = [
+        exact.energy @ exact.weight,
+        correlations[0],
+        correlations[3],
+        exact.overlap_power(2),
+        exact.overlap_power(4),
+    ]
+    np.testing.assert_allclose(
+        found, [-0.679890460, 0.406361468, 0.07169552, 0.109588186, 0.031760089], rtol=0, atol=2e-9
+    )
+    of_levels = [13.333753945 - 12.961518049, 13.333753945 - 12.331355153]
+    np.testing.assert_allclose([exact.gap(parity) for parity in PARITIES], of_levels, rtol=0, atol=2e-9)
+
+
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_small_spaces(couplings: str) -> None:
+    space = ss.EdwardsAnderson(ss.square(2, 3), samples=2, seed=5, couplings=couplings)
+    times = {"sweeps": 4000, "thermalize": 200, "measure_every": 5}
+    result = ss.quantum(space, [0.4, 0.36], 64, replicas=8, seed=2, **times, **SAVED)
+    for sample in range(space.samples):
+        check_averages(space, result, sample, 5e-3)
+    check_gaps(space, result, {"odd": 0.02, "even": 0.1})
+
+
+@pytest.mark.slow
+def test_numbers_of_two_programs() -> None:
+    space = ss.Ising(ss.square(4), couplings=rule_couplings(4))
+    result = ss.quantum(space, LADDER, 64, sweeps=60_000, thermalize=1000, replicas=21, seed=4, **SAVED)
+    check_averages(space, result, 0, 2e-4)
+    check_gaps(space, result, {"odd": 2e-3, "even": 2e-2})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("couplings", "samples"), [("pm-j", 3), ("gaussian", 2)])
+def test_more_samples(couplings: str, samples: int) -> None:
+    space = ss.EdwardsAnderson(ss.square(4), samples=samples, seed=31, couplings=couplings)
+    result = ss.quantum(space, LADDER, 64, sweeps=60_000, thermalize=1000, replicas=21, seed=6, even_correlations=True)
+    for sample in range(samples):
+        check_averages(space, result, sample, 2e-4)
+
+
+@pytest.mark.slow
+def test_both_gaps_of_ten_samples() -> None:
+    space = ss.EdwardsAnderson(ss.square(4), samples=10, seed=15)
+    result = ss.quantum(space, LADDER, 64, sweeps=20_000, thermalize=1000, replicas=21, seed=15, **SAVED)
+    check_gaps(space, result, {"odd": 5e-3, "even": 3e-2})
