@@ -29,7 +29,7 @@ _APART: Final = 0.5
 
 
 class Fit(NamedTuple):
-    """The fit to one series: the attributes of ``gaps.Gaps`` that have its names."""
+    """The fit to one series: the attributes of ``gaps.Gaps`` that have its names, and c cosh(...) at ``first``."""
 
     gap: float = np.nan
     error: float = np.nan
@@ -40,25 +40,35 @@ class Fit(NamedTuple):
     freedom: int = 0
     probability: float = np.nan
     operators: int = 1
+    amplitude: float = np.nan
 
 
-def fit(series: Array, times: Integers, slices: int, most_levels: int) -> Fit:
-    """The gap that a series shows.
+def mean_of(series: Array) -> tuple[Array, Array, int]:
+    """C(t) (times,) with its covariance, from so many entries, of a series (steps, copies, times).
+
+    Copies are independent. The covariance is that of stretches, widened where these are short.
+    """
+    times = series.shape[-1]
+    entries = bin_means(series, BINS).reshape(-1, times)
+    covariance = np.cov(entries.T).reshape(times, times) / len(entries)
+    return entries.mean(axis=0), covariance * _widening(series, covariance) ** 2, len(entries)
+
+
+def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fit:
+    """The gap that C(t) shows.
 
     Args:
-        series: C(t) of every measurement, (steps, copies, times); copies are independent.
+        mean: C(t), (times,).
+        covariance: Of its errors.
+        entries: How many stretches of copies it was taken from.
         times: In slices, rising.
         slices: Of the ring.
         most_levels: 2 where a second level may be told apart, else 1.
     """
-    entries = bin_means(series, BINS).reshape(-1, len(times))
-    covariance = np.cov(entries.T).reshape(len(times), len(times)) / len(entries)
-    covariance *= _widening(series, covariance) ** 2
-    mean, half = entries.mean(axis=0), slices / 2
     lost = np.flatnonzero(mean < _CLEAR * np.sqrt(np.diag(covariance)))
     end = int(lost[0]) if lost.size else len(times)
     for levels in range(most_levels, 0, -1):
-        found = _best(mean[:end], covariance[:end, :end], times[:end], half, len(entries), levels)
+        found = _best(mean[:end], covariance[:end, :end], times[:end], slices / 2, entries, levels)
         if found is not None:
             return found
     return Fit()
@@ -112,7 +122,7 @@ def _window(c: Array, covariance: Array, t: Integers, half: float, count: int, l
         if (spread < _APART).all():
             error = gap * float(spread[0])
     probability = float(fdtrc(freedom, count - freedom, score * (count - freedom) / (freedom * (count - 1))))
-    return Fit(gap, error, levels, int(t[0]), int(t[-1]), score, freedom, probability)
+    return Fit(gap, error, levels, int(t[0]), int(t[-1]), score, freedom, probability, amplitude=float(amplitudes[0]))
 
 
 def decay(gap: float, times: Integers, half: float) -> Array:

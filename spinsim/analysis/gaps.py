@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.decay import FEWEST_STEPS, Fit, fit
+from spinsim.analysis.decay import FEWEST_STEPS, Fit, fit, mean_of
 from spinsim.analysis.leading import has_leading, leading
 from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError
@@ -75,11 +75,31 @@ class Gaps(NamedTuple):
     operators: Integers
 
 
+class Decay(NamedTuple):
+    """What a gap was fitted to, of one sample at one place of the ladder.
+
+    Attributes:
+        time: In slices, (times,).
+        value: C(t), likewise.
+        error: Its standard error, from stretches.
+        fit: The fit.
+    """
+
+    time: Integers
+    value: Array
+    error: Array
+    fit: Fit
+
+
 def has_even(result: Tempered) -> bool:
     """Whether gaps of even parity can be found: of two copies, with products of neighbours or configurations."""
-    if result.in_time is None or result.energy.shape[2] < 2:
-        return False
-    return result.in_time.even is not None or has_leading(result, "even")
+    return has_connected(result) or has_leading(result, "even")
+
+
+def has_connected(result: Tempered) -> bool:
+    """Whether products of neighbours of two copies were measured."""
+    even = None if result.in_time is None else result.in_time.even
+    return even is not None and even.link_overlap.shape[2] > 0
 
 
 def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
@@ -118,29 +138,40 @@ def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = 
         InputError: for a run of space alone or in a field, which breaks parity, without what is asked for, and for too
             few measurements.
     """
+    rows = decays(result, parity, range(result.model.samples) if samples is None else samples)
+    columns = (np.array([[getattr(one.fit, name) for one in row] for row in rows]) for name in Gaps._fields)
+    return Gaps(*columns)
+
+
+def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
+    """What gaps are fitted to, of each of some samples at each place of the ladder; as ``gaps`` otherwise."""
     if result.model.fields.any():
         raise InputError(
             f"{result.model.name} is in a field, where parity is broken and C(t) does not vanish: leave the field out "
             "for gaps of each parity"
         )
-    chosen = list(range(result.model.samples) if samples is None else samples)
     find = _of_leading if has_leading(result, parity) else _of_averages
-    rows = find(result, parity, chosen)
-    columns = (np.array([[getattr(one, name) for one in row] for row in rows]) for name in Gaps._fields)
-    return Gaps(*columns)
+    return find(result, parity, samples)
 
 
-def _of_leading(result: Tempered, parity: str, samples: list[int]) -> list[list[Fit]]:
-    """Fits to the operators that show the lowest level best, of each sample and place."""
+def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
+    """Those of the operators that show the lowest level best."""
     slices, found = result.model.graph.slices, leading(result, parity, samples)
-    return [[fit(one.series, one.times, slices, 1)._replace(operators=one.operators) for one in row] for row in found]
+    return [[_decay(one.series, one.times, slices, 1, one.operators) for one in row] for row in found]
 
 
-def _of_averages(result: Tempered, parity: str, samples: list[int]) -> list[list[Fit]]:
-    """Fits to averages over sites or bonds, likewise."""
+def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
+    """Those of averages over sites or bonds."""
     values, times = _series(result, parity, FEWEST_STEPS)
     slices, places = result.model.graph.slices, values.shape[3]
-    return [[fit(values[:, k, :, p], times, slices, 2) for p in range(places)] for k in samples]
+    return [[_decay(values[:, k, :, p], times, slices, 2, 1) for p in range(places)] for k in samples]
+
+
+def _decay(series: Array, times: Integers, slices: int, most_levels: int, operators: int) -> Decay:
+    """The fit to a series (steps, copies, times), and what it was fitted to."""
+    mean, covariance, entries = mean_of(series)
+    found = fit(mean, covariance, entries, times, slices, most_levels)._replace(operators=operators)
+    return Decay(times, mean, np.sqrt(np.diag(covariance)), found)
 
 
 def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:
@@ -156,7 +187,7 @@ def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]
         raise InputError(f"{len(measured.correlation)} measurements are too few: give at least {least}")
     if parity == "odd":
         return measured.correlation, measured.times
-    if measured.even is None or not measured.even.link_overlap.shape[2]:
+    if measured.even is None or not has_connected(result):
         raise InputError(
             f"the run of {result.model.name} has no products of neighbours of two copies: make it anew with "
             "--even-correlations and two replicas or more"

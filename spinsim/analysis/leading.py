@@ -68,7 +68,7 @@ def leading(result: Tempered, parity: str, samples: Iterable[int]) -> Iterator[l
     found: Configurations = result.configurations  # type: ignore[attr-defined]
     operators, even = _operators(result.model.graph, parity), parity == "even"
     assert operators is not None  # noqa: S101  (as has_leading says)
-    lines = result.model.graph.world_lines()
+    lines = result.model.graph.world_lines().astype(np.int64)
     for sample in samples:
         bits = found.of_sample(sample)
         yield [_leading(bits[:, :, place], lines, operators, even) for place in range(bits.shape[2])]
@@ -162,4 +162,4 @@ def _measured(bits: Bits, by: _Half, lines: Integers, operators: Integers, times
 def _around(series: Array) -> Array:
     """Averages over tau of o(tau) o(tau + t) around rings (configurations, slices), for all t."""
     waves = rfft(series, axis=1)
-    return np.asarray(irfft(waves.real**2 + waves.imag**2, series.shape[1], axis=1)) / series.shape[1]
+    return np.asarray(irfft(waves.real**2 + waves.imag**2, series.shape[1], axis=1) / series.shape[1])

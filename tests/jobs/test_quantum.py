@@ -25,11 +25,6 @@ SERIES = (
 )  # fmt: skip
 
 
-def rule_couplings(side: int) -> np.ndarray:
-    """The signs of the bond rule of docs/quantum.md."""
-    return np.array([1 - 2 * (int(b * 2654435761 % 2**32).bit_count() % 2) for b in range(2 * side * side)], np.int8)
-
-
 def small(kind: str) -> ss.Ising:
     """Models in space of two sites, whose space and time can be enumerated."""
     rng = np.random.default_rng(3)
@@ -113,36 +108,6 @@ def test_products_of_neighbours_need_neighbours() -> None:
         ss.quantum(ss.Ising(ss.chain(1)), K, 4, sweeps=20, even_correlations=True)
 
 
-NUMBERS = {
-    "space_energy_per_site": -0.679890460,
-    "correlation_in_time_1": 0.406361468,
-    "slice_overlap_squared": 0.109588186,
-    "slice_overlap_fourth": 0.031760089,
-}
-ODD_GAP = 13.333753945 - 12.961518049
-
-
-def check_numbers(sweeps: int, most_error: float) -> None:
-    model = ss.Ising(ss.square(4), couplings=rule_couplings(4))
-    result = ss.quantum(model, [0.29, 0.27, 0.25], 64, sweeps=sweeps, thermalize=1000, replicas=21, seed=4)
-    found, in_time, gap = summarize(result).estimates, correlation_in_time(result), gaps(result)
-    rows = [(name, found[name].value[0], found[name].error[0], exact) for name, exact in NUMBERS.items()]
-    rows.append(("C(4)", in_time.value[0, 3], in_time.error[0, 3], 0.07169552))
-    rows.append(("gap", gap.gap[0, 0], gap.error[0, 0], ODD_GAP))
-    assert all(abs(value - exact) <= 4 * error for _, value, error, exact in rows), rows
-    assert rows[0][2] < most_error
-    assert gap.probability[0, 0] > 0.01
-
-
-def test_numbers_of_two_programs_roughly() -> None:
-    check_numbers(4000, 1e-3)
-
-
-@pytest.mark.slow
-def test_numbers_of_two_programs() -> None:
-    check_numbers(60_000, 2e-4)
-
-
 def test_gaps_of_a_known_decay() -> None:
     """Series whose C(t) is one cosh with noise that is correlated in t."""
     model = trotter(ss.Ising(ss.chain(1)), 32)
@@ -216,6 +181,7 @@ def test_commands(do, capsys, monkeypatch, tmp_path) -> None:
         assert column in ss.table(path, by=by)
     assert run(capsys, monkeypatch, "check", path).status == 0
     assert run(capsys, monkeypatch, "plot", path, "--out", tmp_path / "time.pdf").status == 0
+    assert "gaps of even parity: take --even-correlations" in shown
     larger = do(line.replace("--size 4", "--size 5"), "b.h5")
     crossed = run(capsys, monkeypatch, "plot", path, larger, "--out", tmp_path / "crossings.pdf")
     assert crossed.status == 0
@@ -263,6 +229,25 @@ def test_the_coupling_in_time() -> None:
         "0x1.1b48655f37261p-29",
     ]
     np.testing.assert_allclose(found, [-np.log(np.tanh(gamma * step)) / 2 for gamma, step in points], rtol=1e-6)
+
+
+def test_commands_tell_gaps_of_both_parities(do, capsys, monkeypatch, tmp_path) -> None:
+    line = "quantum --lattice chain --size 3 --couplings gaussian --k 0.5:0.6:2 --slices 32 --sweeps 2000 --quiet"
+    averages = do(f"{line} --samples 2 --even-correlations", "averages.h5")
+    leading = do(f"{line} --even-correlations --save-configurations 1", "leading.h5")
+    for path, words in ((averages, ("median gap", "average: from")), (leading, ("gap a step", "operators:"))):
+        shown = run(capsys, monkeypatch, "show", path).out
+        assert all(word in shown for word in ("    odd", "   even", *words)), shown
+    assert "average" not in shown
+    assert {"operators", "even_gap", "even_gap_error", "even_chi_squared"} <= set(ss.table(averages, by="gap"))
+    assert "even_correlation_error" in ss.table(averages, by="time")
+    assert ss.table(leading, by="gap")["operators"].tolist() == [3, 3]
+    drawn = run(capsys, monkeypatch, "plot", averages)
+    assert "averages-time.pdf" in drawn.out
+    assert "averages-gaps.pdf" in drawn.out
+    assert run(capsys, monkeypatch, "plot", leading, "--out", tmp_path / "leading.pdf").status == 0
+    caption = " ".join((tmp_path / "leading.txt").read_text().split())
+    assert "Even parity: the combination of 3 products of two spins that shows the lowest level best." in caption
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class QuantumJob(Job):
     )
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a quantum run shall have in all"}
     may_be_longer = True
-    figures = FigureSet(("time",))
+    figures = FigureSet(("time", "gaps"))
     figures_of_several = FigureSet(
         ("crossings",),
         dict.fromkeys(("observable", "near"), PlotOption("the crossings of several quantum runs", ("crossings",))),

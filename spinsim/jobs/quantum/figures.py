@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.style
 import numpy as np
+from matplotlib.axes import Axes
 
 from spinsim.analysis import figures as draw_series
-from spinsim.analysis.decay import FEWEST_STEPS, decay
+from spinsim.analysis.decay import FEWEST_STEPS, Fit, decay
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.gaps import Gaps, correlation_in_time, gaps
+from spinsim.analysis.gaps import PARITIES, Decay, correlation_in_time, decays, gaps, has_even
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.sizes import check_sizes, compare_sizes
 from spinsim.analysis.summary import Summary, summarize
@@ -36,7 +37,10 @@ def draw(files: list[Path], wanted: Drawing) -> Draw:
     results = [load_quantum(file) for file in files]
     if len(results) > 1:
         return {"crossings": partial(_crossings, sorted(results, key=lambda result: result.model.sites), wanted)}
-    return {"time": partial(time_figure, results[0], wanted.style)}
+    figures: Draw = {"time": partial(time_figure, results[0], wanted.style)}
+    if wanted.what == "gaps" or (results[0].model.samples > 1 and _has_gaps(results[0])):
+        figures["gaps"] = partial(gaps_figure, results[0], wanted.style)
+    return figures
 
 
 def _crossings(results: list[QuantumResult], wanted: Drawing) -> PaperFigure:
@@ -53,30 +57,83 @@ def _crossings(results: list[QuantumResult], wanted: Drawing) -> PaperFigure:
 
 
 def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
-    """C(t) at some points of the ladder with the fits from which gaps come, of the first of several samples."""
+    """C(t) of each parity at some points of the ladder with the fits of gaps, of the first of several samples."""
     one = sample_of(result, 0)
-    found, fits = correlation_in_time(one), _gaps(one)
+    parities = [parity for parity in PARITIES if parity == "odd" or (has_even(result) and _has_gaps(result))]
+    drawn = {parity: _decays(result, one, parity) for parity in parities}
     with matplotlib.style.context(PAPER):
-        figure, (ax,) = lay_panels(style, 1, 2.4, r"time $t$ (slices)")
-        for place, colour in some_temperatures(result.axis.values):
-            known = found.trusted[place]
-            error = np.where(known, found.error[place], np.nan)
-            label = f"{_SYMBOLS[result.axis.name]} $= {result.axis.values[place]:.4g}$"
-            ax.errorbar(found.time, found.value[place], error, fmt="o", color=colour, mec="none", label=label, **POINTS)
-            if fits is not None and fits.first[0, place]:
-                last = found.time == fits.last[0, place]
-                shape = decay(float(fits.gap[0, place]), found.time, result.slices / 2)
-                ax.plot(found.time, shape * (found.value[place] / shape)[last], color=colour, linewidth=0.6)
-        ax.set_ylabel("$C(t)$")
-        scale_logarithmically(ax)
-        draw_legend(figure, ax)
-    lines = "Lines are the lowest level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, through the last time of its fit."
-    lines = lines if fits is not None else ""
+        figure, axes = lay_panels(style, len(parities), 2.4, r"time $t$ (slices)")
+        for ax, (parity, found) in zip(axes, drawn.items(), strict=True):
+            for place, colour in some_temperatures(result.axis.values):
+                _draw_decay(ax, found[place], result.slices, colour, _point(result, place))
+            ax.set_ylabel(f"$C(t)$, {parity}" if len(axes) > 1 else "$C(t)$")
+            scale_logarithmically(ax)
+        draw_legend(figure, axes[0])
+    lines = "Lines are the lowest level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, within the window of its fit."
     which = "Correlations in time" + (" of the first sample" if result.model.samples > 1 else "")
-    figure.caption = f"{which} of {result.model.name}. {BARS} {lines}".rstrip()
+    about = [f"{which} of {result.model.name}."]
+    about += [_of_operators(parity, found[0].fit.operators) for parity, found in drawn.items()]
+    figure.caption = " ".join([*about, BARS, *([lines] if _has_gaps(result) else [])])
     return figure
 
 
-def _gaps(result: QuantumResult) -> Gaps | None:
-    """The fits, where there are any."""
-    return None if result.model.fields.any() or len(result.sweep) < FEWEST_STEPS else gaps(result)
+def _of_operators(parity: str, number: int) -> str:
+    """Returns a sentence on what a panel shows."""
+    simple, kind = {"odd": ("spins", "spins"), "even": ("products of neighbours", "products of two spins")}[parity]
+    if number == 1:
+        return f"{parity.capitalize()} parity: {simple}, averaged."
+    return f"{parity.capitalize()} parity: the combination of {number} {kind} that shows the lowest level best."
+
+
+def _point(result: QuantumResult, place: int) -> str:
+    """Returns the label of a point of the ladder."""
+    return f"{_SYMBOLS[result.axis.name]} $= {result.axis.values[place]:.4g}$"
+
+
+def _has_gaps(result: QuantumResult) -> bool:
+    """Whether gaps can be fitted."""
+    return not result.model.fields.any() and len(result.sweep) >= FEWEST_STEPS
+
+
+def _decays(result: QuantumResult, one: QuantumResult, parity: str) -> list[Decay]:
+    """Returns C(t) of a sample at each point with the fits, or without where there are none."""
+    if _has_gaps(result):
+        return decays(result, parity, [0])[0]
+    found = correlation_in_time(one, parity)
+    errors = np.where(found.trusted, found.error, np.nan)
+    return [Decay(found.time, value, error, Fit()) for value, error in zip(found.value, errors, strict=True)]
+
+
+def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> None:
+    """Draw C(t), as far as it is told from 0, and its fit."""
+    told = of.value > 0
+    ax.errorbar(of.time[told], of.value[told], of.error[told], fmt="o", color=colour, mec="none", label=label, **POINTS)
+    if of.fit.first:
+        t = np.arange(of.fit.first, of.fit.last + 1)
+        ax.plot(t, of.fit.amplitude * decay(of.fit.gap, t, slices / 2), color=colour, linewidth=0.6)
+
+
+def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
+    """The share of samples whose gap is at most so large, of each parity at some points of the ladder."""
+    parities = [parity for parity in PARITIES if parity == "odd" or has_even(result)]
+    with matplotlib.style.context(PAPER):
+        figure, axes = lay_panels(style, len(parities), 2.2)
+        for ax, parity in zip(axes, parities, strict=True):
+            found = gaps(result, parity)
+            for place, colour in some_temperatures(result.axis.values):
+                order = np.argsort(found.gap[:, place])[: np.isfinite(found.gap[:, place]).sum()]
+                share = (np.arange(len(order)) + 0.5) / max(1, len(found.gap))
+                gap, error = found.gap[order, place], found.error[order, place]
+                ax.errorbar(
+                    gap, share, xerr=error, fmt="o", color=colour, mec="none", label=_point(result, place), **POINTS
+                )
+            ax.set_xscale("log")
+            ax.set_xlabel(rf"gap $\Delta$ of {parity} parity (1 / step in time)")
+            ax.set_ylabel("share of samples")
+            ax.set_ylim(0, 1)
+        draw_legend(figure, axes[0])
+    figure.caption = (
+        f"Gaps of {result.model.samples} samples of {result.model.name}: the share of samples with at most that gap. "
+        f"{BARS} Samples without a good fit are left out above the others."
+    )
+    return figure

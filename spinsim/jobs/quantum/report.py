@@ -10,7 +10,7 @@ import numpy as np
 
 from spinsim import store
 from spinsim.analysis.decay import FEWEST_STEPS as FEWEST_FOR_GAPS
-from spinsim.analysis.gaps import Gaps, gaps
+from spinsim.analysis.gaps import PARITIES, Gaps, gaps, has_even
 from spinsim.analysis.printed import as_tables, main_columns, table, with_error
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.inputs.texts import quoted, wrapped
@@ -21,10 +21,13 @@ from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import QuantumSettings
 from spinsim.jobs.reports import empty_lanes, head_of_steps, precision, round_trip_line, saved_number
 from spinsim.observables import LABELS
+from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.layout import MEASUREMENTS
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""
+MOST_SAVED_BYTES: Final = 2**24
+"""Size of saved configurations up to which gaps are found from them as soon as the run is done or shown."""
 _MOST_COLUMNS: Final = 4  # that fit beside the exchanges
 
 
@@ -93,6 +96,7 @@ def _told(path: Path) -> tuple[dict[str, Any], list[str]]:
     with store.open_to_read(path) as file:
         rows = store.complete_rows(file)
         size = rows * sum(item.dtype.itemsize * int(np.prod(item.shape[1:])) for item in file[MEASUREMENTS].values())
+        bits = file[f"{CONFIGURATIONS}/spins"].size if CONFIGURATIONS in file else 0
     if size > MOST_BYTES or rows < FEWEST_STEPS:
         why = "too many measurements are there" if size > MOST_BYTES else "too few measurements are there so far"
         return {"steps": rows}, [f"Averages are left out, as {why}: spinsim analyze finds them."]
@@ -101,11 +105,11 @@ def _told(path: Path) -> tuple[dict[str, Any], list[str]]:
     numbers = {"steps": rows, **precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
-    return numbers | {"averages": as_tables(found)}, _report(result, found)
+    return numbers | {"averages": as_tables(found)}, _report(result, found, bits <= MOST_SAVED_BYTES)
 
 
-def _report(result: QuantumResult, found: Summary) -> list[str]:
-    """Returns lines on exchanges, averages at each point, gaps and equilibrium."""
+def _report(result: QuantumResult, found: Summary, with_gaps: bool) -> list[str]:
+    """Returns lines on exchanges, averages at each point, gaps if they are soon found, and equilibrium."""
     lines = [round_trip_line(result.round_trips)]
     lines += empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
     names = main_columns(result.model, found.estimates)[:_MOST_COLUMNS]
@@ -115,51 +119,76 @@ def _report(result: QuantumResult, found: Summary) -> list[str]:
     beside = {head: [f"{value:.4f}" for value in values], "swaps": rates}
     lines += table(found, names, beside)
     lines += wrapped(f"share of the exchanges tried with the next {result.axis.symbol} that were accepted.", "swaps: ")
-    return lines + in_time_lines(result) + wrapped(found.verdict, "Verdict  ")
+    later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
+    of_gaps = in_time_lines(result) if with_gaps else wrapped(later, "Gap      ")
+    return lines + of_gaps + wrapped(found.verdict, "Verdict  ")
 
 
 def in_time_lines(result: QuantumResult) -> list[str]:
-    """Returns the gaps of odd parity from C(t), or why there are none."""
+    """Returns the gaps of both parities from correlations in time, or why there are none."""
     if result.model.fields.any():
         return wrapped("gaps are left out, as a field breaks parity.", "Gap      ")
     if len(result.sweep) < FEWEST_FOR_GAPS:
         return wrapped(f"gaps are left out, as they take {FEWEST_FOR_GAPS} measurements.", "Gap      ")
-    found = gaps(result)
-    head = f"{'gap a step':>16}{'gap / k':>12}{'levels':>8}{'window':>10}{'chi^2':>10}{'freedom':>9}"
+    found = {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
+    lines = _of_one(result, found) if result.model.samples == 1 else _of_samples(result, found)
+    if any((of.operators == 1).any() for of in found.values()):
+        lines += wrapped(
+            "from the average over sites or bonds: levels nearer each other than it tells apart raise the gap. Saved "
+            "configurations of a small space tell them apart (--save-configurations 1).", "average: ",
+        )  # fmt: skip
+    if "even" not in found:
+        lines += wrapped("take --even-correlations, or saved configurations, and two copies.", "gaps of even parity: ")
+    return lines
+
+
+def _of_one(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
+    """Returns the gaps of one sample, a line for each point and parity."""
+    head = f"{'parity':>8}{'gap a step':>14}{'gap / k':>13}{'operators':>11}{'window':>8}{'chi^2':>8}{'freedom':>9}"
     lines = ["", f"{result.axis.symbol:>8}{head}"]
-    if len(found.gap) > 1:
-        return _of_samples(result, found)
-    for p, (at, k) in enumerate(zip(result.axis.values, result.k, strict=True)):
-        gap, error = float(found.gap[0, p]), float(found.error[0, p])
-        window = f"{found.first[0, p]}-{found.last[0, p]}" if found.first[0, p] else "-"
-        lines.append(
-            f"{at:8.5g}{with_error(gap, error):>16}{with_error(gap / k, error / k):>12}{found.levels[0, p]:8d}"
-            f"{window:>10}{found.chi_squared[0, p]:10.3g}{found.freedom[0, p]:9d}"
-        )
+    for parity, of in found.items():
+        for p, (at, k) in enumerate(zip(result.axis.values, result.k, strict=True)):
+            gap, error = float(of.gap[0, p]), float(of.error[0, p])
+            window, quality = "-", f"{'-':>8}{'-':>9}"
+            if of.first[0, p]:
+                window = f"{of.first[0, p]}-{of.last[0, p]}"
+                quality = f"{of.chi_squared[0, p]:8.3g}{of.freedom[0, p]:9d}"
+            lines.append(
+                f"{at:8.5g}{parity:>8}{with_error(gap, error):>14}{with_error(gap / k, error / k):>13}"
+                f"{_operators(of, p):>11}{window:>8}{quality}"
+            )
     about = (
-        "levels c cosh(gap (slices / 2 - t)) fitted to C(t) within the window, odd parity, times in slices; k: the "
-        "step in time."
+        "of the lowest level of a parity over the ground state, c cosh(gap (slices / 2 - t)) fitted to C(t) within the "
+        "window, times in slices; operators: that C(t) was combined of; k: the step in time."
     )
     return lines + wrapped(about, "gap: ")
 
 
-def _of_samples(result: QuantumResult, found: Gaps) -> list[str]:
-    """Returns the middle and the ends of the gaps of several samples, a line for each point."""
-    lines = [
-        "",
-        f"{result.axis.symbol:>8}{'median gap':>12}{'smallest':>12}{'largest':>12}{'fitted':>8}{'median p':>10}",
-    ]
-    for p, at in enumerate(result.axis.values):
-        there = np.isfinite(found.gap[:, p])
-        if not there.any():
-            lines.append(f"{at:8.5g}{'-':>12}{'-':>12}{'-':>12}{0:8d}{'-':>10}")
-            continue
-        gap = found.gap[there, p]
-        numbers = f"{np.median(gap):12.5g}{gap.min():12.5g}{gap.max():12.5g}{there.sum():8d}"
-        lines.append(f"{at:8.5g}{numbers}{np.median(found.probability[there, p]):10.2g}")
+def _operators(of: Gaps, place: int) -> str:
+    """Returns of what a C(t) was combined, in a word."""
+    number = int(of.operators[0, place])
+    return "average" if number == 1 else str(number)
+
+
+def _of_samples(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
+    """Returns the middle and the ends of the gaps of several samples, a line for each point and parity."""
+    head = (
+        f"{'parity':>8}{'median gap':>12}{'smallest':>12}{'largest':>12}{'operators':>11}{'fitted':>8}{'median p':>10}"
+    )
+    lines = ["", f"{result.axis.symbol:>8}{head}"]
+    for parity, of in found.items():
+        for p, at in enumerate(result.axis.values):
+            there = np.isfinite(of.gap[:, p])
+            numbers, probability = f"{'-':>12}{'-':>12}{'-':>12}", "-"
+            if there.any():
+                gap = of.gap[there, p]
+                numbers = f"{np.median(gap):12.5g}{gap.min():12.5g}{gap.max():12.5g}"
+                probability = f"{np.median(of.probability[there, p]):.2g}"
+            lines.append(f"{at:8.5g}{parity:>8}{numbers}{_operators(of, p):>11}{there.sum():8d}{probability:>10}")
     about = (
-        "of odd parity in units of 1 / step, from C(t) of each sample; fitted: samples with a good window; p: the "
-        "probability of as large a chi^2. ss.table(file, by='gap') has every sample with its error."
+        "of the lowest level of a parity in units of 1 / step, from C(t) of each sample; operators: that C(t) was "
+        "combined of; fitted: samples with a good window; p: the probability of as large a chi^2. ss.table(file, "
+        "by='gap') has every sample with its error."
     )
     return lines + wrapped(about, "gap: ")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spinsim.analysis.gaps import correlation_in_time, gaps
+from spinsim.analysis.gaps import InTimeCurve, correlation_in_time, gaps, has_connected, has_even
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.summary import estimates
 from spinsim.analysis.tables import Columns, below_each_other, columns_of_samples, estimate_columns
@@ -42,29 +42,53 @@ def _where(result: QuantumResult) -> Columns:
 
 def _by_time(result: QuantumResult, sample: int) -> Columns:
     """Returns C(t) of one sample, the times of each point in succession."""
-    found = correlation_in_time(sample_of(result, sample))
+    one = sample_of(result, sample)
+    found = correlation_in_time(one)
     places, times = found.value.shape
+    even = {"even_correlation": correlation_in_time(one, "even")} if has_connected(one) else {}
     return {
         "sample": np.full(places * times, sample),
         **{name: np.repeat(values, times) for name, values in _where(result).items()},
         "time": np.tile(found.time, places),
-        "correlation": found.value.ravel(),
-        "correlation_error": np.where(found.trusted, found.error, np.nan).ravel(),
+        **_with_errors({"correlation": found} | even),
     }
 
 
+def _with_errors(curves: dict[str, InTimeCurve]) -> Columns:
+    """Returns columns of curves, each with its errors."""
+    columns: Columns = {}
+    for name, found in curves.items():
+        columns[name] = found.value.ravel()
+        columns[f"{name}_error"] = np.where(found.trusted, found.error, np.nan).ravel()
+    return columns
+
+
 def _gaps(result: QuantumResult) -> Columns:
-    """Returns the gap of odd parity of each sample, a row for each point, per step in time and per unit of energy."""
-    found = gaps(result)
-    samples, places = found.gap.shape
-    k = np.tile(result.k, samples)
-    return {
-        "sample": np.repeat(np.arange(samples), places),
+    """Returns the gaps of each sample, a row for each point, per step in time and per unit of energy.
+
+    Columns of even parity are there where it was measured; those of odd parity have no prefix.
+    """
+    samples = result.model.samples
+    found: Columns = {
+        "sample": np.repeat(np.arange(samples), len(result.k)),
         **{name: np.tile(values, samples) for name, values in _where(result).items()},
+    }
+    for prefix, parity in (("", "odd"), ("even_", "even")):
+        if parity == "odd" or has_even(result):
+            found |= {prefix + name: values for name, values in _of_parity(result, parity).items()}
+    return found
+
+
+def _of_parity(result: QuantumResult, parity: str) -> Columns:
+    """Returns the columns of the gaps of one parity."""
+    found = gaps(result, parity)
+    k = np.tile(result.k, len(found.gap))
+    return {
         "gap": found.gap.ravel(),
         "gap_error": found.error.ravel(),
         "energy_gap": found.gap.ravel() / k,
         "energy_gap_error": found.error.ravel() / k,
+        "operators": found.operators.ravel(),
         "levels": found.levels.ravel(),
         "first_time": found.first.ravel(),
         "last_time": found.last.ravel(),
