@@ -243,8 +243,8 @@ def test_commands_tell_gaps_of_both_parities(do, capsys, monkeypatch, tmp_path) 
     assert "even_correlation_error" in ss.table(averages, by="time")
     assert ss.table(leading, by="gap")["operators"].tolist() == [3, 3]
     drawn = run(capsys, monkeypatch, "plot", averages)
-    assert "averages-time.pdf" in drawn.out
-    assert "averages-gaps.pdf" in drawn.out
+    assert "-time.pdf" in drawn.out
+    assert "-gaps.pdf" in drawn.out
     assert run(capsys, monkeypatch, "plot", leading, "--out", tmp_path / "leading.pdf").status == 0
     caption = " ".join((tmp_path / "leading.txt").read_text().split())
     assert "Even parity: the combination of 3 products of two spins that shows the lowest level best." in caption
