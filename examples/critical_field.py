@@ -4,10 +4,10 @@
     python examples/critical_field.py --full      sizes 4, 8 and 16, two minutes on a GPU
     python examples/critical_field.py --short     the form that the tests run
 
-What to learn here: a ladder in the transverse field, a clean model that fills the lanes and the samples of a run, and how
-crossings at several steps in time Delta tau lead to that of the quantum model, by a line in Delta tau^2. In its ground
-state the model orders below Gamma = 3.04438 J: H. W. J. Bloete, Y. Deng, Phys. Rev. E 66, 066110 (2002). Time grows with
-the size, beta = L / 2 J, so that all sizes are of one shape in space and time.
+What to learn here: a ladder in the transverse field, a clean model that fills the lanes and the samples of a run, and
+how crossings at several steps in time Delta tau lead to that of the quantum model, by a line in Delta tau^2. In its
+ground state the model orders below Gamma = 3.04438 J: H. W. J. Bloete, Y. Deng, Phys. Rev. E 66, 066110 (2002). Time
+grows with the size, beta = L / 2 J, so that all sizes are of one shape in space and time.
 """
 
 import itertools
@@ -42,10 +42,8 @@ for side in sides:
         points = {"gamma": gamma, "beta": side / 2, "slices": step * side // 2}
         run = ss.quantum(model, **points, **length, replicas=8, correlation_times=1, seed=1000 * side + step)
         runs[side, step] = run, summarize(run)
-        print(
-            f"L = {side}, {run.slices} slices: exchanges {run.swap_rate.min():.2f} to {run.swap_rate.max():.2f}",
-            flush=True,
-        )
+        rate = run.swap_rate
+        print(f"L = {side}, {run.slices} slices: exchanges {rate.min():.2f} to {rate.max():.2f}", flush=True)
 
 # Where two sizes cross, at each step in time and, by a line in its square, without one.
 squares = 1 / np.array(steps, float) ** 2
@@ -74,29 +72,22 @@ for (name, small, large), points in crossings.items():
     print(f"    at Delta tau = 0: {limit:.4f} +- {width:.4f}, {off}, chi^2 {score:.1f} of {len(steps) - 2}")
 
 # The curves themselves without the error of slices, and how crossings move with the step.
-SHOWN = {
-    "correlation_length_over_L": r"$\xi/L$",
-    "binder_cumulant": "$U_m$",
-    "slice_binder_cumulant": r"$U_{m_\mathrm{eq}}$",
-}
+SHOWN = {"correlation_length_over_L": r"$\xi/L$", "binder_cumulant": "$U$", "slice_binder_cumulant": "$U$ of slices"}
 with matplotlib.style.context(PAPER):
     figure, (left, right) = lay_panels("double", 2, 2.6)
     for side, colour, marker in zip(sides, COLOURS, MARKERS, strict=False):
         together = ss.extrapolate([runs[side, step][0] for step in steps])
         print(f"L = {side}: {together.verdict}")
         xi = together.estimates["correlation_length_over_L"]
-        style = {"color": colour, "marker": marker, "ms": 3, "lw": 0.8}
-        left.errorbar(together.gamma, xi.value, xi.error, label=f"$L = {side}$", **style)
+        look = {"color": colour, "marker": marker, "ms": 3, "lw": 0.8}
+        left.errorbar(together.gamma, xi.value, xi.error, label=f"$L = {side}$", **look)
     shown = [key for key in lines if key[0] in SHOWN]
-    for (name, small, large), colour, marker in zip(
-        shown, itertools.cycle(COLOURS[::-1]), itertools.cycle(MARKERS[::-1])
-    ):
+    for number, (name, small, large) in enumerate(shown):
         value, error, limit, width, slope = lines[name, small, large]
-        style = {"color": colour, "marker": marker, "ms": 3, "ls": "none", "mfc": "none"}
-        right.errorbar(
-            [0, *squares], [limit, *value], [width, *error], label=f"{SHOWN[name]}, {small} and {large}", **style
-        )
-        right.plot([0, squares[0]], [limit, limit + slope * squares[0]], color=colour, lw=0.6)
+        look = {"color": COLOURS[-1 - number], "marker": MARKERS[-1 - number], "ms": 3, "ls": "none", "mfc": "none"}
+        label = f"{SHOWN[name]}, {small} and {large}"
+        right.errorbar([0, *squares], [limit, *value], [width, *error], label=label, **look)
+        right.plot([0, squares[0]], [limit, limit + slope * squares[0]], color=look["color"], lw=0.6)
     left.axvline(CRITICAL, color=GREY, lw=0.6, ls="--")
     right.axhline(CRITICAL, color=GREY, lw=0.6, ls="--")
     left.set(xlabel=r"transverse field $\Gamma/J$", ylabel=r"$\xi/L$ at $\Delta\tau=0$")
@@ -104,8 +95,8 @@ with matplotlib.style.context(PAPER):
     draw_legend(figure, left, right)
 figure.caption = (
     "The transverse-field Ising model on the square lattice at beta = L / 2 J. Left: the correlation length over L, "
-    "extrapolated to infinitely many slices. Right: where curves of two sizes cross, and lines in the squared step in time. "
-    f"Dashed: the critical field {CRITICAL} J. Bars are one standard error."
+    "extrapolated to infinitely many slices. Right: where curves of two sizes cross, and lines in the squared step in "
+    f"time. Dashed: the critical field {CRITICAL} J. Bars are one standard error."
 )
 path = Path(tempfile.mkdtemp(prefix="spinsim-")) / "critical_field.png"
 if "--figure" in sys.argv:
