@@ -29,7 +29,7 @@ sides, steps, samples, sweeps, every = [4, 8], [8, 12, 16], 16, 4000, 10  # step
 if "--short" in sys.argv:
     sides, steps, samples, sweeps = [2, 4], [4, 6, 8], 10, 400
 elif "--full" in sys.argv:
-    sides, samples, sweeps, every = [4, 8, 16], 32, 80_000, 100
+    sides, samples, sweeps, every = [4, 8, 16], 32, 60_000, 200
 
 # The model is clean, yet has samples, all alike: they fill the device, and errors over them need no autocorrelation
 # time. Eight copies of sixteen fields are the 128 replicas of a word.
