@@ -13,6 +13,7 @@ import spinsim as ss
 from spinsim.analysis.one_model import check_one_model
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.strips import length_crossings
+from spinsim.model.trotter import trotter
 
 
 def glass(lattice, samples=4, seed=1, **how):
@@ -37,6 +38,7 @@ ALIKE = {
     "sides of one ratio": (glass(ss.cubic(2, 2, 4)), glass(ss.cubic(3, 3, 6))),
     "diluted": (glass(ss.square(8), dilution=0.3), glass(ss.square(6), seed=2, dilution=0.3)),
     "field": (ss.Ising(ss.square(4), 1.0, 0.5), ss.Ising(ss.square(6), 1.0, 0.5)),
+    "slices in time": (trotter(glass(ss.square(4)), 32), trotter(glass(ss.square(6), seed=2), 48)),
 }
 DIFFERENT = {
     "bond fractions": (glass(ss.square(4), bond_fraction=0.5), glass(ss.square(6), bond_fraction=0.9), "mean J"),
@@ -55,6 +57,7 @@ DIFFERENT = {
     "laws": (glass(ss.square(6)), gaussian(ss.square(4)), r"mean \|J\|"),
     "laws of one variance": (gaussian(ss.square(16)), uniform(ss.square(24)), r"mean \|J\|"),
     "fields": (ss.Ising(ss.square(4), 1.0, 0.5), ss.Ising(ss.square(6), 1.0, 0.25), "mean h 0.5 and 0.25"),
+    "slices of different kinds": (trotter(glass(ss.square(4)), 4), trotter(gaussian(ss.square(6)), 4), r"mean \|J\|"),
     "a field and none": (ss.Ising(ss.square(4), 1.0, 0.5), ss.Ising(ss.square(6)), "mean h"),
 }  # fmt: skip
 

@@ -1,0 +1,78 @@
+"""The transition of the two-dimensional quantum +-J spin glass: where curves of several sizes cross in k.
+
+    python examples/quantum_glass_transition.py             24 samples of L = 4 and 6, two minutes on a laptop
+    python examples/quantum_glass_transition.py --full      500 to 1,000 samples of L = 4, 6, 8 and 12, on a GPU
+    python examples/quantum_glass_transition.py --short     the form that the tests run
+    python examples/quantum_glass_transition.py --figure F  where the figure goes
+
+What to learn here: in the isotropic form k plays the part of 1 / T, with the transverse field -ln tanh(k) / (2 k). The
+number of slices is for the ground state: the lowest gap of most samples times the slices is far above 1, so that more
+slices change little. The Binder cumulant of single slices and xi / L have such a limit. The Binder cumulant of the
+overlap over all of time has none, as longer times average it away: its crossings depend on how the slices grow with L.
+Published: near k = 0.29, from L up to 24, by M. Bernaschi et al., Nature 631, 749 (2024).
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import spinsim as ss
+from spinsim.analysis.figures import crossings_figure, save_figure
+from spinsim.analysis.sizes import compare_sizes
+from spinsim.analysis.summary import summarize
+
+
+class Size(NamedTuple):
+    """How one size is run; half as many sweeps again come before the measured ones."""
+
+    side: int
+    slices: int
+    samples: int
+    ladder: tuple[float, float, int]
+    sweeps: int
+
+
+NEAR = 0.29
+if "--short" in sys.argv:
+    sizes = [Size(side, 8, 4, (0.25, 0.32, 6), 600) for side in (2, 3)]
+elif "--full" in sys.argv:
+    sizes = [
+        Size(4, 64, 1024, (0.25, 0.32, 32), 40_000),
+        Size(6, 128, 1024, (0.25, 0.32, 32), 60_000),
+        Size(8, 256, 512, (0.25, 0.32, 32), 80_000),
+        Size(12, 512, 256, (0.265, 0.309, 32), 80_000),  # its energies are wider apart: a ladder that is narrower
+    ]
+else:
+    sizes = [Size(4, 32, 24, (0.24, 0.33, 8), 12_000), Size(6, 48, 24, (0.24, 0.33, 12), 12_000)]
+
+began = time.perf_counter()
+results, summaries = [], []
+for size in sizes:
+    model = ss.EdwardsAnderson(ss.square(size.side), samples=size.samples, seed=size.side)
+    length = {"sweeps": size.sweeps, "thermalize": size.sweeps // 2, "measure_every": size.sweeps // 60}
+    # Four copies, of which each two have an overlap, fill the words of 128 lanes with 32 values of k.
+    run = ss.quantum(model, np.linspace(*size.ladder), size.slices, replicas=4, correlation_times=1, **length)
+    results.append(run)
+    summaries.append(summarize(run))
+    rates, trips, at = run.swap_rate, run.round_trips.mean(), time.perf_counter() - began
+    print(f"L = {size.side}, {size.slices} slices, {size.samples} samples, {at:.0f} s since the beginning")
+    print(f"    exchanges {rates.min():.2f} to {rates.max():.2f}, {trips:.1f} round trips of each replica")
+    print(f"    {summaries[-1].verdict}", flush=True)
+
+comparisons = compare_sizes(results, "overlap", NEAR, summaries)
+for comparison in comparisons:
+    for pair in comparison.crossings:
+        found, sides = pair.crossing, " and ".join(pair.labels)
+        field = -np.log(np.tanh(found.value)) / (2 * found.value)
+        where = found.reason or f"k = {found.value:.4f} +- {found.error:.4f}, Gamma = {field:.3f}"
+        print(f"{comparison.name} of {sides}: {where}")
+
+figure = Path(tempfile.mkdtemp(prefix="spinsim-")) / "quantum_glass_transition.png"
+if "--figure" in sys.argv:
+    figure = Path(sys.argv[sys.argv.index("--figure") + 1])
+save_figure(crossings_figure(comparisons, "double", "step in time $k$"), figure)
+print(f"Figure in {figure}, {time.perf_counter() - began:.0f} s")
