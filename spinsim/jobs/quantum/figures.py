@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from spinsim.analysis import figures as draw_series
 from spinsim.analysis.decay import FEWEST_STEPS, Fit, decay
-from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures
+from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures, tick_integers
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.gaps import PARITIES, Decay, correlation_in_time, decays, gaps, has_even
 from spinsim.analysis.samples import sample_of
@@ -24,6 +24,7 @@ from spinsim.jobs.quantum.result import QuantumResult, load_quantum
 if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
 
+_TOLD: Final = "Points less than an error above 0 are left out."
 _SYMBOLS: Final = {"k": "$k$", "gamma": r"$\Gamma$", "beta": r"$\beta$"}
 _ABSCISSAE: Final = {
     "k": "step in time $k$",
@@ -68,12 +69,13 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
                 _draw_decay(ax, found[place], result.slices, colour, _point(result, place))
             ax.set_ylabel(f"$C(t)$, {parity}" if len(axes) > 1 else "$C(t)$")
             scale_logarithmically(ax)
+            tick_integers(ax.xaxis)
         draw_legend(figure, axes[0])
     lines = "Lines are the lowest level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, within the window of its fit."
     which = "Correlations in time" + (" of the first sample" if result.model.samples > 1 else "")
     about = [f"{which} of {result.model.name}."]
     about += [_of_operators(parity, found[0].fit.operators) for parity, found in drawn.items()]
-    figure.caption = " ".join([*about, BARS, *([lines] if _has_gaps(result) else [])])
+    figure.caption = " ".join([*about, BARS, _TOLD, *([lines] if _has_gaps(result) else [])])
     return figure
 
 
@@ -105,8 +107,8 @@ def _decays(result: QuantumResult, one: QuantumResult, parity: str) -> list[Deca
 
 
 def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> None:
-    """Draw C(t), as far as it is told from 0, and its fit."""
-    told = of.value > 0
+    """Draw C(t), where it is an error above 0, and its fit."""
+    told = of.value > np.nan_to_num(of.error)
     ax.errorbar(of.time[told], of.value[told], of.error[told], fmt="o", color=colour, mec="none", label=label, **POINTS)
     if of.fit.first:
         t = np.arange(of.fit.first, of.fit.last + 1)
