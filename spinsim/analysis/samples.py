@@ -19,6 +19,7 @@ _SAMPLES_SECOND: Final = (
     "energy",
     "magnetization",
     "staggered_magnetization",
+    "mean_slice_energy",
     "overlap",
     "permutation",
     "link_overlap",

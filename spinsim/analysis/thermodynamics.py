@@ -109,13 +109,13 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
     )
     return Thermodynamics(
         temperature,
-        *_mean(energy),
+        *mean_of_replicas(energy),
         np.where(left_out, np.nan, heat * scale),
         np.where(left_out, np.nan, heat_error * scale),
         compared & agrees,
-        *_mean(np.abs(result.magnetization) / sites),
-        *_mean(result.magnetization / sites),
-        *_mean(np.abs(staggered) / sites),
+        *mean_of_replicas(np.abs(result.magnetization) / sites),
+        *mean_of_replicas(result.magnetization / sites),
+        *mean_of_replicas(np.abs(staggered) / sites),
     )
 
 
@@ -152,7 +152,7 @@ def _above_zero(values: Array) -> float:
     return mean * len(values) ** 0.5 / deviation if deviation else np.inf * mean
 
 
-def _mean(values: Array) -> tuple[Array, Array]:
+def mean_of_replicas(values: Array) -> tuple[Array, Array]:
     """Mean and standard error of values (steps, samples, replicas)."""
     if values.shape[1] > 1:
         return _mean_of_samples(values.mean(axis=2))

@@ -95,15 +95,25 @@ def general(gamma: Floats, beta: Floats, slices: int) -> Points:
     gamma, beta = (np.array(values) for values in np.broadcast_arrays(gamma, beta))
     step = beta / slices
     for field, one in zip(gamma.tolist(), step.tolist(), strict=True):
-        if not LEAST_TURN <= field * one <= MOST_TURN:
-            what = "leaves no spin free in time" if field * one < LEAST_TURN else "leaves slices that do not interact"
-            mend = "fewer slices" if field * one < LEAST_TURN else "more slices"
-            raise InputError(
-                f"gamma {field:g} times the step in time beta / slices = {one:g} is {field * one:.3g}, which {what}: "
-                f"give {mend}, for a product from {LEAST_TURN:g} to {MOST_TURN:g}"
-            )
+        check_turn(field, one)
     k_time = np.array([coupling_in_time(field, one) for field, one in zip(gamma.tolist(), step.tolist(), strict=True)])
     return Points(axis, slices, gamma, beta, step, k_time)
+
+
+def check_turn(gamma: float, step: float) -> None:
+    """Refuse a field and a step in time whose coupling in time would be too strong or too weak.
+
+    Raises:
+        InputError: for them.
+    """
+    turn = gamma * step
+    if not LEAST_TURN <= turn <= MOST_TURN:
+        what = "leaves no spin free in time" if turn < LEAST_TURN else "leaves slices that do not interact"
+        mend = "fewer slices" if turn < LEAST_TURN else "more slices"
+        raise InputError(
+            f"gamma {gamma:g} times the step in time beta / slices = {step:g} is {turn:.3g}, which {what}: "
+            f"give {mend}, for a product from {LEAST_TURN:g} to {MOST_TURN:g}"
+        )
 
 
 def coupling_in_time(gamma: float, step: float) -> float:

@@ -45,7 +45,7 @@ def check_slices(slices: Any) -> int:
     return int(slices)
 
 
-def trotter(space: Ising, slices: int, by_term: bool = False) -> Ising:
+def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = True) -> Ising:
     """The classical model of space and time whose energy is the action A of a quantum model.
 
     Args:
@@ -54,6 +54,7 @@ def trotter(space: Ising, slices: int, by_term: bool = False) -> Ising:
         slices: Even, 2 or more.
         by_term: Whether bonds in space, with the fields, and bonds in time are two terms, whose inverse temperatures
             K_s and K_tau may differ: the general form.
+        powers: Whether fourth powers of overlaps are to be measured, which must fit 64 bits.
 
     Raises:
         InputError: for slices that are not even or fewer than 2, a model that has slices already, and sizes whose sums
@@ -62,7 +63,8 @@ def trotter(space: Ising, slices: int, by_term: bool = False) -> Ising:
     slices = check_slices(slices)
     if space.graph.slices > 1:
         raise InputError(f"model {space.name} has {space.graph.slices} slices in time already: give the one in space")
-    check_powers(space.sites, slices)
+    if powers:
+        check_powers(space.sites, slices)
     lattice = lattice_in_time(space.lattice, slices)
     graph = _of_graph(space.graph, slices) if lattice is None else Graph.of_lattice(lattice, slices)
     couplings = _couplings_on_lattice(space, lattice) if lattice else _couplings_on_graph(space, slices)

@@ -31,7 +31,8 @@ from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
-from spinsim.sampling import InField
+from spinsim.sampling import BestSlices, InField
+from spinsim.sampling.portions import updates_a_sweep
 from spinsim.settings.config import Config
 from spinsim.settings.shared import ModelSettings
 from spinsim.store.layout import Layout
@@ -209,15 +210,15 @@ def command_line() -> str:
     return " ".join(map(quoted, [*program, *sys.argv[1:]]))
 
 
-def engine_attributes(engine: Engine | InField) -> dict[str, str]:
+def engine_attributes(engine: Engine | InField | BestSlices) -> dict[str, str]:
     """Root attributes that say how it ran; the packing follows from the configuration."""
     kind = "cpu" if engine.device_name == "cpu" else "cuda"
     return {"engine": f"{kind}, {engine.packing}", "devices": engine.device_name}
 
 
-def updates_done(engine: Engine | InField) -> int:
+def updates_done(engine: Engine | InField | BestSlices) -> int:
     """Attempted spin updates that an engine has done, those before its run was interrupted among them."""
-    return int(engine.half_sweep // engine.colours * engine.model.sites * engine.model.samples * engine.replicas)
+    return int(engine.half_sweep // engine.colours) * updates_a_sweep(engine)
 
 
 def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:

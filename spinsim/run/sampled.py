@@ -17,7 +17,7 @@ from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updat
 from spinsim.run.identity import open_own
 from spinsim.run.kept import Kept
 from spinsim.run.saving import Saving
-from spinsim.sampling import Best, InField
+from spinsim.sampling import Best, BestSlices, InField
 from spinsim.store import RunFile
 from spinsim.store.configurations import with_configurations
 from spinsim.store.layout import Layout
@@ -37,7 +37,7 @@ class SampledRun(ABC):
         best: The lowest states met, without the energy of a field that changes.
     """
 
-    def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField) -> None:
+    def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField | BestSlices) -> None:
         self._plan, self._saving, self._watch, self.engine = plan, saving, watch, engine
         self.best = Best(engine)
 

@@ -1,4 +1,4 @@
-"""Simulated annealing: Metropolis sweeps at a sequence of temperatures.
+"""Simulated annealing: Metropolis sweeps at a sequence of temperatures, or of transverse fields.
 
 Source: S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, Science 220, 671 (1983).
 """
@@ -17,9 +17,10 @@ from spinsim.engine.choosing import check_run
 from spinsim.engine.protocols import Counting, Sweeps
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
+from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 from spinsim.sampling.measure import Measurement, measure
-from spinsim.sampling.portions import sweeps_a_portion
+from spinsim.sampling.portions import sweeps_a_portion, updates_a_sweep
 
 Schedule = Literal["linear", "geometric"]
 SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
@@ -34,12 +35,16 @@ class AnnealFrame:
         temperature: In the unit of the couplings.
         measured: Energies and magnetisations at the end of the step.
         field: Uniform field that was added to the model's own; its energy is among those measured.
+        gamma: Transverse field of a quantum anneal.
+        mean_slice_energy: Its mean energy of the slices of each replica, (samples, replicas).
     """
 
     step: int
     temperature: float
     measured: Measurement
     field: float = 0.0
+    gamma: float | None = None
+    mean_slice_energy: npt.NDArray[np.float64] | None = None
 
 
 def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -> npt.NDArray[np.float64]:
@@ -63,12 +68,13 @@ class Annealed(Sweeps, Counting, Protocol):
 
 
 def annealing(
-    engine: Annealed | InField,
+    engine: Annealed | InField | BestSlices,
     temperatures: npt.ArrayLike,
     sweeps: int = 100,
     on_updates: Callable[[int], None] = lambda updates: None,
     pause: Callable[[], bool] = lambda: False,
     fields: npt.ArrayLike | None = None,
+    gammas: npt.ArrayLike | None = None,
 ) -> Iterator[AnnealFrame | None]:
     """Sweep through the temperatures in order and yield a measurement after each.
 
@@ -79,6 +85,7 @@ def annealing(
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
         fields: A uniform field for each temperature, added to the model's own; it takes an ``InField`` for an engine.
+        gammas: A transverse field for each temperature; it takes ``BestSlices`` for an engine, and these take it.
 
     Raises:
         InputError: for bad temperatures, fields or sweep numbers, before the first sweep.
@@ -86,19 +93,29 @@ def annealing(
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     if not isinstance(sweeps, int | np.integer) or sweeps < 1:
         raise InputError(f"{sweeps} sweeps a step cannot be done: give a whole number, at least 1")
-    check_run(engine.model, engine.replicas, len(ladder) * sweeps, engine.colours)
-    acting = cast("Annealed", engine)  # an InField does what one does
+    swept = engine.engine.model if isinstance(engine, BestSlices) else engine.model
+    check_run(swept, engine.replicas, len(ladder) * sweeps, engine.colours)
+    acting = cast("Annealed", engine)  # the others do what one does
+    if isinstance(engine, BestSlices):
+        if gammas is None or fields is not None:
+            raise InputError("slices in time are annealed in a transverse field alone: give gammas and no fields")
+        transverse = check_fields(gammas, len(ladder), "gamma")
+        for gamma, temperature in zip(transverse.tolist(), ladder.tolist(), strict=True):
+            engine.check(gamma, temperature)
+        return _anneal(acting, transverse, ladder, sweeps, on_updates, pause)
+    if gammas is not None:
+        raise InputError("a transverse field takes an engine of slices in time: give BestSlices")
     if fields is None:
-        return _anneal(acting, None, ladder, np.zeros(len(ladder)), sweeps, on_updates, pause)
+        return _anneal(acting, np.zeros(len(ladder)), ladder, sweeps, on_updates, pause)
     if not isinstance(engine, InField):
         raise InputError("fields that change take an engine whose field can be set: give an InField")
     series = check_fields(fields, len(ladder))
     engine.check(float(series[np.abs(series).argmax()]))
-    return _anneal(acting, engine, ladder, series, sweeps, on_updates, pause)
+    return _anneal(acting, series, ladder, sweeps, on_updates, pause)
 
 
-def check_fields(fields: npt.ArrayLike, steps: int) -> npt.NDArray[np.float64]:
-    """A field for each step as float64 (steps,).
+def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.NDArray[np.float64]:
+    """A field for each step as float64 (steps,), which a refusal calls by its name.
 
     Raises:
         InputError: for what are no finite numbers, and for another number of them.
@@ -106,31 +123,31 @@ def check_fields(fields: npt.ArrayLike, steps: int) -> npt.NDArray[np.float64]:
     try:
         values = np.atleast_1d(np.asarray(fields, np.float64))
     except (TypeError, ValueError) as error:
-        raise InputError(f"field {fields!r} cannot be read as numbers: give a list of floats") from error
+        raise InputError(f"{name} {fields!r} cannot be read as numbers: give a list of floats") from error
     if values.shape != (steps,):
-        raise InputError(f"field has shape {values.shape}: give a number for each of the {steps} temperatures")
+        raise InputError(f"{name} has shape {values.shape}: give a number for each of the {steps} temperatures")
     bad = values[~np.isfinite(values)]
     if bad.size:
-        raise InputError(f"field {bad[0]} is not finite: give numbers such as 0.5")
+        raise InputError(f"{name} {bad[0]} is not finite: give numbers such as 0.5")
     return values
 
 
 def _anneal(
     engine: Annealed,
-    in_field: InField | None,
-    ladder: npt.NDArray[np.float64],
     fields: npt.NDArray[np.float64],
+    ladder: npt.NDArray[np.float64],
     sweeps: int,
     on_updates: Callable[[int], None],
     pause: Callable[[], bool],
 ) -> Iterator[AnnealFrame | None]:
-    updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
-    portion = sweeps_a_portion(engine)
+    updates, portion = updates_a_sweep(engine), sweeps_a_portion(engine)
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
     on_updates(0)
     for step in range(first, len(ladder)):
-        if in_field is not None:
-            in_field.set_field(float(fields[step]))
+        if isinstance(engine, InField):
+            engine.set_field(float(fields[step]))
+        elif isinstance(engine, BestSlices):
+            engine.set_gamma(float(fields[step]))
         engine.set_beta(1.0 / ladder[step])
         while begun < sweeps:
             count = min(portion, sweeps - begun)
@@ -138,10 +155,18 @@ def _anneal(
             begun += count
             if begun < sweeps:
                 engine.wait()  # reports and pauses are not to run far ahead of a GPU
-            on_updates(count * updates_a_sweep)
+            on_updates(count * updates)
             if begun < sweeps and pause():
                 yield None
-        yield AnnealFrame(step, float(ladder[step]), measure(engine), float(fields[step]))
+        yield _frame(engine, step, float(ladder[step]), float(fields[step]))
         begun = 0
         if pause():
             yield None
+
+
+def _frame(engine: Annealed, step: int, temperature: float, field: float) -> AnnealFrame:
+    """Returns what is measured at the end of a step in a field, a uniform one or a transverse one."""
+    measured = measure(engine)
+    if isinstance(engine, BestSlices):
+        return AnnealFrame(step, temperature, measured, gamma=field, mean_slice_energy=engine.mean_energy.copy())
+    return AnnealFrame(step, temperature, measured, field)

@@ -26,7 +26,7 @@ STAGGERED = "sum of spins over the first sublattice, that of site 0, less that o
 EVERY = "every"
 """The attribute of a group that has rows at every so many-th row of the run alone: rows every - 1, 2 every - 1, ..."""
 
-COORDINATES = ("measurement", "temperature", "field", "sweep", "sample", "k", "k_time")
+COORDINATES = ("measurement", "temperature", "field", "gamma", "sweep", "sample", "k", "k_time")
 """Series that say where a row stands: coordinates for xarray."""
 
 

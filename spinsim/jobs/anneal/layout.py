@@ -16,8 +16,9 @@ def anneal_layout(
     in_field: bool = False,
     start: npt.NDArray[np.int8] | None = None,
     staggered: bool = False,
+    quantum: bool = False,
 ) -> Layout:
-    """A row after each temperature of the schedule.
+    """A row after each temperature of the schedule, or each transverse field.
 
     Args:
         samples: Of the model.
@@ -25,10 +26,16 @@ def anneal_layout(
         in_field: Whether a uniform field changes with the temperature.
         start: Initial configurations where they were given.
         staggered: Whether staggered magnetisations are measured.
+        quantum: Whether it is a quantum anneal: energies, sums of spins and best states are those of best slices.
     """
     axes = "sample", "replica"
     of_sublattices = (Series("staggered_magnetization", axes, np.int64, STAGGERED),) if staggered else ()
     fields = (Series("field", (), np.float64, "uniform field, added to the model's own", ENERGY),) if in_field else ()
+    of_slices: tuple[Series, ...] = ()
+    if quantum:
+        fields = (Series("gamma", (), np.float64, "transverse field", ENERGY),)
+        mean = "total energy, mean over the slices of each replica"
+        of_slices = (Series("mean_slice_energy", axes, np.float64, mean, ENERGY),)
     return Layout(
         {"sample": np.arange(samples), "replica": np.arange(replicas)},
         {},
@@ -36,7 +43,8 @@ def anneal_layout(
             Series("step", (), np.int64, "temperature step"),
             Series("temperature", (), np.float64, "temperature", TEMPERATURE),
             *fields,
-            Series("energy", axes, np.float64, "total energy", ENERGY),
+            Series("energy", axes, np.float64, "total energy" + " of the best slice" * quantum, ENERGY),
+            *of_slices,
             Series("magnetization", axes, np.int64, "sum of spins"),
             *of_sublattices,
         ),
@@ -48,7 +56,8 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     """Returns the layout that a file should have, by its own axes, and the replicas of each sample."""
     group = group_of(file, MEASUREMENTS)
     replicas, staggered = length_of(group, "replica"), "staggered_magnetization" in group
-    return anneal_layout(sizes.samples, replicas, "field" in group, staggered=staggered), replicas
+    in_field, quantum = "field" in group, "gamma" in group
+    return anneal_layout(sizes.samples, replicas, in_field, staggered=staggered, quantum=quantum), replicas
 
 
 FORM = Form(planned={"steps": (int,)}, groups=(MEASUREMENTS,), layout=_layout_of, has_best=True)

@@ -33,5 +33,7 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
         magnetization=magnetization,
         staggered_magnetization=None if result.staggered_magnetization is None else staggered,
         field=None if result.field is None else result.field[rows],
+        gamma=None if result.gamma is None else result.gamma[rows],
+        mean_slice_energy=None if result.mean_slice_energy is None else result.mean_slice_energy[rows],
         configurations=None,
     )

@@ -13,6 +13,8 @@ from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.inputs.texts import quoted
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.running import AnnealPlan
+from spinsim.jobs.anneal.settings import AnnealSettings
+from spinsim.jobs.anneal.slices import quantum_energies
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import head_of_steps, lowest_lines, precision, saved_number
 from spinsim.store import open_to_read
@@ -25,8 +27,15 @@ def describe(plan: AnnealPlan) -> str:
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} replicas, "
-        f"T = {a.t_start:.4g} to {a.t_stop:.4g} in {a.steps} steps of {a.sweeps} sweeps, on the {where}"
+        f"{_schedule(a)} in {a.steps} steps of {a.sweeps} sweeps, on the {where}"
     )
+
+
+def _schedule(a: AnnealSettings) -> str:
+    """Returns what changes from where to where, in words."""
+    if a.quantum:
+        return f"{a.slices} slices at T = {a.t_start:.4g}, Gamma = {a.gamma_start:.4g} to {a.gamma_stop:.4g}"
+    return f"T = {a.t_start:.4g} to {a.t_stop:.4g}"
 
 
 def outcome(plan: AnnealPlan, rate: float | None) -> Told:
@@ -78,11 +87,25 @@ def show(path: Path) -> Told:
     return Told(about | numbers, head_of_steps(path, result, replicas, rows, planned) + lines)
 
 
+def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]:
+    """Returns a table of the energies of best slices, and of all slices, in steps of a quantum anneal."""
+    lines = ["  Gamma  E/N of best slices      error  of all slices      error"]
+    best, mean = quantum_energies(result)
+    for k in sorted({round(k * (len(gamma) - 1) / 9) for k in range(10)}):
+        numbers = (gamma[k], best.mean[k], best.error[k], mean.mean[k], mean.error[k])
+        texts = [f"{number:.6f}" if np.isfinite(number) else "-" for number in numbers]
+        lines.append(f"{texts[0]:>10} {texts[1]:>15} {texts[2]:>10} {texts[3]:>14} {texts[4]:>10}")
+    return lines
+
+
 def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     """Returns the main numbers of a run, for ``--json`` and as lines."""
     lowest = result.lowest_energy
     if not len(result.temperature):
         return {"lowest_energy": None}, []
+    if result.gamma is not None:
+        numbers = {"lowest_energy": float(lowest.min()), **precision(result.model)}
+        return numbers, lowest_lines(result.model, lowest) + _by_gamma(result, result.gamma)
     table = thermodynamics(result)
     lines = lowest_lines(result.model, lowest)
     order = table.order_parameter(result.model)

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from dataclasses import field as default
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,9 @@ class AnnealResult(Result):
             ``energy`` but not of ``best_energy``. None where no field changed.
         staggered_magnetization: Sums of spins over the sublattice of site 0 less those over the other, of the shape of
             ``magnetization``. None where the lattice is not bipartite and in older files.
+        gamma: Transverse field of each step of a quantum anneal, (steps,); None of others. ``energy``, sums of spins,
+            lowest states and configurations are then those of the best slice of each replica.
+        mean_slice_energy: Mean energy of the slices of each replica of such an anneal, of the shape of ``energy``.
         configurations: Spins at the end of every so many-th step; None where none were saved.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
@@ -53,6 +56,8 @@ class AnnealResult(Result):
     best_spins: npt.NDArray[np.int8]
     field: npt.NDArray[np.float64] | None = None
     staggered_magnetization: npt.NDArray[np.int64] | None = None
+    gamma: npt.NDArray[np.float64] | None = None
+    mean_slice_energy: npt.NDArray[np.float64] | None = None
     configurations: Configurations | None = None
     attributes: dict[str, str] = default(default_factory=dict)
 
@@ -76,7 +81,8 @@ class AnnealResult(Result):
     def _layout(self) -> Layout:
         _, samples, replicas = self.energy.shape
         staggered = self.staggered_magnetization is not None
-        return anneal_layout(samples, replicas, self.field is not None, staggered=staggered)
+        in_field, quantum = self.field is not None, self.gamma is not None
+        return anneal_layout(samples, replicas, in_field, staggered=staggered, quantum=quantum)
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
@@ -90,7 +96,8 @@ class AnnealResult(Result):
 
     @property
     def _run_facts(self) -> dict[str, str]:
-        ends = f" from T = {self.temperature[0]:g} to {self.temperature[-1]:g}" if len(self.temperature) else ""
+        name, series = ("T", self.temperature) if self.gamma is None else ("Gamma", self.gamma)
+        ends = f" from {name} = {series[0]:g} to {series[-1]:g}" if len(series) else ""
         return {
             "replicas": count(self.energy.shape[2], "replica"),
             "steps": count(len(self.temperature), "step") + ends,
@@ -111,6 +118,9 @@ class AnnealResult(Result):
                 file.finish()
 
 
+_NOT_IN_ALL: Final = ("field", "staggered_magnetization", "gamma", "mean_slice_energy")
+
+
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult:
     """The first rows of a file."""
     m = file["measurements"]
@@ -123,7 +133,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         magnetization=m["magnetization"][:rows],
         best_energy=best["best/energy"],
         best_spins=best["best/spins"],
-        **{name: m[name][:rows] for name in ("field", "staggered_magnetization") if name in m},
+        **{name: m[name][:rows] for name in _NOT_IN_ALL if name in m},
         configurations=in_file(file, rows),
         attributes=attributes,
     )

@@ -15,6 +15,7 @@ from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
+from spinsim.model.trotter import check_slices, trotter
 from spinsim.run.common import (
     SILENT,
     Plan,
@@ -29,7 +30,7 @@ from spinsim.run.common import (
 from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
-from spinsim.sampling import InField, annealing
+from spinsim.sampling import BestSlices, InField, annealing
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
 
@@ -49,7 +50,8 @@ class AnnealPlan(Plan[Anneal]):
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample."""
-        return self.model.sites * self.model.samples * replicas * self.rows * self.config.anneal.sweeps
+        a = self.config.anneal
+        return self.model.sites * (a.slices or 1) * self.model.samples * replicas * self.rows * a.sweeps
 
 
 def plan_anneal(config: Anneal) -> AnnealPlan:
@@ -62,7 +64,9 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     steps = config.anneal.steps
     require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
     device = resolve_device(config.run.device)
-    model = build_model(config.model, config.run.replicas)
+    model = build_model(
+        config.model, config.run.replicas * ((config.anneal.slices or 2) if config.anneal.quantum else 1)
+    )
     config = config.with_temperatures(model.energy_scale)
     return AnnealPlan(config, model, device, *identify(config, model))
 
@@ -108,16 +112,11 @@ class _Annealing(SampledRun):
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
         run, a = plan.config.run, plan.config.anneal
-        dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
-        make = partial(create_engine, replicas=run.replicas, device=plan.device, threads=run.threads)
-        engine: Engine | InField = make(plan.model, dynamics=dynamics, start=plan.start)
-        fields = a.fields
-        if fields is not None:
-            engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+        engine, fields = _engine_of(plan), a.fields
         super().__init__(plan, saving, watch, engine)
-        self._frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due, fields)
+        self._frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due, fields, a.gammas)
         self.layout = anneal_layout(
-            plan.model.samples, run.replicas, fields is not None, plan.start, plan.model.is_bipartite
+            plan.model.samples, run.replicas, fields is not None, plan.start, plan.model.is_bipartite, a.quantum
         )
 
     def go_on(self, file: RunFile | Kept) -> None:
@@ -134,8 +133,27 @@ class _Annealing(SampledRun):
             of_field = _rounded(frame.field, self.engine.model) * measured.magnetization
             best.update(measured.energy + of_field, self.engine.spins)
             row = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
+            row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
             file.write(self.with_spins(row | measured._asdict(), self.engine.spins))
         file.write_best(best.energy, best.spins)
+
+
+def _engine_of(plan: AnnealPlan) -> Engine | InField | BestSlices:
+    """The replicas of a plan in their initial state."""
+    run, a = plan.config.run, plan.config.anneal
+    dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
+    make = partial(create_engine, replicas=run.replicas, device=plan.device, threads=run.threads)
+    if a.quantum:
+        model, start = trotter(plan.model, check_slices(a.slices), by_term=True, powers=False), plan.start
+        if start is not None:  # every slice begins with it
+            lines = model.graph.world_lines()
+            given, start = start, np.empty((*start.shape[:2], model.sites), np.int8)
+            start[..., lines] = given[..., None]
+        return BestSlices(plan.model, make(model, dynamics=dynamics, start=start), run.threads)
+    engine = make(plan.model, dynamics=dynamics, start=plan.start)
+    if a.fields is None:
+        return engine
+    return InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
 
 
 def _rounded(field: float, model: Ising) -> float:

@@ -21,14 +21,18 @@ _LISTED: Final = "list"
 """The schedule of a run whose temperatures are listed."""
 _T_START: Final = 1.5
 _T_STOP: Final = 0.05
+_GAMMA_START: Final = 1.5
+_GAMMA_STOP: Final = 0.05
+_T_SLICE: Final = 0.5
+_SLICES: Final = 32
 
 
 @dataclass(frozen=True)
 class AnnealSettings(Table):
     """The temperature schedule: every temperature, or the ends, their number and how they are spaced.
 
-    Where ``temperatures`` are given, the ends, ``steps`` and the ``schedule`` of a finished configuration say what they
-    come to.
+    With ``quantum`` it is one of transverse fields at one temperature. Where ``temperatures`` are given, the ends,
+    ``steps`` and the ``schedule`` of a finished configuration say what they come to.
     """
 
     start: str = start()
@@ -61,17 +65,79 @@ class AnnealSettings(Table):
         flag="--fields",
         before=None,
     )
+    quantum: bool = setting(
+        False,
+        "Turn a transverse field down at a constant temperature instead of cooling, in slices of imaginary time: "
+        "simulated quantum annealing",
+        before=False,
+    )
+    gamma_start: float | None = setting(
+        None,
+        "First transverse field of a quantum anneal",
+        shown=f"{_GAMMA_START} x the root mean square local field",
+        unit="coupling unit",
+        low=1e-300,
+        before=None,
+    )
+    gamma_stop: float | None = setting(
+        None,
+        "Last transverse field",
+        shown=f"{_GAMMA_STOP} x the same",
+        unit="coupling unit",
+        low=1e-300,
+        before=None,
+    )
+    slices: int | None = setting(
+        None,
+        "Slices in imaginary time of a quantum anneal, an even number",
+        shown=f"{_SLICES}",
+        low=2,
+        high=2**20,
+        before=None,
+    )
+    beta: float | None = setting(
+        None,
+        "Inverse temperature of a quantum anneal; a slice by itself has the temperature slices / beta",
+        shown=f"slices / ({_T_SLICE} x the root mean square local field)",
+        unit="k_B / coupling unit",
+        low=1e-100,
+        high=1e100,
+        before=None,
+    )
     zero_acceptance: float = zero_acceptance()
 
     def check_together(self) -> None:
-        """Refuse lists that cannot be read and fields that are not as many as temperatures."""
+        """Refuse unreadable lists, other numbers of fields than temperatures, and what rules each other out."""
         from spinsim.sampling.annealing import check_fields
 
+        self._check_quantum()
         if self.temperatures is None and self.schedule == _LISTED:
             raise InputError(f"schedule {_LISTED!r} goes with temperatures alone: choose linear or geometric")
         steps = self.steps if self.temperatures is None else len(self.listed)
         if self.fields is not None:
             check_fields(self.fields, steps)
+
+    def _check_quantum(self) -> None:
+        """Refuse settings of quantum anneals for others, others for them, and odd slices."""
+        from spinsim.model.trotter import check_slices
+
+        if not self.quantum:
+            for name in ("gamma_start", "gamma_stop", "slices", "beta"):
+                if getattr(self, name) is not None:
+                    raise InputError(
+                        f"{name} {getattr(self, name)} goes with quantum alone: give --quantum, or leave it out"
+                    )
+            return
+        for name in ("temperatures", "field"):
+            if getattr(self, name) is not None:
+                rule = (
+                    "whose temperature is constant: give beta" if name == "temperatures" else "in no field that changes"
+                )
+                raise InputError(
+                    f"{name} {getattr(self, name)!r} does not go with quantum, {rule}, or leave quantum out"
+                )
+        if self.slices is not None:
+            check_slices(self.slices)
 
     @cached_property
     def listed(self) -> npt.NDArray[np.float64]:
@@ -97,16 +163,34 @@ class AnnealSettings(Table):
     @cached_property
     def ladder(self) -> npt.NDArray[np.float64]:
         """Every temperature, in order of use, of a configuration whose ends are filled in."""
+        import numpy as np
+
         from spinsim.sampling.annealing import temperature_schedule
 
         if self.temperatures is not None:
             return self.listed
         assert self.t_start is not None and self.t_stop is not None  # noqa: S101, PT018
+        if self.quantum:
+            return np.full(self.steps, self.t_start)
         return temperature_schedule(self.t_start, self.t_stop, self.steps, self.schedule)
+
+    @cached_property
+    def gammas(self) -> npt.NDArray[np.float64] | None:
+        """The transverse field of each step, of a configuration whose ends are filled in; None without one."""
+        from spinsim.sampling.annealing import temperature_schedule
+
+        if self.gamma_start is None or self.gamma_stop is None:
+            return None
+        return temperature_schedule(self.gamma_start, self.gamma_stop, self.steps, self.schedule)
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
-        """Refuse listed temperatures together with what else would say them."""
+        """Refuse listed temperatures together with what else would say them, and ends for a constant temperature."""
+        ends = sorted({"t_start", "t_stop"} & set(given))
+        if given.get("quantum") and ends:
+            raise InputError(
+                f"{ends[0]} {given[ends[0]]!r} does not go with quantum, whose temperature is constant: give beta"
+            )
         others = sorted({"t_start", "t_stop", "steps", "schedule"} & set(given))
         if given.get("temperatures") is not None and others:
             raise InputError(
@@ -140,6 +224,18 @@ class Anneal(Config):
             written = replace(given, temperatures=as_text(listed), steps=len(listed), schedule=_LISTED)
             return replace(self, anneal=replace(written, t_start=first, t_stop=last))
         scale = energy_scale or 1.0
+        if given.quantum:
+            return replace(self, anneal=_quantum_filled_in(given, scale))
         t_start = _T_START * scale if given.t_start is None else given.t_start
         t_stop = _T_STOP * scale if given.t_stop is None else given.t_stop
         return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
+
+
+def _quantum_filled_in(given: AnnealSettings, scale: float) -> AnnealSettings:
+    """The settings of a quantum anneal with what was left out, by the root mean square local field."""
+    slices = given.slices or _SLICES
+    beta = given.beta or slices / (_T_SLICE * scale)
+    gamma_start = given.gamma_start or _GAMMA_START * scale
+    gamma_stop = given.gamma_stop or _GAMMA_STOP * scale
+    ends = {"t_start": 1 / beta, "t_stop": 1 / beta, "gamma_start": gamma_start, "gamma_stop": gamma_stop}
+    return replace(given, slices=slices, beta=beta, **ends)

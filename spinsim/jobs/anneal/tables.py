@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from spinsim.analysis.tables import Columns, columns_of_samples
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.jobs.anneal.slices import quantum_energies
 
 
 def columns(result: AnnealResult, by: str) -> Columns:
@@ -21,8 +25,23 @@ def columns(result: AnnealResult, by: str) -> Columns:
     raise InputError(f"there is no table by {by!r} of this run: choose temperature or sample")
 
 
+def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> Columns:
+    """Returns the energies of best slices, and of all slices, of a quantum anneal."""
+    best, mean = quantum_energies(result)
+    return {
+        "temperature": result.temperature,
+        "gamma": gamma,
+        "energy_per_site": best.mean,
+        "energy_per_site_error": best.error,
+        "mean_slice_energy_per_site": mean.mean,
+        "mean_slice_energy_per_site_error": mean.error,
+    }
+
+
 def _by_temperature(result: AnnealResult) -> Columns:
     """Returns averages over replicas and samples, a row for each step."""
+    if result.gamma is not None:
+        return _by_gamma(result, result.gamma)
     found = thermodynamics(result)
     in_field: Columns = {}
     if result.field is not None:

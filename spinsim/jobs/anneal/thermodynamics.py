@@ -26,6 +26,7 @@ from spinsim.analysis.figures.paper import BLUE, PAPER, PaperFigure, draw_legend
 from spinsim.analysis.thermodynamics import Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.jobs.anneal.slices import quantum_figure
 from spinsim.observables import SYMBOLS
 
 Array = npt.NDArray[np.float64]
@@ -38,13 +39,15 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     temperature are drawn against the step number. A square ferromagnet in zero field comes with the exact curves of the
     infinite lattice. Specific heats that are not the slope of the energy are left out, and those far above it where
     that could not be tested are marked "off scale". A run in a field that changes has its energy and m, with its sign,
-    against the field.
+    against the field, a quantum anneal the energies of its slices against the transverse field.
 
     Raises:
         InputError: where no step is done yet.
     """
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")
+    if result.gamma is not None:
+        return quantum_figure(result, result.gamma, style)
     table, model = thermodynamics(result), result.model
     if result.field is not None:
         return _loop_figure(result, result.field, table, style)
