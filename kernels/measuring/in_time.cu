@@ -5,46 +5,48 @@
 #include "measuring/pairs.cuh"
 
 constexpr u32 THREADS = HOST(engine.measuring.in_time.cuda.THREADS), WARPS = THREADS / 32;
-constexpr u32 AT_ONCE = 4;  // pairs that a thread adds together
-constexpr int COUNT_PLANES = 7;
-static_assert(HOST(engine.measuring.in_time.cuda.WORDS) / 32 < 1 << COUNT_PLANES, "the planes hold a thread's pairs");
+constexpr u32 LINES = HOST(engine.measuring.in_time.cuda.LINES);  // whose pairs a thread adds together
+constexpr int COUNT_PLANES = 8;
+static_assert(HOST(engine.measuring.in_time.cuda.WORDS) / 32 + LINES < 1 << COUNT_PLANES, "the planes hold a thread's pairs");
+static_assert(2 * HOST(engine.measuring.in_time.cuda.MOST_SLICES) <= HOST(engine.measuring.in_time.cuda.WORDS), "a line fits twice");
 
 // Thread blocks take `together` world lines each (x), of blocks of replicas (y) and samples (z), into shared memory, where each
-// warp takes times in turn. places[line][slice]; totals[sample][block][time][128] are added to.
-__global__ __launch_bounds__(THREADS) void correlate_in_time(const uint4* state, u32 sites, const int* places, u32 lines,
-                                                             u32 slices, u32 together, const u32* times, u32 count,
-                                                             u32* totals) {
-    extern __shared__ uint4 words[];  // [line][slice]
+// warp takes times in turn; of `slices` slices they hold, `stretch` words apart, the first ones again behind the last, so that
+// no time of a pair needs to turn round. places[line][slice]; totals[sample][block][time][128] are added to.
+__global__ __launch_bounds__(THREADS, 3) void correlate_in_time(const uint4* state, u32 sites, const int* places, u32 lines,
+                                                                u32 slices, u32 stretch, u32 together, const u32* times,
+                                                                u32 count, u32* totals) {
+    extern __shared__ uint4 words[];  // [line][stretch]
     __shared__ u32 of_warps[WARPS][128];
     const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y;
     const uint4* const lattice = state + part * sites;
-    const u32 first = blockIdx.x * together, items = min(together, lines - first) * slices;
-    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, step = 32 % slices;
-    for (u32 i = threadIdx.x; i < items; i += THREADS) words[i] = lattice[places[(size_t)first * slices + i]];
+    const u32 first = blockIdx.x * together, here = min(together, lines - first);
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (u32 line = 0; line < here; ++line)
+        for (u32 i = threadIdx.x; i < slices; i += THREADS) {
+            const uint4 word = lattice[places[(size_t)(first + line) * slices + i]];
+            words[line * stretch + i] = word;
+            if (slices + i < stretch) words[line * stretch + slices + i] = word;
+        }
     __syncthreads();
     for (u32 t = warp; t < count; t += WARPS) {
         const u32 later = times[t];
         Counters<COUNT_PLANES, 4> counters;
         counters.clear();
-        u32 slice = lane % slices;
+        for (u32 begin = 0; begin < here; begin += LINES)
 #pragma unroll 1
-        for (u32 begin = lane; begin < items; begin += 32 * AT_ONCE) {
-            u32 word[4][AT_ONCE];
+            for (u32 slice = lane; slice < slices; slice += 32) {
+                const uint4* const now = words + begin * stretch + slice;
+                u32 word[4][LINES];
 #pragma unroll
-            for (u32 k = 0; k < AT_ONCE; ++k) {
-                const u32 i = begin + 32 * k;
-                uint4 differ = make_uint4(0, 0, 0, 0);
-                if (i < items) {
-                    const uint4 now = words[i], then = words[slice + later < slices ? i + later : i + later - slices];
-                    differ = make_uint4(now.x ^ then.x, now.y ^ then.y, now.z ^ then.z, now.w ^ then.w);
+                for (u32 k = 0; k < LINES; ++k) {
+                    uint4 differ = make_uint4(0, 0, 0, 0);
+                    if (begin + k < here) differ = differing(now[k * stretch], now[k * stretch + later]);
+#pragma unroll
+                    for (int w = 0; w < 4; ++w) word[w][k] = word_of(differ, w);
                 }
-                slice += step;
-                if (slice >= slices) slice -= slices;
-#pragma unroll
-                for (int w = 0; w < 4; ++w) word[w][k] = word_of(differ, w);
+                counters.add(word);
             }
-            counters.add(word);
-        }
         u32* const own = of_warps[warp];
 #pragma unroll
         for (int k = 0; k < 4; ++k) own[lane + 32 * k] = 0;
@@ -60,15 +62,13 @@ __global__ __launch_bounds__(THREADS) void correlate_in_time(const uint4* state,
 }
 
 // Writes in_time[sample][replica][time], the pairs of equal spins less those of different ones, of the replicas that Pairs has
-// alone, samples in y; the totals are cleared.
+// alone, samples in y, times in z; the totals are cleared.
 __global__ __launch_bounds__(THREADS) void sort_in_time(u32* totals, u32 blocks, u32 sites, u32 count, Pairs pairs, u32 replicas,
                                                         long long* in_time) {
-    const u32 q = blockIdx.x * THREADS + threadIdx.x, sample = blockIdx.y;
+    const u32 q = blockIdx.x * THREADS + threadIdx.x, sample = blockIdx.y, t = blockIdx.z;
     if (q >= replicas) return;
     const u32 replica = pairs.of(sample, pairs.count + q).x;
-    for (u32 t = 0; t < count; ++t) {
-        u32* const from = totals + (((size_t)sample * blocks + replica / 128) * count + t) * 128 + replica % 128;
-        in_time[((size_t)sample * replicas + q) * count + t] = (long long)sites - 2 * (long long)*from;
-        *from = 0;
-    }
+    u32* const from = totals + (((size_t)sample * blocks + replica / 128) * count + t) * 128 + replica % 128;
+    in_time[((size_t)sample * replicas + q) * count + t] = (long long)sites - 2 * (long long)*from;
+    *from = 0;
 }

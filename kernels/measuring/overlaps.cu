@@ -10,6 +10,7 @@ constexpr u32 COLUMN = HOST(engine.measuring.cuda_comparison.COLUMN);
 constexpr u32 NOBODY = COLUMN - 1;  // the first column's zero: a magnetisation is the overlap with it
 constexpr u32 COMPARED = HOST(engine.measuring.cuda_comparison.COMPARED);  // that a thread block takes
 constexpr u32 PARTS = HOST(engine.measuring.cuda_comparison.PARTS);  // of a launch
+constexpr u32 AT_ONCE = 16;  // segments whose sums are asked for together
 constexpr u32 STRETCHES = 4;  // of the segments in shared memory: warps take a stretch for 32 pairs at a time
 
 // `count` items, places of sites (`ends` 1) or pairs of places (2), in segments of `size`; sums[segment][compared] become
@@ -210,8 +211,8 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(
 }
 
 // Says what becomes of a part's sums: totals[sample][pair] less twice them, likewise link_totals of links, and, of a layer
-// each, with cosines and sines of `wave`, modes[sample][compared][axis]; of slices powers[sample][compared][2], sums of
-// second and fourth powers; of pairs in time in_time[sample][replica][segment], each sum by itself. Any of them may be
+// each, with cosines and sines of `wave`, modes[sample][compared][axis]; of slices, which may be layers too,
+// powers[sample][compared][2], sums of second and fourth powers; of pairs in time in_time[sample][replica][segment], each sum by itself. Any of them may be
 // missing.
 struct Outcome {
     const u32 *sums, *links;
@@ -236,27 +237,30 @@ __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 ax
     const u32* const sums = part.sums + (size_t)blockIdx.z * segments * all + q;
     u64 total = 0;
     double real = 0, imaginary = 0;
-    if (part.powers || part.in_time) {
-        long long second = 0, fourth = 0;
-#pragma unroll 1
-        for (u32 x = 0; x < segments; ++x) {
-            const long long value = (long long)part.size - 2 * (long long)sums[(size_t)x * all], square = value * value;
-            second += square, fourth += square * square;
-            if (part.in_time && q >= pairs) part.in_time[(sample * (all - pairs) + q - pairs) * segments + x] = value;
-        }
-        if (part.powers) part.powers[2 * (sample * all + q)] = second, part.powers[2 * (sample * all + q) + 1] = fourth;
+    if (part.in_time) {
+        if (q < pairs) return;
+        long long* const values = part.in_time + (sample * (all - pairs) + q - pairs) * segments;
+        for (u32 x = 0; x < segments; ++x) values[x] = (long long)part.size - 2 * (long long)sums[(size_t)x * all];
         return;
     }
-#pragma unroll 8
-    for (u32 x = 0; x < segments; ++x) {
-        const u32 differing = sums[(size_t)x * all];
-        total += differing;
-        if (part.wave) {
-            const double value = (double)((long long)part.size - 2 * (long long)differing);
-            real = __dadd_rn(real, __dmul_rn(value, part.wave[x]));
-            imaginary = __dadd_rn(imaginary, __dmul_rn(value, part.wave[segments + x]));
+    long long second = 0, fourth = 0;
+#pragma unroll 1
+    for (u32 x = 0; x < segments; x += AT_ONCE) {
+        u32 differing[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) differing[k] = x + k < segments ? __ldg(sums + (size_t)(x + k) * all) : 0;
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            if (x + k >= segments) break;
+            total += differing[k];
+            const long long value = (long long)part.size - 2 * (long long)differing[k], square = value * value;
+            if (part.powers) second += square, fourth += square * square;
+            if (!part.wave) continue;
+            real = __dadd_rn(real, __dmul_rn((double)value, part.wave[x + k]));
+            imaginary = __dadd_rn(imaginary, __dmul_rn((double)value, part.wave[segments + x + k]));
         }
     }
+    if (part.powers) part.powers[2 * (sample * all + q)] = second, part.powers[2 * (sample * all + q) + 1] = fourth;
     if (part.totals && q < pairs) atomicAdd(part.totals + sample * pairs + q, 0 - 2 * total);
     if (part.wave)
         part.modes[(sample * all + q) * axes + blockIdx.y] =
@@ -264,7 +268,7 @@ __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 ax
     if (!part.links || q >= pairs) return;
     const u32* const links = part.links + (size_t)blockIdx.z * segments * pairs + q;
     total = 0;
-#pragma unroll 8
+#pragma unroll 16
     for (u32 x = 0; x < segments; ++x) total += links[(size_t)x * pairs];
     atomicAdd(part.link_totals + sample * pairs + q, 0 - 2 * total);
 }

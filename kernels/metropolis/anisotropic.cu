@@ -3,6 +3,7 @@
 #include "metropolis/replica_site.cuh"
 
 constexpr u32 THREADS = HOST(engine.metropolis.anisotropic.cuda.THREADS);
+constexpr u32 ASKED = 6;  // neighbours at once
 
 // Sites of one colour and kind (spinsim/engine/metropolis/anisotropic/batches.py), with the slots of each term.
 struct TermBatch { u32 first, size, slots[2], kind, offset; };
@@ -39,25 +40,35 @@ struct Sites<TermRule<BITS, ROUNDS>, FAR> {
     __device__ __forceinline__ void ahead(u32 next) { place = next; }
     __device__ __forceinline__ u32 site() const { return model.order[place]; }
 
-    // Adds the unsatisfied bonds of some slots to the bits of the class from `start` on.
-    __device__ __forceinline__ void count(u32 (&bits)[BITS][4], u32 start, u32 slot, u32 stop, const uint4& spin,
-                                          const uint4* lattice) const {
+    // Counts the unsatisfied bonds of both terms; several neighbours are asked for before the first of them is waited for.
+    __device__ __forceinline__ void count(u32 (&bits)[BITS][4], const uint4& spin, const uint4* lattice) const {
         const size_t first = batch.offset + place - batch.first;
-        const u8* const signs = model.signs + sample * model.sign_stride;
-        for (; slot < stop; ++slot) {
-            const size_t at = first + (size_t)slot * batch.size;
-            const uint4 near = lattice[model.neighbour[at]];
-            const u32 sign = 0u - signs[at];
+        const u8* const signs = model.signs + sample * model.sign_stride + first;
+        const u32* const neighbours = model.neighbour + first;
+        const u32 slots = batch.slots[0] + batch.slots[1];
+        for (u32 begin = 0; begin < slots; begin += ASKED) {
+            uint4 near[ASKED];
+            u32 sign[ASKED];
 #pragma unroll
-            for (int w = 0; w < 4; ++w) {
-                u32 carry = parity(word_of(spin, w), word_of(near, w), sign);
+            for (u32 k = 0; k < ASKED; ++k) {
+                const size_t at = (size_t)(begin + k) * batch.size;
+                if (begin + k < slots) near[k] = lattice[neighbours[at]], sign[k] = 0u - signs[at];
+            }
 #pragma unroll
-                for (int b = 0; b < BITS; ++b)
-                    if (b >= start) {
-                        const u32 low = bits[b][w];
-                        bits[b][w] = low ^ carry;
-                        carry &= low;
-                    }
+            for (u32 k = 0; k < ASKED; ++k) {
+                if (begin + k >= slots) break;
+                const int start = begin + k < batch.slots[0] ? 0 : model.first_bits;
+#pragma unroll
+                for (int w = 0; w < 4; ++w) {
+                    u32 carry = parity(word_of(spin, w), word_of(near[k], w), sign[k]);
+#pragma unroll
+                    for (int b = 0; b < BITS; ++b)
+                        if (b >= start) {
+                            const u32 low = bits[b][w];
+                            bits[b][w] = low ^ carry;
+                            carry &= low;
+                        }
+                }
             }
         }
     }
@@ -67,8 +78,7 @@ struct Sites<TermRule<BITS, ROUNDS>, FAR> {
         uint4* const own = lattice + place;
         const uint4 spin = *own;
         u32 bits[BITS][4] = {}, certain[4];
-        count(bits, 0, 0, batch.slots[0], spin, lattice);
-        count(bits, model.first_bits, batch.slots[0], batch.slots[0] + batch.slots[1], spin, lattice);
+        count(bits, spin, lattice);
         Chances<R> c;
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
@@ -91,17 +101,18 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_terms(uint4* state, u32 site
                                                        Key key) {
     using R = TermRule<BITS, ROUNDS>;
     __shared__ TailEntries<BITS> entries[THREADS / 32];
-    __shared__ uint4 used, kept[THREADS];
+    __shared__ uint4 kept[THREADS], rows[1 + ((1 + PLANES) << BITS)];  // lanes in use, then rows of `always` and `planes`
     const u32 block = blockIdx.y, sample = blockIdx.z, warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
     uint4* const lattice = state + ((size_t)sample * gridDim.y + block) * sites;
     const size_t table = (tables.part(sample, block) * kinds + batch.kind) << BITS;
     Tail<BITS> tail(entries[threadIdx.x / 32]);
-    if (threadIdx.x == 0) used = tables.lanes[block];
+    if (threadIdx.x == 0) rows[0] = tables.lanes[block];
+    for (u32 i = threadIdx.x; i < 1 << BITS; i += THREADS) rows[1 + i] = tables.always[table + i];
+    for (u32 i = threadIdx.x; i < PLANES << BITS; i += THREADS) rows[1 + (1 << BITS) + i] = tables.planes[table * PLANES + i];
     __syncthreads();
+    const SharedRows lanes = {(u32)__cvta_generic_to_shared(rows)};
     const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
     update_sites<R, true>({batch, model, sample, kept + threadIdx.x}, lattice, batch.first + 32 * warp,
-                          batch.first + batch.size, Stride{gridDim.x * THREADS}, GlobalRows{tables.always + table},
-                          GlobalRows{tables.planes + table * PLANES}, LaneThresholds{tables.thresholds + table * 128},
-                          SharedRows{(u32)__cvta_generic_to_shared(&used)},
-                          counter_block(first_sample + sample, first_block + block), time, key, tail, [] {});
+                          batch.first + batch.size, Stride{gridDim.x * THREADS}, lanes.from(1), lanes.from(1 + (1 << BITS)),
+                          LaneThresholds{tables.thresholds + table * 128}, lanes, counter_block(first_sample + sample, first_block + block), time, key, tail, [] {});
 }

@@ -4,23 +4,22 @@
 
 constexpr u32 LANES = HOST(packing.LANES);
 
-// Lays replica-packed tables: a block for each block of 128 replicas (x) of every sample (y), a thread a lane. Sites have `kinds`
-// of tables, by the parity of their degree or otherwise.
+// Lays replica-packed tables: a block for each block of 128 replicas (x) of every sample (y) and each class of each kind of sites
+// (z), a thread a lane. Sites are of `kinds`, by the parity of their degree or otherwise.
 __global__ __launch_bounds__(LANES) void lay_tables(uint4* always, uint4* planes, u64* thresholds, Ladder ladder,
                                                   const int* place, u32 replicas, u32 kinds, u32 classes) {
     const u32 lane = threadIdx.x, thread = lane & 31, replica = blockIdx.x * LANES + lane;
     const bool used = replica < replicas;
     const u32 t = used ? place[(size_t)blockIdx.y * replicas + replica] : 0;
     const size_t part = (size_t)blockIdx.y * gridDim.x + blockIdx.x;
-    for (u32 row = 0; row < kinds * classes; ++row) {  // kind and class
-        const u64 limit = used ? ladder.limits[row * ladder.temperatures + t] : 0;
-        const u32 certain = __ballot_sync(~0u, used && ladder.certain[row * ladder.temperatures + t]);
-        const u32 mine = plane_word(limit >> 32);
-        const size_t kind = kinds * part + row / classes, cls = row % classes;
-        thresholds[(kind * classes + cls) * LANES + lane] = limit;
-        if (thread < PLANES) ((u32*)(planes + (kind * PLANES + thread) * classes + cls))[lane / 32] = mine;
-        if (thread == PLANES) ((u32*)(always + kind * classes + cls))[lane / 32] = certain;
-    }
+    const u32 row = blockIdx.z;
+    const u64 limit = used ? ladder.limits[row * ladder.temperatures + t] : 0;
+    const u32 certain = __ballot_sync(~0u, used && ladder.certain[row * ladder.temperatures + t]);
+    const u32 mine = plane_word(limit >> 32);
+    const size_t kind = kinds * part + row / classes, cls = row % classes;
+    thresholds[(kind * classes + cls) * LANES + lane] = limit;
+    if (thread < PLANES) ((u32*)(planes + (kind * PLANES + thread) * classes + cls))[lane / 32] = mine;
+    if (thread == PLANES) ((u32*)(always + kind * classes + cls))[lane / 32] = certain;
 }
 
 // Lays site-packed tables: a thread for each of all replicas of all samples.

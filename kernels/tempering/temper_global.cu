@@ -6,14 +6,11 @@
 #include "synchronisation/tickets.cuh"
 #include "tempering/energy_tally.cuh"
 #include "tempering/held_ladder.cuh"
+#include "tempering/notes.cuh"
 
 constexpr u32 THREADS = HOST(engine.metropolis.replica_packed.cuda_records.GLOBAL_THREADS);
 static_assert(THREADS == 128, "a thread of a block is a lane of the totals");
 constexpr u32 COUNTED_A_THREAD = 8;  // spins +1 of a share of the lattice
-
-// Of each lane, as the last round leaves it, [sample][128].
-struct LaneSums { u64 *up, *unsatisfied, *up_first; };
-CHECK_LAYOUT(LaneSums, engine.metropolis.replica_packed.cuda_records.LANE_SUMS);
 
 // Unsatisfied bonds of each lane, counted by all blocks of a sample in turn, [sample][2][128]: while one row is read, the other
 // is cleared for the next round. `first` is the row of the launch's first round.
@@ -28,7 +25,8 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
                                                             long long per_unsatisfied, u32 phantoms, u32 first_sites,
                                                             LaneSums sums, RoundTotals totals, u32 first_sample, u64 first_half_sweep,
                                                             u32 sweeps, u64 first_round, u32 rounds, Tickets all_tickets,
-                                                            LatticeBarrier barriers, Key key) {
+                                                            LatticeBarrier barriers, Notes notes, Measured measured,
+                                                            Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
     static_assert(R::PLAIN, "bonds are counted while sites are updated");
     constexpr u32 ROWS = PLANES << R::BITS;
@@ -59,7 +57,27 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
         if (seen < arrivals) barrier.wait(arrivals);
         seen = arrivals;
     };
-    for (u32 done = 0; done < rounds; ++done) {
+    // Adds the spins +1 of this block's share of the lattice to the sums, which are 0, and copies it where `copy` is not null.
+    const auto count_up = [&](uint4* copy) {
+        const auto count = [&](u32 begin, u32 end, u64* to) {
+            const u32 share = COUNTED_A_THREAD * THREADS;
+            const auto spins = [=](u32 i) {
+                const uint4 word = __ldcg(lattice + i);
+                if (copy) copy[i] = word;
+                return word;
+            };
+            for (u32 first = begin + blockIdx.x * share; first < end; first += gridDim.x * share)
+                add_warp(count_strided<4>(spins, first + thread, min(end, first + share)), held.up);
+            __syncthreads();
+            if (held.up[thread]) atomicAdd(to + sample * 128 + thread, (u64)held.up[thread]);
+            __syncthreads();
+        };
+        count(0, first_sites, sums.up_first);
+        count(first_sites, sites, sums.up);
+        held.up[thread] = 0;
+    };
+    for (u32 done = 0, left_rounds = notes.every; done < rounds; ++done) {
+        const bool last = done + 1 == rounds, noted = --left_rounds == 0;  // never, if `every` is 0
         u32* const row = totals.rows + (sample * 2 + ((totals.first + done) & 1)) * 128;
         u32* const next = totals.rows + (sample * 2 + ((totals.first + done + 1) & 1)) * 128;
         for (u32 left = colours * sweeps; left > 0; --left, ++half_sweep) {
@@ -84,21 +102,31 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
         if (tells) next[thread] = 0;  // all have read it, and none adds to it before the next barrier
         __syncthreads();
         held.exchange(own, 0, per_unsatisfied, first_round + done, first_sample + sample, key, tells);
-        if (tells && done + 1 == rounds) sums.unsatisfied[sample * 128 + thread] = held.unsatisfied[thread];
+        if (tells && last) sums.unsatisfied[sample * 128 + thread] = held.unsatisfied[thread];
+        if (noted || last) {
+            const size_t number = notes.every ? done / (u32)notes.every : 0;
+            __syncthreads();
+            count_up(noted ? notes.copies + (number * gridDim.z + sample) * sites : nullptr);
+            left_rounds = notes.every;
+            if (noted) {
+                barrier.arrive();
+                ++arrivals;
+                wait();  // until all have copied and counted
+                if (tells) {
+                    u64 *const up = sums.up + sample * 128 + thread, *const up_first = sums.up_first + sample * 128 + thread;
+                    kept[thread] = make_uint4((u32)__ldcg(up), (u32)__ldcg(up_first), 0, 0);
+                    if (!last) *up = *up_first = 0;  // none adds to them before the next barrier
+                    __syncthreads();
+                    measured.write(notes.to + number * measured.size, held.near(own), sample, [&](int replica) -> Counted {
+                        return {kept[replica].x, held.unsatisfied[replica], kept[replica].y};
+                    });
+                }
+                __syncthreads();
+            }
+        }
         held.unsatisfied[thread] = 0;
         held.lay(rows + 1, rows + 1, ladder);
         __syncthreads();
     }
-    const auto count_up = [&](u32 begin, u32 end) {
-        const u32 share = COUNTED_A_THREAD * THREADS;
-        for (u32 first = begin + blockIdx.x * share; first < end; first += gridDim.x * share)
-            add_warp(count_strided<4>([=](u32 i) { return __ldcg(lattice + i); }, first + thread, min(end, first + share)), held.up);
-        __syncthreads();
-    };
-    count_up(0, first_sites);
-    if (held.up[thread]) atomicAdd(sums.up_first + sample * 128 + thread, (u64)held.up[thread]);
-    __syncthreads();
-    count_up(first_sites, sites);
-    if (held.up[thread]) atomicAdd(sums.up + sample * 128 + thread, (u64)held.up[thread]);
     if (tells) held.store(own);
 }

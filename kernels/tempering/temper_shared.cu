@@ -1,8 +1,8 @@
 // Parallel tempering of samples of at most 128 replicas whose lattice is in shared memory: many rounds a launch.
-#include "measuring/by_temperature.cuh"
 #include "metropolis/shared_lattice.cuh"
 #include "tempering/energy_tally.cuh"
 #include "tempering/held_ladder.cuh"
+#include "tempering/notes.cuh"
 
 constexpr int GROUPED = HOST(engine.metropolis.replica_packed.cuda_records.GROUPED);
 constexpr int PLACE_BITS = HOST(engine.metropolis.replica_packed.cuda_records.PLACE_BITS), FIRST_SIGN = PLACE_BITS * (GROUPED + 1);
@@ -16,18 +16,6 @@ struct Bonds {
     size_t stride, count;  // from sample to sample, 0 where all share them; groups of a sample
 };
 CHECK_LAYOUT(Bonds, engine.metropolis.replica_packed.cuda_records.BONDS);
-
-// Takes what is counted of each lane after the last round, [sample][128].
-struct LaneSums { u64 *up, *unsatisfied, *up_first; };
-CHECK_LAYOUT(LaneSums, engine.metropolis.replica_packed.cuda_records.LANE_SUMS);
-
-// Takes measurements after every `every` rounds, none if 0: their numbers and the lattices that they are of.
-struct Notes {
-    u64* to;        // [measurement][Measured::size]
-    uint4* copies;  // [measurement][sample][place]
-    size_t every;
-};
-CHECK_LAYOUT(Notes, engine.metropolis.replica_packed.cuda_records.NOTES);
 
 // Adds `weight` times the set bits of every lane in WORDS words of each of `items` to totals[128] in shared memory, by a whole
 // block.

@@ -47,7 +47,12 @@ def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     run_both("cuda", PACKED["cubic-samples"](), 130, 0.6, (1, 3))
 
 
-def test_portions_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", ["shared", "global"])
+def test_portions_and_pauses(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.metropolis.replica_packed import cuda_lattices
+
+    if where == "global":
+        monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
     check_frames(monkeypatch, "cuda", PACKED["cubic-samples"](), ss.sampling.Times(5, 15, 3), [7])
 
 

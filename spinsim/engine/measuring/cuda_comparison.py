@@ -30,6 +30,7 @@ GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 THREADS: Final = 256
 COMPARED: Final = 1024  # pairs of replicas, and replicas alone, that a thread block takes
 COLUMN: Final = 33  # words of 32 replicas in shared memory
+TIME: Final = 0  # the axis of time of a lattice that has one; its layers are slices where a cell has one site
 PARTS: Final = 8  # of a launch, at most: five axes, bonds, slices, times
 TILE: Final = 32  # items of a word
 BLOCKS: Final = 3  # on one multiprocessor, as registers allow
@@ -47,7 +48,7 @@ class Part(NamedTuple):
         axis: The axis whose layers they are, or none.
         is_bonds: Whether items are bonds, else sites.
         is_linked: Whether bonds from each layer to the next are counted too.
-        are_slices: Whether segments are slices, of whose sums powers are added up.
+        are_slices: Whether segments are slices, of whose sums powers are added up; they may be layers in time.
         are_times: Whether segments are pairs in time, whose sums are wanted one by one.
     """
 
@@ -278,7 +279,8 @@ def compare_replicas(
         products: What counts products of neighbours in space, if they are wanted.
     """
     items, parts = _listed(what)
-    more, of_time = _listed_in_time(what, what.times if in_time is None else ())
+    in_layers = any(part.are_slices for part in parts)
+    more, of_time = _listed_in_time(what, what.times if in_time is None else (), in_layers)
     items, parts = items + more, parts + of_time
     held = PartSums(what, parts)
     return Comparison(what, held, ListCounting(what, held, items, kernel, width, columns, place), in_time, products)
@@ -293,8 +295,12 @@ def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
     items = [layers(lattice, axis) for axis in range(lattice.dimension)]
     linked = [bool(what.pairs) and side > 1 and lattice.joins_layers for side in what.sides]
     parts = [
-        Part(each.segments, each.size, what.count, axis, is_linked=linked[axis]) for axis, each in enumerate(items)
-    ]
+        Part(
+            each.segments, each.size, what.count, axis, is_linked=linked[axis],
+            are_slices=bool(what.powers) and axis == TIME and each.segments == model.graph.slices,
+        )
+        for axis, each in enumerate(items)
+    ]  # fmt: skip
     if not lattice.joins_layers:
         bonds = all_bonds(model)
         items.append(bonds)
@@ -302,10 +308,10 @@ def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
     return items, parts
 
 
-def _listed_in_time(what: Compared, times: tuple[int, ...]) -> tuple[list[Items], list[Part]]:
-    """Lists of slices and of pairs in time, and what is counted of each."""
+def _listed_in_time(what: Compared, times: tuple[int, ...], in_layers: bool) -> tuple[list[Items], list[Part]]:
+    """Lists of slices, where they are no layers, and of pairs in time, and what is counted of each."""
     items, parts = [], []
-    if what.powers:
+    if what.powers and not in_layers:
         items.append(slices(what.model.graph))
         parts.append(Part(items[-1].segments, items[-1].size, what.count, are_slices=True))
     if times:

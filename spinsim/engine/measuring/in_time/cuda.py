@@ -9,13 +9,15 @@ import numpy.typing as npt
 
 from spinsim.cuda.launch import Launch
 
-THREADS: Final = 512
-WORDS: Final = 2048  # of 128 replicas, of one thread block's world lines in shared memory
+THREADS: Final = 256
+LINES: Final = 8  # that a thread block holds in shared memory, at most
+MOST_SLICES: Final = 2048
+WORDS: Final = 4608  # of 128 replicas, that a thread block holds: a line twice, or all lines of 512 slices and some
 
 
 def fits_in_time(slices: int) -> bool:
     """Whether a thread block can hold a world line."""
-    return 1 < slices <= WORDS
+    return 1 < slices <= MOST_SLICES
 
 
 class InTime:
@@ -41,15 +43,17 @@ class InTime:
     ) -> None:
         import cupy
 
-        lines, slices = places.shape
-        together, sites = min(lines, WORDS // slices), np.uint32(places.size)
+        (lines, slices), sites = places.shape, np.uint32(places.size)
+        stretch = slices + max(times)
+        together = min(lines, LINES, WORDS // stretch)
         totals = cupy.zeros((*shape, len(times), 128), cupy.uint32)
-        self._shape, self._chunks, self._replicas = shape, -(-lines // together), replicas
+        self._shape, self._chunks, self._replicas, self._times = shape, -(-lines // together), replicas, len(times)
         self._count = Launch(device, "measuring/in_time.cu", "correlate_in_time", {
             "state": np.uint64(0), "sites": sites, "places": cupy.asarray(places.astype(np.int32)),
-            "lines": np.uint32(lines), "slices": np.uint32(slices), "together": np.uint32(together),
-            "times": cupy.asarray(np.array(times, np.uint32)), "count": np.uint32(len(times)), "totals": totals,
-        }, 16 * together * slices)  # fmt: skip
+            "lines": np.uint32(lines), "slices": np.uint32(slices), "stretch": np.uint32(stretch),
+            "together": np.uint32(together), "totals": totals,
+            "times": cupy.asarray(np.array(times, np.uint32)), "count": np.uint32(len(times)),
+        }, 16 * together * stretch)  # fmt: skip
         self._sort = Launch(device, "measuring/in_time.cu", "sort_in_time", {
             "totals": totals, "blocks": np.uint32(shape[1]), "sites": sites,
             "count": np.uint32(len(times)), "pairs": pairs, "replicas": np.uint32(replicas), "in_time": np.uint64(0),
@@ -59,4 +63,4 @@ class InTime:
         """Queue the correlations (samples, replicas, times) of a state at an address to another."""
         samples, blocks = self._shape
         self._count(stream, (self._chunks, blocks, samples), THREADS, state=state)
-        self._sort(stream, (-(-self._replicas // THREADS), samples, 1), THREADS, pairs=pairs, in_time=to)
+        self._sort(stream, (-(-self._replicas // THREADS), samples, self._times), THREADS, pairs=pairs, in_time=to)

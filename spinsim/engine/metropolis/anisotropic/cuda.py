@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.cuda import CudaEngine, CudaParts
@@ -28,6 +28,7 @@ from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
 
 THREADS: Final = 128  # of a block that sweeps
+RESIDENT: Final = 4  # such blocks on one multiprocessor: more would only begin where these end
 BATCH: Final = struct_type(
     first=np.uint32, size=np.uint32, slots=(np.uint32, MOST_TERMS), kind=np.uint32, offset=np.uint32
 )
@@ -170,9 +171,10 @@ class TermSweeper:
         if self._launch is None:
             raise InputError(NO_TEMPERATURE)
         samples, blocks = self._lattices.plan.shape[:2]
+        room = max(1, RESIDENT * multiprocessors(self._queue.device) // (samples * blocks))
         starts = self._lattices.plan.batches.colour_start
         for done in range(count * self.colours):
             colour = (half_sweep + done) % self.colours
             for batch in self._batches[starts[colour] : starts[colour + 1]]:
-                grid = -(-batch[1] // THREADS), blocks, samples
+                grid = min(room, -(-batch[1] // THREADS)), blocks, samples
                 self._launch(self._queue.stream, grid, THREADS, batch=batch, half_sweep=half_sweep + done)

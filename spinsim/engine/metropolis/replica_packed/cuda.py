@@ -29,6 +29,7 @@ from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds
+from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import SharedRounds, fits_with_ladder
 from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.errors import InputError
@@ -171,8 +172,7 @@ class ReplicaSweeper:
 
     def __init__(self, queue: Queue, lattices: ReplicaLattices, counting: CudaCounting) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.plan.shape[0] * lattices.plan.shape[1]
-        self.rounds: SharedRounds | GlobalRounds | None = None
-        self.measured_rounds: SharedRounds | None = None
+        self.measured_rounds: LaunchedRounds | None = None
         self._queue, self._lattices, self._counting, self._plan = queue, lattices, counting, lattices.plan
         self._on_ladder: LadderTables | None = None
         self._launches: Launches | None = None
@@ -181,7 +181,7 @@ class ReplicaSweeper:
         """Take an inverse temperature or one for each replica (replicas,)."""
         tables = DeviceTables.of(self._lattices, self._plan.tables(beta))
         self._make_launches(tables, self._kinds(check_beta(beta, self._plan.replicas)))
-        self._on_ladder = self.rounds = self.measured_rounds = None
+        self._on_ladder = self.measured_rounds = None
 
     def _kinds(self, beta: npt.NDArray[np.float64]) -> dict[int, Kind]:
         """The special case of each number of slots at inverse temperatures ``beta``."""
@@ -198,12 +198,17 @@ class ReplicaSweeper:
         kinds = self._kinds(tempering.ladder.beta)
         self._on_ladder = tables = LadderTables(self._queue, self._lattices, tempering)
         self._make_launches(tables, kinds)
-        given = self._queue, self._lattices, tempering, tables, self._counting, kinds, self._most_sweeps
-        self.rounds = self.measured_rounds = None
+        given = self._queue, self._lattices, tempering, tables, self._counting, self._most_sweeps
+        self.measured_rounds = None
         if fits_with_ladder(self._lattices, self._queue.device):
-            self.rounds = self.measured_rounds = SharedRounds(*given)
+            self.measured_rounds = SharedRounds(kinds, *given)
         elif suits_global_rounds(self._lattices, kinds):
-            self.rounds = GlobalRounds(*given)
+            self.measured_rounds = GlobalRounds(kinds, *given)
+
+    @property
+    def rounds(self) -> LaunchedRounds | None:
+        """Many rounds in one launch on the present ladder, if the device can."""
+        return self.measured_rounds
 
     def lay_tables(self) -> None:
         """Queue what gives replicas the temperatures of their places."""

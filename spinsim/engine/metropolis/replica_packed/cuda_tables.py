@@ -104,7 +104,9 @@ class LadderTables(DeviceTables):
         super().__init__(lattices, [cupy.empty(a.shape, a.dtype) for a in (room.always, room.planes, room.thresholds)])
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
         self.ladder = record(LADDER, limits=limits, certain=certain, temperatures=len(beta))
-        self.are_laid, self._stream, self._blocks = False, queue.stream, plan.shape[:2]
+        samples, blocks = plan.shape[:2]
+        self.are_laid, self._stream = False, queue.stream
+        self._grid = blocks, samples, plan.classes.tables * 2**plan.classes.bits
         always, planes, thresholds = self.arrays
         self._lay = Launch(queue.device, "tempering/lay_tables.cu", "lay_tables", {
             "always": always, "planes": planes, "thresholds": thresholds, "ladder": self.ladder,
@@ -115,5 +117,4 @@ class LadderTables(DeviceTables):
     def lay(self) -> None:
         """Queue laying them."""
         self.are_laid = True
-        samples, blocks = self._blocks
-        self._lay(self._stream, (blocks, samples, 1), LANES)
+        self._lay(self._stream, self._grid, LANES)

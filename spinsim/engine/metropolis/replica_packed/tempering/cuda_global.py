@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch
-from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
 from spinsim.engine.metropolis.packed.kinds import Kind
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices
-from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, LANE_SUMS, ROUND_TOTALS
-from spinsim.engine.metropolis.replica_packed.cuda_tables import LadderTables
+from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, LANE_SUMS, NOTES, ROUND_TOTALS
+from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import phantoms
-from spinsim.engine.tempering.cuda import CudaTempering
 
 
 def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bool:
@@ -27,38 +27,23 @@ def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bo
     return not lattices.shared_threads and plan.shape[1] == 1 and one_batch and Kind.ANY not in kinds.values()
 
 
-class GlobalRounds:
-    """``ManyRounds`` of samples whose lattice several thread blocks share.
+class GlobalRounds(LaunchedRounds):
+    """Rounds of samples whose lattice several thread blocks share.
 
     Args:
-        queue: Where launches are queued.
-        lattices: The spins.
-        tempering: The ladder.
-        tables: Of its places; rounds leave them as they were.
-        counting: Takes the sums of the state in which a launch ends.
         kinds: The special case of each number of slots; there is one.
-        most_sweeps: Sweeps of one launch.
+        given: As for ``LaunchedRounds``.
     """
 
-    def __init__(
-        self,
-        queue: Queue,
-        lattices: ReplicaLattices,
-        tempering: CudaTempering,
-        tables: LadderTables,
-        counting: CudaCounting,
-        kinds: dict[int, Kind],
-        most_sweeps: int,
-    ) -> None:
-        self._queue, self._plan, self._most_sweeps = queue, lattices.plan, most_sweeps
-        self._tempering, self._tables, self._counting = tempering, tables, counting
+    def __init__(self, kinds: dict[int, Kind], *given: Any) -> None:
+        super().__init__(*given)
         ((slots, kind),) = kinds.items()
-        self._tiles = int(lattices.tiles[slots].sum())
+        tiles = self._lattices.tiles[slots]
+        self._tiles = int(tiles.sum())
         self._drawn = self._arrivals = self._rounds = 0
-        self._launch = self._ready(lattices, slots, kind)
-        samples = self._plan.model.samples
-        room = self._launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(queue.device) // samples
-        self._share = min(max(1, room), -(-int(lattices.tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
+        self._launch = self._ready(self._lattices, slots, kind)
+        room = self._launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device)
+        self._share = min(max(1, room // self._plan.model.samples), -(-int(tiles.max()) // (GLOBAL_THREADS // WARP)))
 
     def _ready(self, lattices: ReplicaLattices, slots: int, kind: Kind) -> Launch:
         """The kernel with all arguments but those of a launch."""
@@ -77,24 +62,22 @@ class GlobalRounds:
             "sums": np.zeros((), LANE_SUMS), "totals": np.zeros((), ROUND_TOTALS), "first_sample": np.uint32(0),
             "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0), "first_round": np.uint64(0),
             "rounds": np.uint32(0), "all_tickets": np.zeros((), TICKETS), "barriers": np.zeros((), LATTICE_BARRIER),
+            "notes": np.zeros((), NOTES), "measured": NOTHING,
         })  # fmt: skip
 
     def most(self, sweeps: int) -> int:
-        """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
-        return self._most_sweeps // sweeps if sweeps else 0
+        """As many as of any rounds, but none without sweeps, which count bonds."""
+        return super().most(sweeps) if sweeps else 0
 
-    def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
-        """Queue a launch, after so many half-sweeps."""
-        half_sweeps = rounds * sweeps * self._plan.colours
+    def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
+        """Launch the thread blocks that share samples, all resident at once."""
         self._launch(
             self._queue.stream, (self._share, 1, self._plan.model.samples), GLOBAL_THREADS, self._share > 1,
-            sums=self._counting.room(), totals=(self._totals.data.ptr, self._rounds % 2), first_half_sweep=half_sweep,
-            sweeps=sweeps, first_round=self._tempering.round, rounds=rounds,
-            all_tickets=(self._next.data.ptr, self._drawn), barriers=(self._arrived.data.ptr, self._arrivals),
+            totals=(self._totals.data.ptr, self._rounds % 2), all_tickets=(self._next.data.ptr, self._drawn),
+            barriers=(self._arrived.data.ptr, self._arrivals), **arguments,
         )  # fmt: skip
-        self._drawn = (self._drawn + rounds * sweeps * self._tiles) % 2**32
-        self._arrivals = (self._arrivals + half_sweeps * self._share) % 2**32
-        self._rounds += rounds
-        self._tempering.round += rounds
-        self._counting.left_at(half_sweep + half_sweeps)
-        self._tables.are_laid = False
+        every = arguments["notes"][2]
+        barriers = half_sweeps + (count // every if every else 0)  # one more where a measurement is made
+        self._drawn = (self._drawn + half_sweeps // self._plan.colours * self._tiles) % 2**32
+        self._arrivals = (self._arrivals + barriers * self._share) % 2**32
+        self._rounds += count

@@ -1,4 +1,4 @@
-"""Many rounds of sweeps and exchanges in one launch, for replica-packed lattices in shared or in global memory."""
+"""Many rounds of sweeps and exchanges in one launch, for replica-packed lattices in shared memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import numpy.typing as npt
 from spinsim.cuda.device import shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
-from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.measuring.cuda import NOTHING, Measurements, Measuring
-from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.metropolis.packed.kinds import Kind
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import ReplicaLattices, shared_bytes
 from spinsim.engine.metropolis.replica_packed.cuda_records import (
@@ -24,9 +22,8 @@ from spinsim.engine.metropolis.replica_packed.cuda_records import (
     TALLY_BYTES,
     bond_groups,
 )
-from spinsim.engine.metropolis.replica_packed.cuda_tables import LadderTables
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
 
 
 def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
@@ -48,34 +45,19 @@ def phantoms(plan: ReplicaPlan) -> int:
     return int((plan.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
 
-class SharedRounds:
-    """``MeasuredRounds`` of samples that fit a thread block each.
+class SharedRounds(LaunchedRounds):
+    """Rounds of samples that fit a thread block each.
 
     Args:
-        queue: Where launches are queued.
-        lattices: The spins.
-        tempering: The ladder.
-        tables: Of its places; rounds leave them as they were.
-        counting: Takes the sums of the state in which a launch ends.
         kinds: The special case of each number of slots; there is one.
-        most_sweeps: Sweeps of one launch.
+        given: As for ``LaunchedRounds``.
     """
 
-    def __init__(
-        self,
-        queue: Queue,
-        lattices: ReplicaLattices,
-        tempering: CudaTempering,
-        tables: LadderTables,
-        counting: CudaCounting,
-        kinds: dict[int, Kind],
-        most_sweeps: int,
-    ) -> None:
-        self._queue, self._plan, self._most_sweeps = queue, lattices.plan, most_sweeps
-        self._tempering, self._tables, self._counting = tempering, tables, counting
-        self._threads = lattices.shared_threads
+    def __init__(self, kinds: dict[int, Kind], *given: Any) -> None:
+        super().__init__(*given)
+        self._threads = self._lattices.shared_threads
         self._tallies = self._is_tallied
-        self._launch = self._ready(lattices, kinds)
+        self._launch = self._ready(self._lattices, kinds)
 
     def _ready(self, lattices: ReplicaLattices, kinds: dict[int, Kind]) -> Launch:
         """The kernel with all arguments but those of a launch."""
@@ -104,26 +86,9 @@ class SharedRounds:
         has_room = needed <= shared_memory(self._queue.device)
         return has_room and last_colour(self._plan).size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
 
-    def most(self, sweeps: int) -> int:
-        """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
-        return self._most_sweeps // max(1, sweeps)
-
-    def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
-        """Queue a launch, after so many half-sweeps."""
-        self._queue_rounds(rounds, sweeps, half_sweep)
-
-    def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
-        """Queue a launch of ``rounds`` rounds before each of the measurements."""
-        notes = into.address(0), into.held.address(0), rounds
-        self._queue_rounds(into.count * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
-
-    def _queue_rounds(self, rounds: int, sweeps: int, half_sweep: int, **notes: Any) -> None:
-        """Many rounds in one launch; ``notes`` are those of measurements."""
+    def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
+        """Launch a thread block for each sample."""
         self._launch(
             self._queue.stream, (1, 1, self._plan.model.samples), self._threads,
-            tallied=self._tallies and sweeps > 0, sums=self._counting.room(), first_half_sweep=half_sweep,
-            sweeps=sweeps, first_round=self._tempering.round, rounds=rounds, **({"notes": (0, 0, 0)} | notes),
+            tallied=self._tallies and half_sweeps > 0, **arguments,
         )  # fmt: skip
-        self._tempering.round += rounds
-        self._counting.left_at(half_sweep + rounds * sweeps * self._plan.colours)
-        self._tables.are_laid = False
