@@ -7,30 +7,23 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import SIZE, address, record, struct_type
+from spinsim.cuda.records import SIZE, address, struct_type
 from spinsim.engine.measuring.correlations import (
     Correlations,
-    Items,
     Wanted,
-    all_bonds,
-    all_sites,
     by_kind,
-    layers,
     waves,
 )
 from spinsim.engine.measuring.in_time.cuda import InTime
-from spinsim.engine.measuring.in_time.items import pairs_in_time, slices
 from spinsim.engine.tempering.cuda import CudaTempering
-from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 THREADS: Final = 256
 COMPARED: Final = 1024  # pairs of replicas, and replicas alone, that a thread block takes
 COLUMN: Final = 33  # words of 32 replicas in shared memory
-TIME: Final = 0  # the axis of time of a lattice that has one; its layers are slices where a cell has one site
 PARTS: Final = 8  # of a launch, at most: five axes, bonds, slices, times
 TILE: Final = 32  # items of a word
 BLOCKS: Final = 3  # on one multiprocessor, as registers allow
@@ -256,140 +249,3 @@ class Comparison:
         return Correlations(
             found["overlap"], found["link_overlap"], *kinds, in_time, even, found["link_overlap_in_space"]
         )
-
-
-def compare_replicas(
-    what: Compared,
-    kernel: str,
-    width: dict[str, np.uint32],
-    columns: int,
-    place: npt.NDArray[np.uint32] | None,
-    in_time: InTime | None = None,
-    products: Beside | None = None,
-) -> Comparison:
-    """The comparison of replica-packed and unpacked spins.
-
-    Args:
-        what: What is compared.
-        kernel: Name of the counting kernel.
-        width: Its arguments that say how wide a state is.
-        columns: Of 32 replicas.
-        place: Where each site stands; None: at its number.
-        in_time: What counts pairs in time; None: lists as for all else.
-        products: What counts products of neighbours in space, if they are wanted.
-    """
-    items, parts = _listed(what)
-    in_layers = any(part.are_slices for part in parts)
-    more, of_time = _listed_in_time(what, what.times if in_time is None else (), in_layers)
-    items, parts = items + more, parts + of_time
-    held = PartSums(what, parts)
-    return Comparison(what, held, ListCounting(what, held, items, kernel, width, columns, place), in_time, products)
-
-
-def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
-    """Lists of sites and bonds, and what is counted of each."""
-    model, lattice = what.model, what.model.lattice
-    if not what.sides or not lattice:
-        items = [all_sites(model), *([all_bonds(model)] if what.full else [])]
-        return items, [Part(each.segments, each.size, what.pairs, is_bonds=each.ends.shape[1] == 2) for each in items]
-    items = [layers(lattice, axis) for axis in range(lattice.dimension)]
-    linked = [bool(what.pairs) and side > 1 and lattice.joins_layers for side in what.sides]
-    parts = [
-        Part(
-            each.segments, each.size, what.count, axis, is_linked=linked[axis],
-            are_slices=bool(what.powers) and axis == TIME and each.segments == model.graph.slices,
-        )
-        for axis, each in enumerate(items)
-    ]  # fmt: skip
-    if not lattice.joins_layers:
-        bonds = all_bonds(model)
-        items.append(bonds)
-        parts.append(Part(bonds.segments, bonds.size, what.pairs, is_bonds=True))
-    return items, parts
-
-
-def _listed_in_time(what: Compared, times: tuple[int, ...], in_layers: bool) -> tuple[list[Items], list[Part]]:
-    """Lists of slices, where they are no layers, and of pairs in time, and what is counted of each."""
-    items, parts = [], []
-    if what.powers and not in_layers:
-        items.append(slices(what.model.graph))
-        parts.append(Part(items[-1].segments, items[-1].size, what.count, are_slices=True))
-    if times:
-        items.append(pairs_in_time(what.model.graph.world_lines(), times))
-        parts.append(Part(items[-1].segments, items[-1].size, what.count, are_times=True))
-    return items, parts
-
-
-class ListCounting:
-    """``CopyCounting`` by lists of sites and bonds, of which 32 at a time become a word for each replica.
-
-    Args:
-        what: What is compared.
-        held: The sums of its parts.
-        items: The lists, one for each part.
-        kernel: As for ``compare_replicas``, and so on.
-        width: Arguments of the kernel.
-        columns: Of 32 replicas.
-        place: Where each site stands.
-
-    Raises:
-        InputError: for more replicas than a thread block can compare.
-    """
-
-    def __init__(
-        self,
-        what: Compared,
-        held: PartSums,
-        items: list[Items],
-        kernel: str,
-        width: dict[str, np.uint32],
-        columns: int,
-        place: npt.NDArray[np.uint32] | None,
-    ) -> None:
-        import cupy
-
-        self._lists = [cupy.asarray(_placed(each.ends, place)) for each in items]
-        self._chunks = -(-what.count // COMPARED)
-        room = shared_memory(what.device) - 4 * COMPARED
-        tiles = max(2, min(room // BLOCKS - SPARE_BYTES, room) // (columns * 4 * COLUMN))
-        shared = tiles * columns * 4 * COLUMN + 4 * min(COMPARED, what.count)
-        if shared > room or self._chunks > GRID_LIMIT:
-            raise InputError(
-                f"{what.tempering.ladder.replicas} replicas are too many for overlaps on this GPU: take fewer copies"
-            )
-        self._shares = self._share_out(what, held, items)
-        periodic = bool(what.model.lattice and what.model.lattice.periodic)
-        counted = [
-            record(
-                ITEMS, places=address(array), sums=address(sums), links=address(links) if part.is_linked else 0,
-                ends=each.ends.shape[1], count=len(each.ends), size=each.size, segments=each.segments,
-                compared=part.compared, shares=shares, periodic=periodic,
-            ).item()
-            for array, sums, links, each, part, shares in zip(
-                self._lists, held.sums, held.links, items, held.parts, self._shares, strict=True
-            )
-        ]  # fmt: skip
-        counted += [np.zeros((), ITEMS).item()] * (PARTS - len(counted))
-        self._count = Launch(what.device, "measuring/overlaps.cu", kernel, {
-            "state": np.uint64(0), **width, "tiles": np.uint32(tiles), "first": np.uint32(0),
-            "parts": record(COUNTED_PARTS, part=counted), "pairs": what.tempering.pairs(0),
-        }, shared)  # fmt: skip
-
-    def _share_out(self, what: Compared, held: PartSums, items: list[Items]) -> list[int]:
-        """Thread blocks of each part: as many as are there at once, if samples are not more."""
-        groups = [-(-each.segments // max(1, TILE // each.size)) for each in items]
-        wanted = BLOCKS * multiprocessors(what.device) // (held.together * max(1, self._chunks) * len(groups))
-        return [max(1, min(several, wanted)) for several in groups]
-
-    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int) -> None:
-        """Nothing to queue: the parts hold all sites and bonds."""
-
-    def queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
-        """Queue the sums of some samples' parts."""
-        grid = sum(self._shares), self._chunks, samples
-        self._count(stream, grid, THREADS, state=state, pairs=pairs, first=first)
-
-
-def _placed(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:
-    """Sites as places in memory."""
-    return np.ascontiguousarray(ends if place is None else place[ends].astype(np.int32))

@@ -18,9 +18,10 @@ from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
-from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
+from spinsim.engine.measuring.lists.cuda import compare_replicas
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS
 from spinsim.engine.tempering.cuda import CudaTempering
