@@ -101,7 +101,7 @@ class BestSlices:
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """The best slice of a replica when they were counted last, shape (sites,), +1 or -1."""
-        return self._best[sample, replica].copy()
+        return np.array(self._best[sample, replica])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["engine"], name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -132,7 +133,7 @@ class _Annealing(SampledRun):
             measured = frame.measured
             of_field = _rounded(frame.field, self.engine.model) * measured.magnetization
             best.update(measured.energy + of_field, self.engine.spins)
-            row = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
+            row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
             row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
             file.write(self.with_spins(row | measured._asdict(), self.engine.spins))
         file.write_best(best.energy, best.spins)

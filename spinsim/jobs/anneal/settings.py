@@ -237,5 +237,5 @@ def _quantum_filled_in(given: AnnealSettings, scale: float) -> AnnealSettings:
     beta = given.beta or slices / (_T_SLICE * scale)
     gamma_start = given.gamma_start or _GAMMA_START * scale
     gamma_stop = given.gamma_stop or _GAMMA_STOP * scale
-    ends = {"t_start": 1 / beta, "t_stop": 1 / beta, "gamma_start": gamma_start, "gamma_stop": gamma_stop}
-    return replace(given, slices=slices, beta=beta, **ends)
+    filled = replace(given, slices=slices, beta=beta, gamma_start=gamma_start, gamma_stop=gamma_stop)
+    return replace(filled, t_start=1 / beta, t_stop=1 / beta)
