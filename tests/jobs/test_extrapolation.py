@@ -56,11 +56,11 @@ def test_two_spins_are_diagonalised() -> None:
 
 def check_chain(sites: int, gamma: list[float], beta: float, slices: tuple[int, ...], sweeps: int, seed: int) -> None:
     space = ss.Ising(ss.chain(sites))
-    length = {"sweeps": sweeps, "thermalize": sweeps // 20, "measure_every": sweeps // 800}
+    length = {"sweeps": sweeps, "thermalize": sweeps // 20, "measure_every": 10, "correlation_times": 1}
     runs = [ss.quantum(space, slices=n, gamma=gamma, beta=beta, replicas=16, **length, seed=seed + n) for n in slices]
     found = ss.extrapolate(runs)
     rows, wrong = [], []
-    for place, field in enumerate(found.gamma):
+    for place, field in list(enumerate(found.gamma))[:: 3 if sites > 8 else 1]:
         exact = Diagonalised(sites, field).averages(beta)
         for name, column in COLUMNS.items():
             e = found.estimates[column]
@@ -81,9 +81,9 @@ def test_a_chain_of_four_against_exact_diagonalisation() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sites", [8, 12])
-@pytest.mark.parametrize(("beta", "slices"), [(1.0, (8, 12, 16)), (4.0, (32, 48, 64)), (16.0, (128, 192, 256))])
+@pytest.mark.parametrize(("beta", "slices"), [(1.0, (8, 12, 16)), (4.0, (32, 48, 64)), (8.0, (64, 96, 128))])
 def test_chains_against_exact_diagonalisation(sites: int, beta: float, slices: tuple[int, ...]) -> None:
-    """The lowest temperature has 16 times the gap of the chain of twelve at Gamma = 1 and below."""
+    """From hot to nearly the ground state; of the chain of twelve three fields, as diagonalising takes long."""
     check_chain(sites, [0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.8], beta, slices, 40_000, seed=100)
 
 

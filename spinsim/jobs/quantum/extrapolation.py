@@ -34,6 +34,7 @@ FALSE_ALARMS: Final = 0.01
 OF_SLICES: Final = ("correlation_in_time_1", "link_overlap", "spin_glass_susceptibility")
 """Averages over slices that are none of the quantum model: they count its slices, or bonds in time."""
 _RESAMPLES: Final = 500
+_NAMED: Final = 3  # columns that a sentence names
 _ROUNDING: Final = 1e-5  # relative, of couplings that are held as multiples of different quanta
 
 
@@ -114,8 +115,10 @@ class Extrapolation:
         if not tested:
             return "the law could not be tested: no average has an error in all runs"
         if self.failing:
+            first, more = self.failing[:_NAMED], len(self.failing) - _NAMED
+            others = f" and {more} more of {len(self.estimates)} columns" if more > 0 else ""
             return (
-                f"the law does not hold for {', '.join(self.failing)}: give more slices, or leave out the run with "
+                f"the law does not hold for {', '.join(first)}{others}: give more slices, or leave out the run with "
                 f"{self.slices[0]}"
             )
         least = min(float(np.nanmin(e.probability, initial=1.0)) for e in self.estimates.values())
