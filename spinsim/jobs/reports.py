@@ -100,18 +100,19 @@ def round_trip_line(trips: npt.NDArray[np.int64]) -> str:
 
 
 def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
-    """Returns a line on the copies that a replica-packed run, which updates whole words, has room for.
+    """Returns a line on the replicas that a replica-packed run, which updates whole words, has room for.
 
     Args:
         engine: The attribute of the file.
         replicas: Of each sample.
-        places: Of the ladder.
+        places: Of the ladder, 1 without one.
     """
     lanes = block_count(replicas) * LANES
     room = lanes // places
     if Packing.REPLICA not in engine or room * places <= replicas:
         return []
-    return [f"Lanes        {replicas} of {lanes} in use: with --replicas {room} the sweeps would take no longer"]
+    empty = f"{lanes - replicas} of {lanes} stand empty"
+    return [f"Lanes        {empty}: with --replicas {room} sweeps would take no longer"]
 
 
 def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:

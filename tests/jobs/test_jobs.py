@@ -78,3 +78,36 @@ def test_records_are_complete(job: Job):
     assert job.a_run.endswith(f" {job.name} run")
     assert set(job.form.planned) <= set(vars(getattr(job.config(), job.name)))
     assert job.figures.names
+
+
+@pytest.mark.parametrize(
+    ("line", "empty", "full"),
+    [
+        ("anneal --lattice square --size 4 --steps 2 --replicas 64", "64 of 128", 128),
+        ("anneal --lattice square --size 4 --steps 2 --replicas 130", "126 of 256", 256),
+        (
+            "temper --lattice square --size 4 --temperatures 1:2:32g --thermalize 10 --sweeps 20 --replicas 2",
+            "64 of 128",
+            4,
+        ),
+        (
+            "quantum --lattice square --size 2 --slices 4 --k 0.2:0.4:32g --thermalize 10 --sweeps 200 --replicas 2",
+            "64 of 128",
+            4,
+        ),
+        ("temper --lattice square --size 4 --temperatures 1:2:32g --thermalize 10 --sweeps 20 --replicas 4", "", 4),
+        ("anneal --lattice square --size 4 --steps 2 --replicas 64 --couplings gaussian", "", 128),
+    ],
+)
+def test_empty_lanes_are_named_with_what_fills_them(
+    capsys, monkeypatch, tmp_path, line: str, empty: str, full: int
+) -> None:
+    """Also when the run is done; words of replicas take as long whatever stands in them."""
+    monkeypatch.chdir(tmp_path)
+    done = run(capsys, monkeypatch, *line.split())
+    assert done.status == 0, done
+    shown = run(capsys, monkeypatch, "show", str(next(tmp_path.rglob("*.h5"))))
+    for said in (done.out, shown.out):
+        tips = [text for text in said.splitlines() if text.startswith("Lanes")]
+        wanted = f"Lanes        {empty} stand empty: with --replicas {full} sweeps would take no longer"
+        assert tips == ([wanted] if empty else [])

@@ -16,7 +16,7 @@ from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.anneal.slices import quantum_energies
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import head_of_steps, lowest_lines, precision, saved_number
+from spinsim.jobs.reports import empty_lanes, head_of_steps, lowest_lines, precision, saved_number
 from spinsim.store import open_to_read
 
 
@@ -42,8 +42,9 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     """Returns what is said of a run when it is done, of its lowest energies and of its last step alone."""
     with open_to_read(plan.path) as file:
         best_energy, last_energy = file["best/energy"][...], file["measurements/energy"][-1]
+        lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.replicas, 1)
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
-    return Told(numbers, lowest_lines(plan.model, best_energy), [f"spinsim plot {quoted(plan.path)}"])
+    return Told(numbers, lowest_lines(plan.model, best_energy) + lanes, [f"spinsim plot {quoted(plan.path)}"])
 
 
 def _summary(
@@ -84,7 +85,8 @@ def show(path: Path) -> Told:
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
     about |= {"configurations": saved_number(path)}
-    return Told(about | numbers, head_of_steps(path, result, replicas, rows, planned) + lines)
+    head = head_of_steps(path, result, replicas, rows, planned)
+    return Told(about | numbers, head + empty_lanes(result.attributes["engine"], replicas, 1) + lines)
 
 
 def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]:
