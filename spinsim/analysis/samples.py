@@ -14,7 +14,15 @@ from spinsim.model.ising import Ising
 Array = npt.NDArray[np.float64]
 AnyRun = TypeVar("AnyRun", bound=Run)
 
-_SAMPLES_FIRST: Final = ("attempts", "accepts", "round_trips", "best_energy", "best_spins")
+_SAMPLES_FIRST: Final = (
+    "attempts",
+    "accepts",
+    "round_trips",
+    "best_energy",
+    "best_spins",
+    "local_squares",
+    "local_measurements",
+)
 _SAMPLES_SECOND: Final = (
     "energy",
     "magnetization",

@@ -20,6 +20,7 @@ if getattr(config, "DISABLE_JIT", 0):
     raise InputError("NUMBA_DISABLE_JIT is set, but kernels must be compiled: unset it")
 
 _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+_NO_WRAPPERS: Final[Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 SOURCES: Final = (
     "acceptance.py",
     "engine/measuring/cpu_comparison.py",
@@ -136,7 +137,7 @@ def _or_nothing(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[A
 
 def part(function: Callable[..., Any]) -> Any:
     """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
-    return njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+    return njit(forceinline=True, **_OPTIONS, **_NO_WRAPPERS)(function)
 
 
 def _trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]

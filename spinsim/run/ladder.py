@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,23 @@ from spinsim.store import RunFile
 from spinsim.store.layout import Layout
 
 
+class Added(Protocol):
+    """What measurements add up to instead of being written one by one."""
+
+    @property
+    def paths(self) -> Mapping[str, str]:
+        """Paths of the datasets that hold it, by the names under which checkpoints do."""
+
+    def add(self, frame: TemperFrame) -> None:
+        """Add a measurement."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All so far, by the names under which checkpoints hold it."""
+
+    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to what a checkpoint holds."""
+
+
 class LadderRun(SampledRun):
     """A run on a ladder under way.
 
@@ -34,6 +51,7 @@ class LadderRun(SampledRun):
         frames: Its measurements as tempering yields them, on this engine.
         layout: Of its file.
         row: Returns the row of the file that a measurement is.
+        added: What measurements add up to, if that is wanted.
     """
 
     def __init__(
@@ -45,8 +63,10 @@ class LadderRun(SampledRun):
         frames: Iterator[TemperFrame | None],
         layout: Layout,
         row: Callable[[TemperFrame], dict[str, Any]],
+        added: Added | None = None,
     ) -> None:
         super().__init__(plan, saving, watch, engine)
+        self._added = added
         self._begin_exchange, self._frames, self.layout, self._row = engine.begin_exchange, frames, layout, row
 
     def go_on(self, file: RunFile | Kept) -> None:
@@ -58,14 +78,28 @@ class LadderRun(SampledRun):
                 self._saving.saved()
             else:
                 self.best.update(frame.replica_energy, frame.spins)
+                if self._added is not None:
+                    self._added.add(frame)
                 file.write(self.with_spins(self._row(frame), frame.spins, frame.holder))
         self._save(file)
 
     def _save(self, file: RunFile | Kept) -> None:
         """Write what is written again and again, the checkpoint last."""
         file.write_again(_sums(self._begin_exchange()()))
+        if self._added is not None:
+            file.write_again({self._added.paths[name]: value for name, value in self._added.state().items()})
         self.write_best(file)
         file.save(self.state())
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The state from which the run can go on, as a checkpoint holds it."""
+        return super().state() | ({} if self._added is None else self._added.state())
+
+    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+        """Go back to a state."""
+        super().restore(saved)
+        if self._added is not None:
+            self._added.restore(saved)
 
 
 def _sums(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:

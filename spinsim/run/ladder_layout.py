@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from types import MappingProxyType
 from typing import Any, Final
 
 import h5py
@@ -113,13 +114,18 @@ def placement_of(file: h5py.File) -> Placement | None:
     return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
 
 
-def written_again(file: h5py.File, attributes: Mapping[str, str]) -> dict[str, Any]:
+def written_again(
+    file: h5py.File, attributes: Mapping[str, str], more: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
     """What a file holds of exchanges and, where it has them, of lowest states, by the names of a result.
+
+    What else is written again in files of a job is ``more``, paths by such names, where the file has it.
 
     Of a run that is not finished it is that of the last checkpoint: another process may write what stands beside it.
     """
     saved = {} if "finished" in attributes else store.last_saved(file)
     paths = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
+    paths |= {name: path for name, path in more.items() if path in file}
     if "best" in file:
         paths |= {"best_energy": "best/energy", "best_spins": "best/spins"}
     found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.result import Result
-from spinsim.run.ladder_layout import TEMPERING
 from spinsim.saved import Configurations, at_step, with_those
-from spinsim.store.layout import Layout
+from spinsim.store.layout import SUMMARY_GROUP, Layout
 
 
 class LadderResult(Result):
@@ -46,7 +45,7 @@ class LadderResult(Result):
             for step in range(len(self.sweep)):
                 saved = at_step(self.configurations, step)
                 file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
-            file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group == TEMPERING})
+            file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group != SUMMARY_GROUP})
             if self.best_energy is not None and self.best_spins is not None:
                 file.write_best(self.best_energy, self.best_spins)
             if self.finished:

@@ -37,7 +37,7 @@ class QuantumJob(Job):
     )
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a quantum run shall have in all"}
     may_be_longer = True
-    figures = FigureSet(("time", "gaps"))
+    figures = FigureSet(("time", "gaps", "local"))
     figures_of_several = FigureSet(
         ("crossings",),
         dict.fromkeys(("observable", "near"), PlotOption("the crossings of several quantum runs", ("crossings",))),
@@ -129,6 +129,8 @@ class QuantumJob(Job):
 
     def recounted(self, result: QuantumResult, device: str, threads: int | None) -> QuantumResult:
         """Returns a run with series that are counted anew from the configurations that it has saved."""
+        from dataclasses import replace
+
         from spinsim.engine.measuring.correlations import Wanted
         from spinsim.jobs.quantum.running import row_of
         from spinsim.run.recounting import recounted_on_ladder
@@ -137,10 +139,10 @@ class QuantumJob(Job):
         wanted = Wanted(times=tuple(map(int, result.time)), even=even)
         ladder = result.points.couplings
         again: QuantumResult = recounted_on_ladder(result, ladder, row_of, device, threads, wanted)
-        return again
+        return replace(again, local_squares=None, local_measurements=None)  # which are of all measurements
 
     def columns(self, result: QuantumResult, by: str) -> Columns:
-        """Returns the columns of ``ss.table``, by point of the ladder, sample, time or gap."""
+        """Returns the columns of ``ss.table``, by point of the ladder, sample, time, gap or site."""
         from spinsim.jobs.quantum.tables import columns
 
         return columns(result, by)

@@ -41,6 +41,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     swap_every: int = QuantumSettings.swap_every,
     correlation_times: npt.ArrayLike | str | None = QuantumSettings.correlation_times,
     even_correlations: bool = QuantumSettings.even_correlations,
+    local_susceptibility: bool = QuantumSettings.local_susceptibility,
     seed: int = RunSettings.seed,
     start: Start = QuantumSettings.start,
     zero_acceptance: float = QuantumSettings.zero_acceptance,
@@ -91,6 +92,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     settings |= {"k": text_of_call("k", k), "correlation_times": text_of_call("correlation_times", correlation_times)}
     settings |= {"gamma": text_of_call("gamma", gamma), "beta": text_of_call("beta", beta)}
     settings |= {"slices": slices, "replicas": replicas, "even_correlations": even_correlations}
+    settings |= {"local_susceptibility": local_susceptibility}
     settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
     settings |= {"zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
     settings |= {"seed": seed, "device": device, "threads": threads}

@@ -18,12 +18,14 @@ from spinsim.analysis.gaps import PARITIES, Decay, correlation_in_time, decays, 
 from spinsim.analysis.samples import sample_of
 from spinsim.analysis.sizes import check_sizes, compare_sizes
 from spinsim.analysis.summary import Summary, summarize
+from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing
 from spinsim.jobs.quantum.result import QuantumResult, load_quantum
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
 
+_MOST_BINS: Final = 40
 _TOLD: Final = "Points less than an error above 0 are left out."
 _SYMBOLS: Final = {"k": "$k$", "gamma": r"$\Gamma$", "beta": r"$\beta$"}
 _ABSCISSAE: Final = {
@@ -41,6 +43,8 @@ def draw(files: list[Path], wanted: Drawing) -> Draw:
     figures: Draw = {"time": partial(time_figure, results[0], wanted.style)}
     if wanted.what == "gaps" or (results[0].model.samples > 1 and _has_gaps(results[0])):
         figures["gaps"] = partial(gaps_figure, results[0], wanted.style)
+    if wanted.what == "local" or results[0].local_squares is not None:
+        figures["local"] = partial(local_figure, results[0], wanted.style)
     return figures
 
 
@@ -137,5 +141,28 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     figure.caption = (
         f"Gaps of {result.model.samples} samples of {result.model.name}: the share of samples with at most that gap. "
         f"{BARS} Samples without a good fit are left out above the others."
+    )
+    return figure
+
+
+def local_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
+    """The distribution of local susceptibilities over sites and samples, at some points of the ladder."""
+    found = np.log10(result.local_susceptibility.mean(axis=1))
+    samples, _, sites = found.shape
+    if not np.isfinite(found).all():
+        raise InputError("the run has no measurement in its sums for local susceptibilities yet: let it go on")
+    edges = np.linspace(found.min(), found.max() + 1e-9, max(4, min(_MOST_BINS, round(np.sqrt(samples * sites)))) + 1)
+    with matplotlib.style.context(PAPER):
+        figure, (ax,) = lay_panels(style, 1, 2.4, r"local susceptibility $\chi_x$ (1 / coupling unit)")
+        for place, colour in some_temperatures(result.axis.values):
+            share, _ = np.histogram(found[:, place], edges, density=True)
+            ax.stairs(share, 10**edges, color=colour, label=_point(result, place))
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_ylabel(r"density of $\log_{10}\,\chi_x$")
+        draw_legend(figure, ax)
+    figure.caption = (
+        f"Local susceptibilities of the {sites} sites of {samples} samples of {result.model.name}, averaged over "
+        "copies: the density of their decimal logarithms."
     )
     return figure

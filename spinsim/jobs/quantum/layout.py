@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.jobs.quantum.local import LOCAL, LOCAL_SUMS, local_series
 from spinsim.model.ising import Ising
 from spinsim.model.transverse import Points, general, isotropic
 from spinsim.model.trotter import FEWEST
@@ -43,6 +44,7 @@ def quantum_layout(
     placement: Placement | None = None,
     start: npt.NDArray[np.int8] | None = None,
     even: bool = False,
+    local: bool = False,
 ) -> Layout:
     """A row after every few sweeps, points from the end that is deepest in the ordered phase.
 
@@ -54,8 +56,9 @@ def quantum_layout(
         placement: How the ladder was placed, if it was.
         start: Initial configurations where they were given.
         even: Whether products of neighbours in space are measured.
+        local: Whether sums for local susceptibilities are kept.
     """
-    layout = measured_layout(Sizes.of(model), copies, points, times, placement, even)
+    layout = measured_layout(Sizes.of(model), copies, points, times, placement, even, local)
     summary = summary_series(observables(model, copies, correlations=True, in_time=True), points.axis)
     return replace(layout, sums=(*layout.sums, *summary), start=start)
 
@@ -67,6 +70,7 @@ def measured_layout(
     times: tuple[int, ...],
     placement: Placement | None,
     even: bool = False,
+    local: bool = False,
 ) -> Layout:
     """The same without the summary of an analysis: what the sizes of a model are enough for."""
     count, links = (np.int32 if items < 2**31 else np.int64 for items in (model.sites, model.bonds))
@@ -105,11 +109,13 @@ def measured_layout(
         "sample": np.arange(model.samples),
         "time": np.array(times, np.int64),
         "axis": np.arange(model.dimension),
+        "site": np.arange(model.sites // points.slices),
     }
     ladder = (points.axis, points.values, UNITS[points.axis])
     layout = ladder_layout(tuple(measured), scales, ladder, copies, placement)
     given = (*layout.given, *_given(points)) if points.is_general else layout.given
-    return replace(layout, units={**layout.units, "time": "slices"}, given=given)
+    sums = (*layout.sums, *local_series(points.axis)) if local else layout.sums
+    return replace(layout, units={**layout.units, "time": "slices"}, sums=sums, given=given)
 
 
 def _given(points: Points) -> list[tuple[Series, npt.NDArray[np.float64]]]:
@@ -168,14 +174,15 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     if not len(times) or times[0] != 1 or times[-1] >= slices or not (np.diff(times) > 0).all():
         raise DamageError(f"its times do not rise from 1 within its {slices} slices")
     even = "even_correlation_in_time" in group
-    layout = measured_layout(sizes, copies, points, tuple(map(int, times)), placement_outline(file), even)
+    listed = tuple(map(int, times))
+    layout = measured_layout(sizes, copies, points, listed, placement_outline(file), even, LOCAL in file)
     return layout, copies * len(points)
 
 
 FORM = Form(
     planned={"sweeps": (int,), "measure_every": (int,)},
-    groups=(MEASUREMENTS, TEMPERING, PLACEMENT, POINTS),
+    groups=(MEASUREMENTS, TEMPERING, PLACEMENT, POINTS, LOCAL),
     layout=_layout_of,
-    sums=SUMS,
+    sums=SUMS | LOCAL_SUMS,
     check_numbers=check_permutation,
 )

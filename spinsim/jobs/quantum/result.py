@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.jobs.quantum.layout import points_of, quantum_layout
+from spinsim.jobs.quantum.local import LOCAL_SUMS
 from spinsim.model.ising import Ising
 from spinsim.model.transverse import Points
 from spinsim.observables.in_time import transverse_magnetization
@@ -69,6 +71,9 @@ class QuantumResult(LadderResult):
             of ``correlation_in_time``; no times where they were not asked for.
         link_overlap_in_space: Likewise over bonds in space alone, (steps, samples, pairs of copies, points); no pairs
             where products of neighbours were not asked for.
+        local_squares: Sums over measurements of (sum over slices of a site's spin)^2, (samples, copies, points, sites
+            of space); None where they were not asked for.
+        local_measurements: How many measurements are in them, (samples,), likewise.
         placement: How the ladder was placed, in temperatures 1 / k; None where it was given.
         best_energy: Lowest action that each replica had at a measurement, (samples, replicas); None where a run was
             killed before its first checkpoint.
@@ -100,6 +105,8 @@ class QuantumResult(LadderResult):
     magnetization_mode: Floats
     even_correlation_in_time: Integers
     link_overlap_in_space: Integers
+    local_squares: Integers | None = None
+    local_measurements: Integers | None = None
     placement: Placement | None = None
     best_energy: Floats | None = None
     best_spins: npt.NDArray[np.int8] | None = None
@@ -196,6 +203,20 @@ class QuantumResult(LadderResult):
         return np.asarray(self.action - self.action_in_time)
 
     @property
+    def local_susceptibility(self) -> Floats:
+        """Each site's response to a field along z there, k <(sum over slices of s)^2> / slices, of ``local_squares``.
+
+        Shape (samples, copies, points, sites of space), in 1 / unit of the couplings; NaN before the first measurement.
+
+        Raises:
+            InputError: where it was not measured.
+        """
+        if self.local_squares is None or self.local_measurements is None:
+            raise InputError("the run has no local susceptibilities: make it with --local-susceptibility")
+        measured = np.where(self.local_measurements > 0, self.local_measurements, np.nan)[:, None, None, None]
+        return np.asarray(self.k[:, None] * self.local_squares / (measured * self.slices))
+
+    @property
     def swap_rate(self) -> Floats:
         """Share of exchanges accepted for each pair of neighbouring points, over all samples."""
         return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
@@ -204,7 +225,8 @@ class QuantumResult(LadderResult):
     def _layout(self) -> Layout:
         times = tuple(map(int, self.time))
         even = self.even_correlation_in_time.shape[-1] > 0
-        return quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, even=even)
+        local = self.local_squares is not None
+        return quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, None, even, local)
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
@@ -253,7 +275,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResul
         permutation=read_permutation(file, rows),
         configurations=in_file(file, rows),
         placement=placement_of(file),
-        **written_again(file, attributes),
+        **written_again(file, attributes, LOCAL_SUMS),
         attributes=attributes,
     )
 

@@ -13,6 +13,7 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine import create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.jobs.quantum.layout import points_of, quantum_layout
+from spinsim.jobs.quantum.local import LOCAL_SUMS, LocalSums
 from spinsim.jobs.quantum.result import QuantumResult, unmeasured
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.transverse import Points, isotropic
@@ -114,6 +115,7 @@ def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
     run.go_on(kept)
     nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.replicas, len(points))
+    local: dict[str, Any] = {name: kept.sums.get(path) for name, path in LOCAL_SUMS.items()}
     series = {name: values for name, values in kept.series.items() if name != "step"}
     return QuantumResult(
         model=plan.model,
@@ -121,6 +123,7 @@ def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult
         time=np.array(plan.config.quantum.time_list, np.int64),
         **(nothing | series),
         **sums_kept(kept),
+        **local,
         placement=placement,
         best_energy=run.best.energy,
         best_spins=run.best.spins,
@@ -138,13 +141,15 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
     wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations)
     ladder = points.couplings
     frames = tempering_in_beta(engine, ladder, q.times, run.replicas, watch.on_updates, saving.due, wanted)
-    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, points, placement), row_of)
+    local = LocalSums(plan.model, run.replicas, len(points)) if q.local_susceptibility else None
+    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, points, placement), row_of, local)
 
 
 def _layout(plan: QuantumPlan, points: Points, placement: Placement | None) -> Layout:
     """What the file of a plan holds."""
     q, copies = plan.config.quantum, plan.config.run.replicas
-    return quantum_layout(plan.model, copies, points, q.time_list, placement, plan.start, q.even_correlations)
+    wanted = q.even_correlations, q.local_susceptibility
+    return quantum_layout(plan.model, copies, points, q.time_list, placement, plan.start, *wanted)
 
 
 def _carry_out(plan: QuantumPlan, begun: bool, saving: Saving, watch: Watch) -> None:

@@ -71,6 +71,11 @@ class QuantumSettings(Table):
         "Correlate products of neighbours in space at these times too, for gaps of even parity",
         before=False,
     )
+    local_susceptibility: bool = setting(
+        False,
+        "Add up each site's (sum over slices of its spin)^2 at measurements, for the distribution of local responses",
+        before=False,
+    )
     zero_acceptance: float = zero_acceptance()
 
     def check_together(self) -> None:

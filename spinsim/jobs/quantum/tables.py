@@ -26,7 +26,23 @@ def columns(result: QuantumResult, by: str) -> Columns:
         return below_each_other([_by_time(result, k) for k in range(result.model.samples)])
     if by == "gap":
         return _gaps(result)
-    raise InputError(f"there is no table by {by!r} of this run: choose {result.axis.name}, sample, time or gap")
+    if by == "site":
+        return _sites(result)
+    raise InputError(f"there is no table by {by!r} of this run: choose {result.axis.name}, sample, time, gap or site")
+
+
+def _sites(result: QuantumResult) -> Columns:
+    """Returns the local susceptibility of each sample, point and site of space, with its error from the copies."""
+    found = result.local_susceptibility
+    samples, copies, places, sites = found.shape
+    spread = found.std(axis=1, ddof=1) if copies > 1 else np.full((samples, places, sites), np.nan)
+    return {
+        "sample": np.repeat(np.arange(samples), places * sites),
+        **{name: np.tile(np.repeat(values, sites), samples) for name, values in _where(result).items()},
+        "site": np.tile(np.arange(sites), samples * places),
+        "local_susceptibility": found.mean(axis=1).ravel(),
+        "local_susceptibility_error": spread.ravel() / np.sqrt(copies),
+    }
 
 
 def _by_point(result: QuantumResult) -> Columns:
