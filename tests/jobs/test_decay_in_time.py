@@ -102,6 +102,29 @@ def test_numbers_of_two_programs_roughly() -> None:
     check_averages(space, result, 0, 1e-3)
 
 
+@pytest.mark.parametrize(
+    ("space", "replicas", "operators"),
+    [(ss.chain(5), 2, (5, 10)), (ss.chain(20), 3, (20, 20)), (ss.chain(129), 2, (1, 1)), (ss.chain(5), 1, (5, None))],
+)
+def test_operators_that_are_combined(space: ss.Lattice, replicas: int, operators: tuple[int, int | None]) -> None:
+    """Products of all pairs of few sites, of neighbours of more; averages of many. Even parity takes two copies."""
+    times = {"sweeps": 200, "thermalize": 0, "measure_every": 1}
+    result = ss.quantum(ss.Ising(space), 0.5, 4, replicas=replicas, **times, **SAVED)
+    for parity, number in zip(PARITIES, operators, strict=True):
+        if number is None:
+            with pytest.raises(ss.InputError, match="has no products of neighbours of two copies: make it anew with"):
+                gaps(result, parity)
+        else:
+            assert gaps(result, parity).operators.tolist() == [[number]]
+
+
+def test_combinations_are_the_same_from_files(tmp_path) -> None:
+    kept = ss.quantum(ss.Ising(ss.chain(3)), [0.5, 0.6], 8, sweeps=400, thermalize=10, measure_every=2, **SAVED)
+    for parity in PARITIES:
+        for one, other in zip(gaps(kept, parity), gaps(ss.load(kept.save(tmp_path / parity)), parity), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.slow
 def test_numbers_of_two_programs() -> None:
     space = ss.Ising(ss.square(4), couplings=rule_couplings(4))
