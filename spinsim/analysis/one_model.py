@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.runs import Run
 from spinsim.errors import InputError
-from spinsim.model.ising import Ising
+from spinsim.model.trotter import first_slice
 from spinsim.observables.formulas import in_space
 
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
@@ -68,8 +68,9 @@ def _settings_differ(a: Run, b: Run) -> str:
     if settings[0] and settings[1]:
         pairs = [(name, *(one.get(name) or 0.0 for one in settings if one)) for name in (*SETTINGS, *LATER_SETTINGS)]
         return " and ".join(f"{name} is {a} and {b}" for name, a, b in pairs if a != b)
+    spaces = [first_slice(result.model) if result.model.graph.slices > 1 else result.model for result in (a, b)]
     for name in ("couplings", "fields"):
-        one, other = (_moments(_of_one_slice(result.model, name)) for result in (a, b))
+        one, other = (_moments(getattr(space, name)) for space in spaces)
         for power, p, q in zip(("x", "|x|", "x^2"), one, other, strict=True):
             if _differ(p, q):
                 symbol = power.replace("x", "J" if name == "couplings" else "h")
@@ -83,16 +84,6 @@ def _settings(result: Run) -> dict[str, Any] | None:
     if not isinstance(settings, dict) or settings.get("instance") is not None or not settings.keys() >= set(SETTINGS):
         return None
     return settings
-
-
-def _of_one_slice(model: Ising, name: str) -> Rows:
-    """Couplings or fields; of space and time those of one slice, which all slices share."""
-    rows: Rows = getattr(model, name)
-    if model.graph.slices == 1:
-        return rows
-    first = np.zeros(model.sites, np.bool_)
-    first[model.graph.world_lines()[:, 0]] = True
-    return rows[:, first[model.graph.edges].all(axis=1) if name == "couplings" else first]
 
 
 def _moments(rows: Rows) -> list[Moment]:

@@ -111,7 +111,7 @@ def compare_sizes(
         InputError: for fewer than two sizes, equal ones and different models (``kinds.check_one_model``), an unknown
             observable, overlaps of a run with one copy, and runs too short to analyse.
     """
-    order = sorted(range(len(results)), key=lambda k: results[k].model.sites)
+    order = sorted(range(len(results)), key=lambda k: sites_of_space(results[k].model))
     ordered = [results[k] for k in order]
     check_sizes(ordered)
     names = CROSSING[_check_observable(ordered, observable)]
@@ -167,11 +167,16 @@ def order_parameter(results: Sequence[Tempered]) -> str:
     return "overlap"
 
 
+def sites_of_space(model: Ising) -> int:
+    """Sites of a model, of one of space and time those of a slice."""
+    return model.sites // model.graph.slices
+
+
 def size_label(model: Ising) -> str:
     """Such as "L = 8", "8 x 8 x 4" where sides differ, "N = 100" without a lattice."""
     lattice = in_space(model)
     if lattice is None:
-        return f"N = {model.sites // model.graph.slices}"
+        return f"N = {sites_of_space(model)}"
     sides = lattice.shape
     return f"L = {sides[0]}" if len(set(sides)) == 1 else " x ".join(map(str, sides))
 
@@ -191,7 +196,7 @@ def check_sizes(results: Sequence[Tempered]) -> None:
                 f"the ladders of {a.name} and {b.name} go along {one.axis.symbol} and {other.axis.symbol}: give "
                 "runs along one of them"
             )
-        if a.sites == b.sites:
+        if sites_of_space(a) == sites_of_space(b):
             raise InputError(f"two runs have size {size_label(a)}: give runs of different sizes, one of each")
         check_one_model(one, other)
 

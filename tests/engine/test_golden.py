@@ -220,6 +220,16 @@ RUNS: dict[str, Case] = {
     "quantum-general-beta": in_time(
         ss.Ising(ss.chain(6), 1.0, 0.25), None, 8, gamma=1.2, beta=[0.5, 1.0, 2.0], sweeps=200, thermalize=50, seed=9
     ),
+    "quantum-general-gaussian": in_time(
+        ss.EdwardsAnderson(ss.chain(5, periodic=False), samples=2, seed=7, couplings="gaussian", random_field=0.5),
+        None,
+        8,
+        gamma=[0.5, 1.0, 2.0],
+        beta=1.5,
+        sweeps=200,
+        thermalize=50,
+        seed=9,
+    ),
     "quantum-gaussian-placed": in_time(
         ss.EdwardsAnderson(ss.chain(4), couplings="gaussian", seed=7), "auto:0.3:0.9:3", 4, sweeps=100, thermalize=50
     ),

@@ -43,7 +43,12 @@ def test_every_column_is_exact(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "gamma", "beta"),
-    [("ferromagnet", [0.5, 1.0, 2.0], 1.5), ("samples", [2.0, 0.8], 2.0), ("ferromagnet", 1.2, [0.5, 1.0, 2.5])],
+    [
+        ("ferromagnet", [0.5, 1.0, 2.0], 1.5),
+        ("samples", [2.0, 0.8], 2.0),
+        ("ferromagnet", 1.2, [0.5, 1.0, 2.5]),
+        ("gaussian", [0.5, 1.0, 2.0], 1.5),
+    ],
 )
 def test_every_column_of_the_general_form_is_exact(kind: str, gamma: list[float], beta: list[float]) -> None:
     points = {"gamma": gamma, "beta": beta}
@@ -126,9 +131,9 @@ LADDERS = {
 }
 
 
-@pytest.mark.parametrize("axis", LADDERS)
-def test_files_and_memory_agree_and_runs_go_on(tmp_path, axis: str) -> None:
-    model = ss.EdwardsAnderson(ss.square(3), samples=2, seed=3)
+@pytest.mark.parametrize(("couplings", "axis"), [("pm-j", "k"), ("pm-j", "gamma"), ("gaussian", "beta")])
+def test_files_and_memory_agree_and_runs_go_on(tmp_path, couplings: str, axis: str) -> None:
+    model = ss.EdwardsAnderson(ss.square(3), samples=2, seed=3, couplings=couplings)
     settings = LADDERS[axis] | {"slices": 6, "thermalize": 20, "seed": 8, "even_correlations": True}
     whole = ss.quantum(model, sweeps=100, **settings)
     saved = ss.load(whole.save(tmp_path / "saved.h5"))
@@ -160,7 +165,9 @@ def _interrupted(model: ss.Ising, out, **settings) -> ss.QuantumResult:
 
 
 @pytest.mark.emulated
-@pytest.mark.parametrize(("couplings", "axis"), [("pm-j", "k"), ("gaussian", "k"), ("pm-j", "gamma"), ("pm-j", "beta")])
+@pytest.mark.parametrize(
+    ("couplings", "axis"), [("pm-j", "k"), ("gaussian", "k"), ("pm-j", "gamma"), ("gaussian", "beta")]
+)
 def test_devices_agree(emulated, couplings: str, axis: str) -> None:
     model = ss.EdwardsAnderson(ss.square(3, 2), samples=2, seed=3, couplings=couplings)
     run = {"slices": 6, "sweeps": 30, "thermalize": 10, "even_correlations": True}
@@ -199,7 +206,9 @@ def test_commands_of_the_general_form(do, capsys, monkeypatch, tmp_path) -> None
         assert column in ss.table(path, by=by)
     assert run(capsys, monkeypatch, "check", path).status == 0
     assert run(capsys, monkeypatch, "plot", path, "--out", tmp_path / "time.pdf").status == 0
-    larger = do(line.replace("--size 3", "--size 4"), "b.h5")
+    larger = do(line.replace("--size 3", "--size 4").replace("--slices 8", "--slices 4"), "b.h5")
+    finer = do(line.replace("--slices 8", "--slices 10"), "d.h5")
+    one_sentence(run(capsys, monkeypatch, "plot", path, finer), "two runs have size L = 3")
     crossed = run(capsys, monkeypatch, "plot", path, larger, "--out", tmp_path / "crossings.pdf")
     assert crossed.status == 0
     assert "L = 3 and L = 4" in crossed.out

@@ -16,7 +16,7 @@ from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically,
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.gaps import PARITIES, Decay, correlation_in_time, decays, gaps, has_even
 from spinsim.analysis.samples import sample_of
-from spinsim.analysis.sizes import check_sizes, compare_sizes
+from spinsim.analysis.sizes import check_sizes, compare_sizes, sites_of_space
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing
@@ -39,7 +39,9 @@ def draw(files: list[Path], wanted: Drawing) -> Draw:
     """Returns functions that draw the figures that can be drawn of one file or several, by their names."""
     results = [load_quantum(file) for file in files]
     if len(results) > 1:
-        return {"crossings": partial(_crossings, sorted(results, key=lambda result: result.model.sites), wanted)}
+        return {
+            "crossings": partial(_crossings, sorted(results, key=lambda result: sites_of_space(result.model)), wanted)
+        }
     figures: Draw = {"time": partial(time_figure, results[0], wanted.style)}
     if wanted.what == "gaps" or (results[0].model.samples > 1 and _has_gaps(results[0])):
         figures["gaps"] = partial(gaps_figure, results[0], wanted.style)
