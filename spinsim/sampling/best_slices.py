@@ -11,7 +11,7 @@ Source: R. Martonak, G. E. Santoro, E. Tosatti, Phys. Rev. B 66, 094203 (2002).
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,13 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.engine.metropolis.unpacked.cpu_counting import total_energies
 from spinsim.engine.protocols import Counts, Engine
+from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.transverse import check_turn, coupling_in_time
+
+_COPIES: Final = 4  # of a block's spins, a byte each, while its slices are counted
 
 
 class BestSlices:
@@ -50,6 +53,9 @@ class BestSlices:
         self._threads, self._lines = Threads(threads), engine.model.graph.world_lines()
         self._first = np.flatnonzero(colouring(space.graph) == 0) if space.is_bipartite else np.empty(0, np.int64)
         shape = space.samples, engine.replicas
+        at_once = min(self._threads.count, space.samples * packing.block_count(engine.replicas))
+        needed = space.sites * (space.samples * engine.replicas + at_once * _COPIES * packing.LANES * self.slices)
+        require(needed, f"finding the best of {self.slices} slices of {space.name}", "take fewer replicas or slices")
         self.mean_energy = np.empty(shape)
         self._best = np.empty((*shape, space.sites), np.int8)
 

@@ -70,7 +70,15 @@ def annealed(model: ss.Ising, temperatures: list[float], **options: Any) -> Case
 
 def of_anneal(result: ss.AnnealResult) -> Found:
     names = ("temperature", "energy", "magnetization", "best_energy", "best_spins")
-    return {name: getattr(result, name) for name in names}
+    of_slices = ("gamma", "mean_slice_energy") if result.gamma is not None else ()
+    return {name: getattr(result, name) for name in names + of_slices}
+
+
+def quantum_annealed(model: ss.Ising, **options: Any) -> Case:
+    def case(device: str) -> Found:
+        return of_anneal(ss.anneal(model, quantum=True, steps=6, device=device, **options))
+
+    return case
 
 
 def tempered(model: ss.Ising, temperatures: list[float] | str, sweeps: int, thermalize: int, **options: Any) -> Case:
@@ -160,6 +168,19 @@ RUNS: dict[str, Case] = {
         field=[0.5 - 0.125 * k for k in range(10)],
     ),
     "anneal-instance": instance,
+    "anneal-quantum-samples": quantum_annealed(
+        ss.EdwardsAnderson(ss.square(4), samples=2, seed=7), slices=8, sweeps=20, replicas=150, seed=3
+    ),
+    "anneal-quantum-gaussian": quantum_annealed(
+        ss.EdwardsAnderson(ss.cubic(3), couplings="gaussian", seed=7, field=0.5),
+        slices=6,
+        sweeps=10,
+        replicas=17,
+        gamma_start=4.0,
+        gamma_stop=0.1,
+        beta=5.0,
+        schedule="linear",
+    ),
     "temper-cubic-samples": tempered(ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=7), LADDER, 200, 100, seed=9),
     "temper-open-odd-field": tempered(
         ss.EdwardsAnderson(ss.square(5, 3, periodic=False), samples=2, seed=7, field=0.3),
@@ -238,6 +259,7 @@ EMULATED = [
     "cubic-temperatures", "square-open-samples", "site-packed-field-temperatures", "gaussian-temperatures",
     "anneal-cubic-samples", "temper-cubic-samples", "temper-site-packed", "temper-gaussian-placed",
     "quantum-square-samples", "two-terms-temperatures", "quantum-general-gamma", "two-terms-gaussian-field",
+    "anneal-quantum-gaussian",
 ]  # fmt: skip
 """Of every packing and job some: GPU kernels on the CPU are slow."""
 
