@@ -34,14 +34,25 @@ elif "--full" in sys.argv:
 # The model is clean, yet has samples, all alike: they fill the device, and errors over them need no autocorrelation
 # time. Eight copies of sixteen fields are the 128 replicas of a word.
 gamma = np.linspace(2.8, 3.3, 16)
-runs = {}
+runs: dict[tuple[int, int], ss.QuantumResult] = {}
+summaries = {}
 for side in sides:
     model = ss.Ising(ss.square(side), np.ones((samples, 2 * side**2), np.int8))
-    length = {"sweeps": sweeps, "thermalize": sweeps // 10, "measure_every": every, "swap_every": 5}
     for step in steps:
-        points = {"gamma": gamma, "beta": side / 2, "slices": step * side // 2}
-        run = ss.quantum(model, **points, **length, replicas=8, correlation_times=1, seed=1000 * side + step)
-        runs[side, step] = run, summarize(run)
+        run = ss.quantum(
+            model,
+            gamma=gamma,
+            beta=side / 2,
+            slices=step * side // 2,
+            sweeps=sweeps,
+            thermalize=sweeps // 10,
+            measure_every=every,
+            swap_every=5,
+            replicas=8,
+            correlation_times=1,
+            seed=1000 * side + step,
+        )
+        runs[side, step], summaries[side, step] = run, summarize(run)
         rate = run.swap_rate
         print(f"L = {side}, {run.slices} slices: exchanges {rate.min():.2f} to {rate.max():.2f}", flush=True)
 
@@ -50,14 +61,15 @@ squares = 1 / np.array(steps, float) ** 2
 crossings: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
 for small, large in itertools.pairwise(sides):
     for step in steps:
-        results, summaries = zip(runs[small, step], runs[large, step], strict=True)
-        for comparison in compare_sizes(results, "magnetization", CRITICAL, summaries):
+        both = [(small, step), (large, step)]
+        results, averages = [runs[one] for one in both], [summaries[one] for one in both]
+        for comparison in compare_sizes(results, "magnetization", CRITICAL, averages):
             found = comparison.crossings[0].crossing
             crossings.setdefault((comparison.name, small, large), []).append((found.value, found.error))
 
 lines = {}
-for (name, small, large), points in crossings.items():
-    value, error = np.array(points).T
+for (name, small, large), pairs in crossings.items():
+    value, error = np.array(pairs).T
     if not np.isfinite(value).all():
         print(f"{name} of L = {small} and {large}: some curves do not cross")
         continue
@@ -66,7 +78,7 @@ for (name, small, large), points in crossings.items():
     limit, slope = spread @ line.T @ (value / error)
     width, score = np.sqrt(spread[0, 0]), (((value - limit - slope * squares) / error) ** 2).sum()
     lines[name, small, large] = value, error, limit, width, slope
-    each = ", ".join(f"{v:.4f}({e:.4f})" for v, e in points)
+    each = ", ".join(f"{v:.4f}({e:.4f})" for v, e in pairs)
     off = f"{(limit - CRITICAL) / width:+.1f} errors from {CRITICAL}"
     print(f"{name} of L = {small} and {large}: Gamma = {each}")
     print(f"    at Delta tau = 0: {limit:.4f} +- {width:.4f}, {off}, chi^2 {score:.1f} of {len(steps) - 2}")
@@ -76,14 +88,14 @@ SHOWN = {"correlation_length_over_L": r"$\xi/L$", "binder_cumulant": "$U$"}
 with matplotlib.style.context(PAPER):
     figure, (left, right) = lay_panels("double", 2, 2.6)
     for side, colour, marker in zip(sides, COLOURS, MARKERS, strict=False):
-        xi = runs[side, steps[-1]][1].estimates["correlation_length_over_L"]
+        xi = summaries[side, steps[-1]].estimates["correlation_length_over_L"]
         left.errorbar(gamma, xi.value, xi.error, label=f"$L = {side}$", color=colour, marker=marker, ms=3, lw=0.8)
     shown = [key for key in lines if key[0] in SHOWN]
     for (name, small, large), colour, marker in zip(shown, COLOURS[::-1], MARKERS[::-1], strict=False):
         value, error, limit, width, slope = lines[name, small, large]
         label = f"{SHOWN[name]}, {small} and {large}"
-        look = {"color": colour, "marker": marker, "ms": 3, "ls": "none", "mfc": "none"}
-        right.errorbar([0, *squares], [limit, *value], [width, *error], label=label, **look)
+        x, y, bars = [0, *squares], [limit, *value], [width, *error]
+        right.errorbar(x, y, bars, label=label, color=colour, marker=marker, ms=3, ls="none", mfc="none")
         right.plot([0, squares[0]], [limit, limit + slope * squares[0]], color=colour, lw=0.6)
     left.axvline(CRITICAL, color=GREY, lw=0.6, ls="--")
     right.axhline(CRITICAL, color=GREY, lw=0.6, ls="--")
