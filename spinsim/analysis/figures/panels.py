@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -184,14 +184,15 @@ def some_temperatures(temperature: Array) -> list[tuple[int, Any]]:
     return list(zip(chosen, colormaps["plasma"](np.linspace(0, 0.85, len(chosen))), strict=True))
 
 
-def scale_logarithmically(ax: Axes) -> None:
-    """A logarithmic axis of ordinates; over less than two decades its numbers are written out: 0.5, 1, 2, 5."""
-    ax.set_yscale("log")
-    low, high = ax.get_ylim()
+def scale_logarithmically(ax: Axes, which: Literal["x", "y"] = "y") -> None:
+    """A logarithmic axis; over less than two decades its numbers are written out: 0.5, 1, 2, 5."""
+    axis = ax.yaxis if which == "y" else ax.xaxis
+    ax.set(**{f"{which}scale": "log"})
+    low, high = ax.get_ylim() if which == "y" else ax.get_xlim()
     if high < _WRITTEN_OUT * low:
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
 
 
 def tick_integers(axis: Axis) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
 
 _MOST_BINS: Final = 40
+_WIDE: Final = 4
+"""Ratio of the ends of gaps from which on their axis is logarithmic."""
 _TOLD: Final = "Points less than an error above 0 are left out."
 _SYMBOLS: Final = {"k": "$k$", "gamma": r"$\Gamma$", "beta": r"$\beta$"}
 _ABSCISSAE: Final = {
@@ -123,27 +125,29 @@ def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> No
 
 def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     """The share of samples whose gap is at most so large, of each parity at some points of the ladder."""
-    parities = [parity for parity in PARITIES if parity == "odd" or has_even(result)]
+    found = {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
     with matplotlib.style.context(PAPER):
-        figure, axes = lay_panels(style, len(parities), 2.2)
-        for ax, parity in zip(axes, parities, strict=True):
-            found = gaps(result, parity)
+        figure, axes = lay_panels(style, len(found), 2.2)
+        for ax, (parity, of) in zip(axes, found.items(), strict=True):
             for place, colour in some_temperatures(result.axis.values):
-                order = np.argsort(found.gap[:, place])[: np.isfinite(found.gap[:, place]).sum()]
-                share = (np.arange(len(order)) + 0.5) / max(1, len(found.gap))
-                gap, error = found.gap[order, place], found.error[order, place]
-                ax.errorbar(
-                    gap, share, xerr=error, fmt="o", color=colour, mec="none", label=_point(result, place), **POINTS
-                )
-            ax.set_xscale("log")
-            ax.set_xlabel(rf"gap $\Delta$ of {parity} parity (1 / step in time)")
+                order = np.argsort(of.gap[:, place])[: np.isfinite(of.gap[:, place]).sum()]
+                share = (np.arange(len(order)) + 0.5) / len(of.gap)
+                gap, error = of.gap[order, place], of.error[order, place]
+                label = _point(result, place)
+                ax.errorbar(gap, share, xerr=error, fmt="o", color=colour, mec="none", label=label, **POINTS)
+            if np.nanmax(of.gap, initial=0) > _WIDE * np.nanmin(of.gap, initial=np.inf):
+                scale_logarithmically(ax, "x")
+            ax.set_xlabel(rf"gap $\Delta$, {parity} parity (1 / step in time)")
             ax.set_ylabel("share of samples")
             ax.set_ylim(0, 1)
         draw_legend(figure, axes[0])
-    figure.caption = (
-        f"Gaps of {result.model.samples} samples of {result.model.name}: the share of samples with at most that gap. "
-        f"{BARS} Samples without a good fit are left out above the others."
-    )
+    lost = sum(int((~np.isfinite(of.gap)).sum()) for of in found.values())
+    about = [
+        f"Gaps of {result.model.samples} samples of {result.model.name}: the share of samples with at most that gap."
+    ]
+    about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in found.items()]
+    about += [f"The {lost} gaps without a good fit count as larger ones."] if lost else []
+    figure.caption = " ".join([*about, BARS])
     return figure
 
 
