@@ -102,6 +102,25 @@ def test_numbers_of_two_programs_roughly() -> None:
     check_averages(space, result, 0, 1e-3)
 
 
+def test_gaps_of_the_general_form() -> None:
+    """Gap / k is the difference of energies of the quantum model, here of a ring of 6 by its Hamiltonian."""
+    times = {"sweeps": 3000, "thermalize": 300, "measure_every": 5}
+    result = ss.quantum(ss.Ising(ss.chain(6)), gamma=[1.5, 2.0], beta=8.0, slices=64, replicas=6, **times, **SAVED)
+    states = np.arange(2**6)
+    spins = 1 - 2 * (states >> np.arange(6)[:, None] & 1)
+    for place, gamma in enumerate(result.gamma):
+        hamiltonian = np.diag(-(spins * np.roll(spins, 1, axis=0)).sum(axis=0).astype(float))
+        for site in range(6):
+            hamiltonian[states, states ^ 2**site] -= gamma
+        for parity, sign, level in (("odd", -1, 0), ("even", 1, 1)):
+            of_parity = (np.eye(64) + sign * np.eye(64)[::-1]) / 2  # other states are put far above
+            levels = np.linalg.eigvalsh(of_parity @ hamiltonian @ of_parity + 100 * (np.eye(64) - of_parity))
+            found = gaps(result, parity)
+            exact = levels[level] - np.linalg.eigvalsh(hamiltonian)[0]
+            gap, error = found.gap[0, place] / result.k[place], found.error[0, place] / result.k[place]
+            assert abs(gap - exact) <= 4 * error < 0.1 * exact, (parity, gamma, gap, error, exact)
+
+
 @pytest.mark.parametrize(
     ("space", "replicas", "operators"),
     [(ss.chain(5), 2, (5, 10)), (ss.chain(20), 3, (20, 20)), (ss.chain(129), 2, (1, 1)), (ss.chain(5), 1, (5, None))],
