@@ -52,7 +52,7 @@ class AnnealPlan(Plan[Anneal]):
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample."""
         a = self.config.anneal
-        return self.model.sites * (a.slices or 1) * self.model.samples * replicas * self.rows * a.sweeps
+        return self.model.sites * a.slices_in_time * self.model.samples * replicas * self.rows * a.sweeps
 
 
 def plan_anneal(config: Anneal) -> AnnealPlan:
@@ -65,9 +65,7 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     steps = config.anneal.steps
     require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
     device = resolve_device(config.run.device)
-    model = build_model(
-        config.model, config.run.replicas * ((config.anneal.slices or 2) if config.anneal.quantum else 1)
-    )
+    model = build_model(config.model, config.run.replicas * config.anneal.slices_in_time)
     config = config.with_temperatures(model.energy_scale)
     return AnnealPlan(config, model, device, *identify(config, model))
 

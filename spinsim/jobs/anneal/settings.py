@@ -174,6 +174,11 @@ class AnnealSettings(Table):
             return np.full(self.steps, self.t_start)
         return temperature_schedule(self.t_start, self.t_stop, self.steps, self.schedule)
 
+    @property
+    def slices_in_time(self) -> int:
+        """Slices of a quantum anneal, 1 of a thermal one."""
+        return (self.slices or _SLICES) if self.quantum else 1
+
     @cached_property
     def gammas(self) -> npt.NDArray[np.float64] | None:
         """The transverse field of each step, of a configuration whose ends are filled in; None without one."""
