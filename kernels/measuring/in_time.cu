@@ -22,31 +22,42 @@ __global__ __launch_bounds__(THREADS, 3) void correlate_in_time(const uint4* sta
     const uint4* const lattice = state + part * sites;
     const u32 first = blockIdx.x * together, here = min(together, lines - first);
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (u32 line = 0; line < here; ++line)
-        for (u32 i = threadIdx.x; i < slices; i += THREADS) {
-            const uint4 word = lattice[places[(size_t)(first + line) * slices + i]];
-            words[line * stretch + i] = word;
-            if (slices + i < stretch) words[line * stretch + slices + i] = word;
+    for (u32 i = threadIdx.x; i < slices; i += THREADS) {
+        uint4 word[LINES];
+#pragma unroll
+        for (u32 k = 0; k < LINES; ++k)
+            if (k < here) word[k] = __ldg(lattice + __ldg(places + (size_t)(first + k) * slices + i));
+#pragma unroll
+        for (u32 k = 0; k < LINES; ++k) {
+            if (k >= here) break;
+            words[k * stretch + i] = word[k];
+            if (slices + i < stretch) words[k * stretch + slices + i] = word[k];
         }
+    }
     __syncthreads();
     for (u32 t = warp; t < count; t += WARPS) {
         const u32 later = times[t];
         Counters<COUNT_PLANES, 4> counters;
         counters.clear();
-        for (u32 begin = 0; begin < here; begin += LINES)
+        const auto add = [&](auto is_there) {
 #pragma unroll 1
             for (u32 slice = lane; slice < slices; slice += 32) {
-                const uint4* const now = words + begin * stretch + slice;
+                const uint4* const now = words + slice;
                 u32 word[4][LINES];
 #pragma unroll
                 for (u32 k = 0; k < LINES; ++k) {
                     uint4 differ = make_uint4(0, 0, 0, 0);
-                    if (begin + k < here) differ = differing(now[k * stretch], now[k * stretch + later]);
+                    if (is_there(k)) differ = differing(now[k * stretch], now[k * stretch + later]);
 #pragma unroll
                     for (int w = 0; w < 4; ++w) word[w][k] = word_of(differ, w);
                 }
                 counters.add(word);
             }
+        };
+        if (here == LINES)
+            add([](u32) { return true; });
+        else
+            add([=](u32 k) { return k < here; });
         u32* const own = of_warps[warp];
 #pragma unroll
         for (int k = 0; k < 4; ++k) own[lane + 32 * k] = 0;

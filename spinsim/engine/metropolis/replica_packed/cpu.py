@@ -138,7 +138,7 @@ class ReplicaSweeper:
         plan, model, limits = self._plan, self._plan.model, self._limits
         assert limits is not None  # noqa: S101  (there is a ladder)
         ladder = (tempering.steps, tempering.ladder.copies, *limits)
-        shape = plan.classes.bits, plan.classes.count_bits, plan.has_field, self.colours, plan.parities
+        shape = plan.classes.bits, plan.classes.count_bits, plan.has_field, self.colours, plan.parities, plan.phantoms
         assert self._tables is not None  # noqa: S101  (likewise)
         tables = self._tables.always, self._tables.planes, self._tables.thresholds
 

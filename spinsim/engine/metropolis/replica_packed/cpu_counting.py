@@ -25,6 +25,27 @@ WORDS: Final = CARRY + ROW
 
 
 @part
+def add_count(w, e, low, middle, high):  # type: ignore[no-untyped-def]
+    """Add three planes of counts to the first planes of word e of the counters; the carry is left."""
+    carry = w[e] & low
+    w[e] ^= low
+    w[ROW + e], carry = full_add(w[ROW + e], middle, carry)
+    w[2 * ROW + e], w[CARRY + e] = full_add(w[2 * ROW + e], high, carry)
+
+
+@part
+def add_carries(w, n, depth):  # type: ignore[no-untyped-def]
+    """Add what is left of the first n columns to the planes beyond, ``depth`` in all."""
+    for plane in range(3, depth):
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                low = w[plane * ROW + e]
+                w[plane * ROW + e] = low ^ w[CARRY + e]
+                w[CARRY + e] &= low
+
+
+@part
 def add_rows(w, n, depth):  # type: ignore[no-untyped-def]
     """Add the item rows to the counters of the first n columns, ``depth`` planes deep."""
     for half in range(2):
@@ -39,17 +60,8 @@ def add_rows(w, n, depth):  # type: ignore[no-untyped-def]
                 w[ITEM + 5 * ROW + e],
                 w[ITEM + 6 * ROW + e],
             )
-            carry = w[e] & low
-            w[e] ^= low
-            w[ROW + e], carry = full_add(w[ROW + e], middle, carry)
-            w[2 * ROW + e], w[CARRY + e] = full_add(w[2 * ROW + e], high, carry)
-    for plane in range(3, depth):
-        for half in range(2):
-            for q in range(n):
-                e = half * BATCH + q
-                low = w[plane * ROW + e]
-                w[plane * ROW + e] = low ^ w[CARRY + e]
-                w[CARRY + e] &= low
+            add_count(w, e, low, middle, high)
+    add_carries(w, n, depth)
 
 
 @part

@@ -9,6 +9,7 @@ from spinsim.engine.metropolis.packed.adders import add_four, add_seven, add_six
 from spinsim.engine.metropolis.packed.steps import (
     BATCH,
     CLASS,
+    FLIP,
     NEAR,
     ONE,
     ROW,
@@ -22,6 +23,13 @@ from spinsim.engine.metropolis.packed.steps import (
     finish_lanes,
     prefixes,
     scatter,
+)
+from spinsim.engine.metropolis.replica_packed.cpu_counting import (
+    FULL,
+    add_carries,
+    add_count,
+    empty_into,
+    planes_for,
 )
 from spinsim.machine.compiled import kernel, part
 
@@ -106,13 +114,62 @@ def share_of_batches(colour_start, colour, share):  # type: ignore[no-untyped-de
     return start + count * share[2] // share[3], start + count * (share[2] + 1) // share[3]
 
 
+@part
+def tally(n, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
+    """Count the unsatisfied bonds of a batch after its update; the number of additions since counters were empty.
+
+    A site of class k had k of six bonds, phantoms among them, or of seven where its degree is odd; a flip leaves the
+    others.
+    """
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            flip, low, middle, high = w[FLIP + e], w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+            if parity:
+                add_count(counters, e, low ^ flip, middle ^ flip, high ^ flip)
+            else:
+                add_count(counters, e, low, middle ^ (flip & ~low), high ^ (flip & ~(low & middle)))
+    add_carries(counters, n, planes_for(done + 1))
+    if done + 1 < FULL:
+        return done + 1
+    empty_into(totals, FULL, counters)
+    return 0
+
+
+@part
+def scratch_of_sweeps():  # type: ignore[no-untyped-def]
+    """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
+    return (
+        np.empty(SCRATCH_WORDS, np.uint64),
+        np.empty(ROW + 1, np.int64),
+        np.empty(64 * ROW, np.uint64),
+        np.empty(64 * ROW, np.uint64),
+    )
+
+
 @kernel
 def sweep_packed(  # type: ignore[no-untyped-def]
     state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, share
 ):
+    """``sweep_and_tally`` with scratch of its own, and nothing counted."""
+    nothing = np.empty(0, np.int64), np.empty(0, np.uint64)
+    sweep_and_tally(
+        scratch_of_sweeps(), nothing, state, batches, signs, always, planes, thresholds, lanes, block, key, rounds,
+        half_sweep, sweeps, share,
+    )  # fmt: skip
+
+
+@kernel
+def sweep_and_tally(  # type: ignore[no-untyped-def]
+    scratch, counted, state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps,
+    share,
+):  # fmt: skip
     """Update one block of 128 replicas of one sample, degree at most 7, no field.
 
     Args:
+        scratch: ``scratch_of_sweeps``.
+        counted: Totals (128,), to which the unsatisfied bonds of the last colour, phantoms too, are added after its
+            last update, and counters, which are 0 and stay so; both empty where nothing is counted.
         state: uint64 (sites, 2), changed in place.
         batches: ``Batches``.
         signs: uint8, a row of ``Batches.signs``.
@@ -129,11 +186,12 @@ def sweep_packed(  # type: ignore[no-untyped-def]
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
     """
     k0, k1 = key
-    w = np.empty(SCRATCH_WORDS, np.uint64)
-    tail = np.empty(ROW + 1, np.int64)
-    site, lane = np.empty(64 * ROW, np.uint64), np.empty(64 * ROW, np.uint64)
-    for _ in range(sweeps):
+    w, tail, site, lane = scratch
+    totals, counters = counted
+    added = 0
+    for sweep in range(sweeps):
         for colour in range(share[0], share[1]):
+            counts = totals.size > 0 and sweep + 1 == sweeps and colour + 1 == share[1]
             low_sweep = rng.low32(half_sweep)
             first, stop = share_of_batches(batches.colour_start, colour, share)
             for b in range(first, stop):
@@ -160,4 +218,8 @@ def sweep_packed(  # type: ignore[no-untyped-def]
                     words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
                 )
                 scatter(state, sites, w)
+                if counts:
+                    added = tally(n, parity, added, totals, w, counters)
             half_sweep += ONE
+    if added:
+        empty_into(totals, added, counters)

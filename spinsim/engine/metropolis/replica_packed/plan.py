@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
@@ -59,6 +61,17 @@ class ReplicaPlan:
         self.parities = int(self.batches.parity.min()), int(self.batches.parity.max()) + 1
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
+
+    @cached_property
+    def last_colour(self) -> npt.NDArray[np.uint32]:
+        """The sites of the last colour."""
+        return self.batches.order[self.batches.first[self.batches.colour_start[-2]] :]
+
+    @cached_property
+    def phantoms(self) -> int:
+        """How many unsatisfied phantom bonds are counted with the bonds of the last colour."""
+        degree = self.model.graph.degrees()[self.last_colour]
+        return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
     def tables(self, beta: npt.ArrayLike) -> Tables:
         """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.metropolis.packed.steps import ONE, ZERO
-from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
-from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
+from spinsim.engine.metropolis.replica_packed.cpu_counting import WORDS, count_unsatisfied, count_up
+from spinsim.engine.metropolis.replica_packed.cpu_sweep import scratch_of_sweeps, sweep_and_tally
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import sweep_packed_wide
 from spinsim.engine.tempering.cpu_exchange import exchange
 from spinsim.machine.compiled import kernel
@@ -62,7 +62,8 @@ def temper_packed(  # type: ignore[no-untyped-def]
         tables: ``Tables`` of the sample: always, planes, thresholds; changed in place.
         ladder: ``Ladder.steps``, copies, and ``ReplicaPlan.limits``.
         exchanged: A row of ``Exchange``, changed in place.
-        shape: Bits of a class, bits of the count, whether there is a field, colours, parities of the degree.
+        shape: Bits of a class, bits of the count, whether there is a field, colours, parities of the degree, phantom
+            bonds of the last colour that are always unsatisfied.
         sample: Its number.
         key: The two key words.
         rng_rounds: Philox rounds, 7 or 10.
@@ -73,24 +74,31 @@ def temper_packed(  # type: ignore[no-untyped-def]
     always, planes, thresholds = tables
     steps, copies, certain, limits = ladder
     place, attempts, accepts, trips, last_end = exchanged
-    class_bits, count_bits, has_field, colours, parities = shape
+    class_bits, count_bits, has_field, colours, parities, phantoms = shape
     first, rounds, sweeps = times
     blocks, sites = state.shape[0], state.shape[1]
     up, unsatisfied = np.empty(blocks * LANES, np.int64), np.empty(blocks * LANES, np.int64)
     share = (np.int64(0), colours, np.int64(0), np.int64(1))
+    scratch, counters = scratch_of_sweeps(), np.zeros(WORDS, np.uint64)
+    tallied = class_bits == 2 and colours == 2 and sweeps > 0  # then each bond has one end of the last colour
     for done in range(rounds):
         up[:], unsatisfied[:] = 0, 0
         for b in range(blocks):
             block = rng.counter_block(np.uint64(sample), np.uint64(b))
+            totals = unsatisfied[b * LANES : (b + 1) * LANES]
             if class_bits == 2:
-                sweep_packed(state[b], batches, signs, always[b], planes[b], thresholds[b], lanes[b], block, key,
-                             rng_rounds, half_sweep, sweeps, share)  # fmt: skip
+                counted = totals if tallied else totals[:0]
+                sweep_and_tally(scratch, (counted, counters), state[b], batches, signs, always[b], planes[b],
+                                thresholds[b], lanes[b], block, key, rng_rounds, half_sweep, sweeps, share)  # fmt: skip
             else:
                 sweep_packed_wide(state[b], batches, signs, always[b], planes[b], thresholds[b], lanes[b], block, key,
                                   rng_rounds, half_sweep, sweeps, share, count_bits, has_field)  # fmt: skip
             if field != 0:
                 count_up(state[b], batches.order, up[b * LANES : (b + 1) * LANES])
-            count_unsatisfied(state[b], edges, negative, unsatisfied[b * LANES : (b + 1) * LANES])
+            if tallied:
+                totals -= phantoms
+            else:
+                count_unsatisfied(state[b], edges, negative, totals)
         energy = -magnitude * (edges.shape[0] - 2 * unsatisfied) - field * (2 * up - sites)
         exchange(energy.reshape((energy.size, 1)), steps, copies, first + done, sample, key, rng_rounds,
                  place, attempts, accepts, trips, last_end)  # fmt: skip

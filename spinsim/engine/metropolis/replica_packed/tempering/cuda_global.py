@@ -14,7 +14,6 @@ from spinsim.engine.metropolis.packed.kinds import Kind
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, LANE_SUMS, NOTES, ROUND_TOTALS
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
-from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import phantoms
 
 
 def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bool:
@@ -57,7 +56,7 @@ class GlobalRounds(LaunchedRounds):
             self._queue.device, "tempering/temper_global.cu", lattices.expression("temper_global", slots, kind), {
             **lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": lattices.lanes,
             "ladder": self._tables.ladder, "exchange": self._tempering.record,
-            "per_unsatisfied": np.int64(per["unsatisfied"]), "phantoms": np.uint32(phantoms(self._plan)),
+            "per_unsatisfied": np.int64(per["unsatisfied"]), "phantoms": np.uint32(self._plan.phantoms),
             "first_sites": np.uint32(self._plan.first),
             "sums": np.zeros((), LANE_SUMS), "totals": np.zeros((), ROUND_TOTALS), "first_sample": np.uint32(0),
             "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0), "first_round": np.uint64(0),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim.cuda.device import shared_memory
 from spinsim.cuda.launch import Launch
@@ -22,7 +21,6 @@ from spinsim.engine.metropolis.replica_packed.cuda_records import (
     TALLY_BYTES,
     bond_groups,
 )
-from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
 
 
@@ -32,17 +30,6 @@ def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
     if not threads or lattices.plan.shape[1] > 1:
         return False
     return shared_bytes(lattices.plan, threads) + HELD_BYTES <= shared_memory(device)
-
-
-def last_colour(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
-    """Returns the sites of the last colour."""
-    return plan.batches.order[plan.batches.first[plan.batches.colour_start[-2]] :]
-
-
-def phantoms(plan: ReplicaPlan) -> int:
-    """Returns how many unsatisfied phantom bonds are counted with the bonds of the last colour."""
-    degree = plan.model.graph.degrees()[last_colour(plan)]
-    return int((plan.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
 
 class SharedRounds(LaunchedRounds):
@@ -73,7 +60,7 @@ class SharedRounds(LaunchedRounds):
             "ladder": self._tables.ladder, "exchange": self._tempering.record,
             "bonds": record(BONDS, groups=groups, stride=count if len(groups) > 1 else 0, count=count),
             "per_up": np.int64(per["up"]), "per_unsatisfied": np.int64(per["unsatisfied"]), "tallied": np.uint32(0),
-            "phantoms": np.uint32(phantoms(self._plan)), "first_sites": np.uint32(self._plan.first),
+            "phantoms": np.uint32(self._plan.phantoms), "first_sites": np.uint32(self._plan.first),
             "sums": np.zeros((), LANE_SUMS), "first_sample": np.uint32(0), "first_half_sweep": np.uint64(0),
             "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
             "notes": np.zeros((), NOTES), "measured": NOTHING,
@@ -84,7 +71,7 @@ class SharedRounds(LaunchedRounds):
         """Whether bonds can be counted while the last colour is updated: each has an end of it, and there is room."""
         needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + HELD_BYTES
         has_room = needed <= shared_memory(self._queue.device)
-        return has_room and last_colour(self._plan).size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
+        return has_room and self._plan.last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
 
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
         """Launch a thread block for each sample."""
