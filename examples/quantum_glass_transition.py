@@ -53,7 +53,11 @@ began = time.perf_counter()
 results, summaries = [], []
 for size in sizes:
     model = ss.EdwardsAnderson(ss.square(size.side), samples=size.samples, seed=size.side)
-    length: dict[str, Any] = {"sweeps": size.sweeps, "thermalize": size.sweeps // 2, "measure_every": size.sweeps // 100}
+    length: dict[str, Any] = {
+        "sweeps": size.sweeps,
+        "thermalize": size.sweeps // 2,
+        "measure_every": size.sweeps // 100,
+    }
     # Four copies, of which each two have an overlap, fill the words of 128 lanes with 32 values of k.
     run = ss.quantum(model, np.linspace(*size.ladder), size.slices, replicas=4, correlation_times=1, **length)
     results.append(run)

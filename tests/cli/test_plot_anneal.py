@@ -60,8 +60,7 @@ def test_exact_curves_only_where_they_hold(model):
     assert EXACT not in legend(thermodynamics_figure(annealed(model)))
 
 
-@pytest.mark.parametrize("temperature", [2.0, onsager.CRITICAL_TEMPERATURE])
-@pytest.mark.parametrize("steps", [1, 5])
+@pytest.mark.parametrize(("steps", "temperature"), [(1, 2.0), (5, onsager.CRITICAL_TEMPERATURE)])
 def test_one_temperature_is_drawn_against_the_step(tmp_path, temperature, steps):
     figure = thermodynamics_figure(anneal(ss.Ising(ss.square(8)), [temperature] * steps))
     np.testing.assert_array_equal(drawn(figure, 0)[:, 0], np.arange(steps))

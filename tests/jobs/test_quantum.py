@@ -38,7 +38,7 @@ def small(kind: str) -> ss.Ising:
 
 @pytest.mark.parametrize("kind", ["ferromagnet", "samples", "gaussian"])
 def test_every_column_is_exact(kind: str) -> None:
-    check_columns(ss.quantum(small(kind), K, 4, sweeps=12_000, thermalize=200, replicas=4, measure_every=4, seed=5))
+    check_columns(ss.quantum(small(kind), K, 4, sweeps=6000, thermalize=200, replicas=4, measure_every=4, seed=5))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_every_column_is_exact(kind: str) -> None:
 )
 def test_every_column_of_the_general_form_is_exact(kind: str, gamma: list[float], beta: list[float]) -> None:
     points = {"gamma": gamma, "beta": beta}
-    length = {"sweeps": 12_000, "thermalize": 200, "replicas": 4, "measure_every": 4}
+    length = {"sweeps": 6000, "thermalize": 200, "replicas": 4, "measure_every": 4}
     check_columns(ss.quantum(small(kind), slices=4, **points, **length, seed=5))
 
 
@@ -95,7 +95,7 @@ def test_correlations_in_time_are_exact() -> None:
 def test_products_of_neighbours_are_exact(couplings) -> None:
     """Their correlations in time, and the square of their averages from two copies."""
     model = ss.Ising(ss.chain(3), couplings)
-    times = {"sweeps": 12_000, "thermalize": 200, "measure_every": 4, "even_correlations": True}
+    times = {"sweeps": 6000, "thermalize": 200, "measure_every": 4, "even_correlations": True}
     result = ss.quantum(model, K, 2, seed=6, replicas=3, **times)
     even = result.in_time.even
     for place, k in enumerate(result.k):

@@ -141,7 +141,7 @@ def test_show_and_json(do, capsys, monkeypatch) -> None:
 
 def test_analyze_agrees_with_the_exact_averages(do, capsys, monkeypatch) -> None:
     """Cumulants and specific heat of one sample, with errors from its own series."""
-    path = do("temper --lattice square --size 4 --temperatures 1.5:4:4g --replicas 4 --sweeps 40000 --thermalize 200")
+    path = do("temper --lattice square --size 4 --temperatures 1.5:4:4g --replicas 4 --sweeps 20000 --thermalize 200")
     found = json.loads(run(capsys, monkeypatch, "analyze", str(path), "--json").out)
     model = ss.Ising(ss.square(4))
     spins = (2 * (np.arange(2**16) >> np.arange(16)[:, None] & 1) - 1).astype(np.int8)

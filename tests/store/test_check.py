@@ -119,11 +119,21 @@ def test_files_of_earlier_versions_stay_readable(check, capsys, monkeypatch, tmp
     assert np.isfinite(ss.load(path).model.couplings).all()
 
 
-@pytest.mark.parametrize("name", [name for name in STORED if "unfinished" in name])
-def test_unfinished_files_of_earlier_versions_are_completed(do, capsys, monkeypatch, tmp_path, name) -> None:
-    """By ``resume`` and by their command, with the numbers of the whole run."""
+WAYS = ("resume", "command")
+UNFINISHED = [name for name in STORED if "unfinished" in name]
+
+
+@pytest.mark.parametrize(
+    ("name", "ways"),
+    [
+        *((name, (WAYS[number % 2],)) for number, name in enumerate(UNFINISHED)),
+        *(pytest.param(name, WAYS, marks=pytest.mark.slow) for name in UNFINISHED),
+    ],
+)
+def test_unfinished_files_of_earlier_versions_are_completed(do, capsys, monkeypatch, tmp_path, name, ways) -> None:
+    """By ``resume`` or by their command, with the numbers of the whole run."""
     whole = None
-    for again in ("resume", "command"):
+    for again in ways:
         folder = tmp_path / again
         folder.mkdir()
         path = folder / f"{Path(name).name}.h5"
