@@ -27,6 +27,9 @@ RUNS: dict[str, Callable[[], object]] = {
     "site-packed": lambda: _temper(ss.EdwardsAnderson(ss.square(256, 2))),
     "tempering": lambda: _temper(ss.EdwardsAnderson(ss.cubic(4))),
     "two-terms": lambda: _temper(ss.EdwardsAnderson(ss.square(4), couplings_along=(1, 0.5))),
+    "slices": lambda: ss.anneal(
+        ss.EdwardsAnderson(ss.square(4), couplings="gaussian"), quantum=True, slices=2, steps=1, sweeps=1, replicas=2
+    ),
     "fields": lambda: _anneal(ss.EdwardsAnderson(ss.cubic(4), field=0.3)),
 }
 """Small runs that need about all kernels; runs that stand far apart share few of them."""
