@@ -140,6 +140,11 @@ def part(function: Callable[..., Any]) -> Any:
     return njit(forceinline=True, **_OPTIONS, **_NO_WRAPPERS)(function)
 
 
+def body(function: Callable[..., Any]) -> Any:
+    """Write a function into the one kernel that calls it, before that is compiled: it is never compiled alone."""
+    return njit(inline="always", **_OPTIONS)(function)
+
+
 def _trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
     """Position of the lowest set bit of a nonzero uint64."""
 

@@ -10,7 +10,7 @@ from spinsim.engine.metropolis.replica_packed.cpu_counting import WORDS, count_u
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import scratch_of_sweeps, sweep_and_tally
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import sweep_packed_wide
 from spinsim.engine.tempering.cpu_exchange import exchange
-from spinsim.machine.compiled import kernel
+from spinsim.machine.compiled import body, kernel
 from spinsim.packing import LANES
 
 
@@ -47,7 +47,7 @@ def lay_tables(place, parities, certain, limits, always, planes, thresholds):  #
                         planes[block, parity, plane, c, half] = word
 
 
-@kernel
+@body
 def temper_packed(  # type: ignore[no-untyped-def]
     state, bonds, batches, signs, lanes, tables, ladder, exchanged, shape, sample, key, rng_rounds, half_sweep, times
 ):
