@@ -19,7 +19,10 @@ from places import ROOT
 PAGES = ["README.md", "runs/README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
 INSTALLING = "python -m pip"
 SHORTER = {
-    "docs/quantum.md": {"--samples 10": "--samples 2", "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices"},
+    "docs/quantum.md": {
+        "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
+        "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices",
+    },
     "docs/spin_glass.md": {"--samples 800": "--samples 4", "6000": "60", "12000": "240", "120 ": "10 "},
     "runs/README.md": {"L$L.toml": "L$L.toml --samples 2 --thermalize 50 --sweeps 200 --measure-every 10"},
 }
