@@ -112,7 +112,7 @@ def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
     if Packing.REPLICA not in engine or room * places <= replicas:
         return []
     empty = f"{lanes - replicas} of {lanes} stand empty"
-    return [f"Lanes        {empty}: with --replicas {room} sweeps would take no longer"]
+    return [f"Lanes        {empty}: with --replicas {room} sweeps take no longer"]
 
 
 def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:
