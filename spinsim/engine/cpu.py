@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
 from spinsim.engine.snapshots import exchange_of, snapshot_of
@@ -193,28 +193,23 @@ class CpuEngine:
         copy = self._on_ladder().exchange.copied()
         return lambda: copy
 
-    def prepare_measurements(
-        self, kept: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
-    ) -> None:
+    def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         require(kept * self._state.nbytes, "keeping the configurations of measurements under way")
 
-    def begin_measurement(
-        self, full: bool = True, times: tuple[int, ...] = (), even: bool = False
-    ) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
         """What is measured of every copy at every temperature, at once."""
-        wanted = Wanted(full, times, even)
         found = self._measuring.measure(self._on_ladder(), self._counts(), self._state.kept(), wanted)
         return lambda: found
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
         begun = []
         for _ in range(count):
             self.temper(rounds, sweeps)
-            begun.append(self.begin_measurement(full, times, even))
+            begun.append(self.begin_measurement(wanted))
         return begun
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:

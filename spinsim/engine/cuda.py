@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import names
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cuda import Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
@@ -242,31 +242,27 @@ class CudaEngine:
         with self._queue.here():
             return self._on_ladder().tempering.begin_exchange()
 
-    def prepare_measurements(
-        self, kept: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
-    ) -> None:
+    def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         with self._queue.here():
-            self._on_ladder().measuring.prepare(kept, Wanted(full, times, even))
+            self._on_ladder().measuring.prepare(kept, wanted)
 
-    def begin_measurement(
-        self, full: bool = True, times: tuple[int, ...] = (), even: bool = False
-    ) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
         with self._queue.here():
-            measuring = self._on_ladder().measuring.of(Wanted(full, times, even))
+            measuring = self._on_ladder().measuring.of(wanted)
             measurements = measuring.open(self._state.present, 1)
             self._write_measurement(measuring, measurements, 0)
             (begun,) = measuring.close(measurements, self._state)
             return begun
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
         begun: list[Callable[[], LadderMeasurement]] = []
         with self._queue.here():
-            measuring = self._on_ladder().measuring.of(Wanted(full, times, even))
+            measuring = self._on_ladder().measuring.of(wanted)
             while len(begun) < count:
                 measurements = measuring.open(self._state.present, min(self.at_once, count - len(begun)))
                 self._temper_into(measuring, measurements, rounds, sweeps)

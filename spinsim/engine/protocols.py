@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.measuring.correlations import Correlations
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Correlations, Wanted
 from spinsim.engine.tempering.ladder import Exchange
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -143,23 +143,17 @@ class MeasuresLadder(Protocol):
     def at_once(self) -> int:
         """Measurements that are best made by one call of ``temper_measured``, of the present ladder."""
 
-    def prepare_measurements(
-        self, kept: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
-    ) -> None:
+    def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
         """Refuse measurements of the present ladder that have no room, where ``kept`` of them are there at a time."""
 
-    def begin_measurement(
-        self, full: bool = True, times: tuple[int, ...] = (), even: bool = False
-    ) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 
-        Sweeps asked for meanwhile neither disturb it nor wait for it. Without ``full`` overlaps are the only
-        correlations; ``times`` are those of correlations in time, of a model of space and time; ``even`` says whether
-        products of neighbours in space are correlated and compared too.
+        Sweeps asked for meanwhile neither disturb it nor wait for it.
         """
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, full: bool = True, times: tuple[int, ...] = (), even: bool = False
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
 

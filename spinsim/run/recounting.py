@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.given_start import set_spins
-from spinsim.engine.measuring.correlations import EVERYTHING, Wanted
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.errors import InputError
 from spinsim.result import Result
 from spinsim.sampling.tempering import TemperFrame, frame_of
@@ -36,7 +36,7 @@ def recounted_on_ladder(
     row: Callable[[TemperFrame], dict[str, Any]],
     device: str,
     threads: int | None,
-    wanted: Wanted = EVERYTHING,
+    wanted: Wanted = WITHOUT_TIMES,
 ) -> Any:
     """Returns a run on a ladder with its saved measurements alone, counted anew by an engine that is given the spins.
 
@@ -54,11 +54,11 @@ def recounted_on_ladder(
     model, (copies, places) = result.model, found.shape[2:]
     engine = create_engine(model, copies * places, Dynamics(), device, threads)
     engine.set_ladder(beta, copies)
-    engine.prepare_measurements(1, *wanted)
+    engine.prepare_measurements(1, wanted)
     unexchanged, measured = engine.begin_exchange()(), []
     for number, sweep in enumerate(result.sweep[rows]):
         set_spins(engine, found.row(number).reshape(model.samples, copies * places, model.sites), unexchanged)
-        measured.append(row(frame_of(number, int(sweep), engine.begin_measurement(*wanted)())))
+        measured.append(row(frame_of(number, int(sweep), engine.begin_measurement(wanted)())))
     series: dict[str, Any] = {}
     for name in measured[0].keys() - {"step", "permutation"}:
         recorded, counted = getattr(result, name), np.stack([each[name] for each in measured])

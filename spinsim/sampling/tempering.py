@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
-from spinsim.engine.measuring.correlations import EVERYTHING, Wanted
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Spins, Sweeps, Tempers
 from spinsim.engine.tempering.ladder import Exchange
 from spinsim.errors import InputError
@@ -165,7 +165,7 @@ def tempering_in_beta(
     copies: int = 2,
     on_updates: Callable[[int], None] = lambda updates: None,
     pause: Callable[[], bool] = lambda: False,
-    wanted: Wanted = EVERYTHING,
+    wanted: Wanted = WITHOUT_TIMES,
 ) -> Iterator[TemperFrame | None]:
     """The same of inverse temperatures, from the largest to the smallest, which are used to the bit.
 
@@ -173,7 +173,8 @@ def tempering_in_beta(
     differ.
 
     Raises:
-        InputError: as ``tempering``, and for correlations in time at times that the model does not have.
+        InputError: as ``tempering``, for correlations in time at times that the model does not have, and for products
+            of neighbours of a model that has no bonds in space.
     """
     check_run(engine.model, engine.replicas, times.total, engine.colours)
     slices = engine.model.graph.slices
@@ -190,7 +191,7 @@ def tempering_in_beta(
         )
     engine.set_ladder(beta, copies)
     kept = min(BEHIND + 2, times.measurements)  # the next one and the frame that the caller has among them
-    engine.prepare_measurements(kept, *wanted)
+    engine.prepare_measurements(kept, wanted)
     return _temper(engine, times, on_updates, pause, wanted)
 
 
@@ -213,12 +214,12 @@ def _temper(
         if several > 1:
             count = several * every
             rounds = every // times.swap_every
-            asked = engine.temper_measured(several, rounds, times.swap_every, *wanted)
+            asked = engine.temper_measured(several, rounds, times.swap_every, wanted)
             waiting.extend(enumerate(asked, step))
         else:
             engine.temper(count // times.swap_every, times.swap_every)
             if step >= 0 and begun + count == every:
-                waiting.append((step, engine.begin_measurement(*wanted)))
+                waiting.append((step, engine.begin_measurement(wanted)))
         if count == portion:
             engine.wait()  # reports and pauses are not to run far ahead of a GPU
         on_updates(count * updates_a_sweep)

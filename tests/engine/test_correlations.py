@@ -10,7 +10,7 @@ import pytest
 from engines import random_graph, random_signs
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.measuring.correlations import Correlations
+from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, Correlations, Wanted
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.chain import chain
 from spinsim.model.geometry.cubic import cubic
@@ -72,14 +72,14 @@ def found_on(device: str, name: str) -> tuple[Correlations, tuple[np.ndarray, ..
     engine.temper(3, 1)
     times = tuple(time for time in (1, 2, 5, 9) if time < model.graph.slices)
     even = len(times) > 0
-    later, exchange = engine.begin_measurement(times=times, even=even), engine.begin_exchange()()
+    later, exchange = engine.begin_measurement(Wanted(times=times, even=even)), engine.begin_exchange()()
     spins = np.stack(
         [np.stack([engine.spins(k, r) for r in range(engine.replicas)], axis=-1) for k in range(model.samples)]
     )
     engine.temper(2, 1)  # what was asked for before is not disturbed
     again = engine.begin_measurement()
     found = later().correlations
-    alone = engine.begin_measurement(False)().correlations
+    alone = engine.begin_measurement(OVERLAPS_ALONE)().correlations
     np.testing.assert_array_equal(again().correlations.overlap, alone.overlap)
     assert alone.link_overlap.size == alone.overlap_mode.size == alone.magnetization_mode.size == 0
     return found, oracle.correlations(model, spins, exchange.place, copies, times, even)

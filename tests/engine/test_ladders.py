@@ -9,6 +9,7 @@ import pytest
 from engines import TEMPERED, configurations, ladder, overlaps, temper_both
 
 from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, WITHOUT_TIMES, Wanted
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
@@ -97,7 +98,7 @@ def test_tempering_in_parts_changes_nothing(device: str, name: str) -> None:
     parts.temper(2, 2)
     parts.temper(0, 2)
     early = parts.begin_exchange()  # fetched late
-    begun = parts.begin_measurement(False)
+    begun = parts.begin_measurement(OVERLAPS_ALONE)
     parts.temper(4, 2)
     for one, other in zip(whole.begin_exchange()(), parts.begin_exchange()(), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -112,18 +113,18 @@ def flat(m: LadderMeasurement) -> list[np.ndarray]:
     return [m.energy, m.magnetization, m.holder, *m.exchange, *m.correlations, *spins]
 
 
-@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("wanted", [OVERLAPS_ALONE, WITHOUT_TIMES])
 @pytest.mark.parametrize("name", SPLIT)
-def test_measurements_in_succession_are_those_of_single_ones(device: str, name: str, full: bool) -> None:
+def test_measurements_in_succession_are_those_of_single_ones(device: str, name: str, wanted: Wanted) -> None:
     one, other = (create_engine(SPLIT[name](), 9, Dynamics(), where) for where in (device, "cpu"))
     for engine in (one, other):
         engine.set_ladder(ladder(1.0, 2.4, 3), 3)
         engine.temper(1, 1)
-    asked = [*one.temper_measured(3, 2, 1, full), *one.temper_measured(2, 1, 2, full)]
+    asked = [*one.temper_measured(3, 2, 1, wanted), *one.temper_measured(2, 1, 2, wanted)]
     one.temper(3, 1)  # what was asked for is not disturbed
     for k, begun in enumerate(asked):
         other.temper(2 if k < 3 else 1, 1 if k < 3 else 2)
-        for found, expected in zip(flat(begun()), flat(other.begin_measurement(full)()), strict=True):
+        for found, expected in zip(flat(begun()), flat(other.begin_measurement(wanted)()), strict=True):
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected)
     other.temper(3, 1)

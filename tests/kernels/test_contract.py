@@ -21,6 +21,7 @@ from spinsim.cuda import compile as compiling
 from spinsim.cuda import contract
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import KEY, record
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.gemm import factors, rungs
 from spinsim.model.trotter import trotter
 from spinsim.transfer_matrix.cuda import CudaButterfly, fill_random
@@ -76,8 +77,8 @@ def update(model: ss.Ising) -> None:
     engine.set_ladder([0.5, 0.4], 2)
     engine.temper(1, 1)
     for full in (False, True):
-        in_time = ((1, 2), True) if model.graph.slices > 1 else ()
-        engine.temper_measured(2, 1, 1, full, *in_time)
+        wanted = Wanted(full, times=(1, 2), even=True) if model.graph.slices > 1 else Wanted(full)
+        engine.temper_measured(2, 1, 1, wanted)
 
 
 def multiply() -> None:

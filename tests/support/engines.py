@@ -10,6 +10,7 @@ import numpy.typing as npt
 import oracle
 
 from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.engine.measuring.correlations import OVERLAPS_ALONE
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.chain import chain
@@ -215,7 +216,7 @@ def around(pair: list[float], replicas: int) -> np.ndarray:
 
 
 def overlaps(engine: Engine) -> np.ndarray:
-    return engine.begin_measurement(False)().correlations.overlap
+    return engine.begin_measurement(OVERLAPS_ALONE)().correlations.overlap
 
 
 def check_measurement(m: LadderMeasurement, engine: Engine, state: oracle.State, spins: np.ndarray) -> None:
@@ -249,7 +250,7 @@ def temper_both(
     done = round_ = 0
     for rounds, sweeps in parts:
         engine.temper(rounds, sweeps)
-        exchange, measured = engine.begin_exchange(), engine.begin_measurement(False)
+        exchange, measured = engine.begin_exchange(), engine.begin_measurement(OVERLAPS_ALONE)
         for _ in range(rounds):
             betas = values[state.place][:, None]
             oracle.sweep(

@@ -71,8 +71,9 @@ class Wanted(NamedTuple):
     even: bool = False
 
 
-EVERYTHING: Final = Wanted()
-"""All but correlations in time."""
+WITHOUT_TIMES: Final = Wanted()
+"""All but correlations in time, whose times a caller must choose."""
+OVERLAPS_ALONE: Final = Wanted(full=False)
 
 
 def overlaps_alone(overlap: Integers, ladder: Ladder) -> Correlations:
