@@ -137,6 +137,8 @@ def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> _H
     now, later = now / count - square, (later + later.T) / (2 * count) - square
     sizes, directions = eigh(now)
     there = sizes > _DEPENDENT * sizes[-1]
+    if not there.any():  # nothing has changed in this half
+        return _Half(np.zeros(many), averages)
     basis = directions[:, there] / np.sqrt(sizes[there])
     return _Half(basis @ eigh(basis.T @ later @ basis)[1][:, -1], averages)
 

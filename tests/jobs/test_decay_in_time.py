@@ -137,6 +137,16 @@ def test_operators_that_are_combined(space: ss.Lattice, replicas: int, operators
             assert gaps(result, parity).operators.tolist() == [[number]]
 
 
+def test_a_space_that_never_changes_has_no_gap() -> None:
+    times = {"sweeps": 200, "thermalize": 0, "measure_every": 1, "start": "up"}
+    result = ss.quantum(ss.Ising(ss.chain(4)), 3.0, 4, seed=1, **times, **SAVED)
+    assert (result.correlation_in_time == result.model.sites).all()
+    for parity in PARITIES:
+        found = gaps(result, parity)
+        assert np.isnan(found.gap).all()
+        assert (found.levels == 0).all()
+
+
 def test_combinations_are_the_same_from_files(tmp_path) -> None:
     kept = ss.quantum(ss.Ising(ss.chain(3)), [0.5, 0.6], 8, sweeps=400, thermalize=10, measure_every=2, **SAVED)
     for parity in PARITIES:
