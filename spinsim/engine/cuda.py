@@ -205,10 +205,8 @@ class CudaEngine:
         queue, counting = self._queue, self._counting
         ladder = check_ladder(beta, copies, self.replicas, self._temperatures)
         with queue.here():
-            tempering = CudaTempering(
-                queue.device, queue.stream, ladder, ladder.steps(self.model), counting.shape,
-                counting.observables, queue.rng_rounds, queue.keys,
-            )  # fmt: skip
+            steps = ladder.steps(self.model)
+            tempering = CudaTempering(queue, ladder, steps, counting.shape, counting.observables)
             measuring = LadderMeasuring(
                 self.model, queue.device, queue.stream, tempering, counting, self._compare, self._state.present
             )

@@ -28,6 +28,7 @@ class Queue:
         device: As given.
         stream: Where all work is queued.
         rng_rounds: Philox rounds.
+        first_sample: Number of the model's first sample in the whole run, as kernels take it.
         keys: Round keys, as kernels take them.
     """
 
@@ -35,6 +36,7 @@ class Queue:
         import cupy
 
         self.device, self.rng_rounds, self.keys = device, dynamics.rng_rounds, round_keys(dynamics.seed)
+        self.first_sample = np.uint32(dynamics.first_sample)
         with cupy.cuda.Device(device):
             self.stream = cupy.cuda.Stream(non_blocking=True)
 
@@ -54,8 +56,8 @@ class Queue:
         samples, blocks, sites, _ = state.shape
         Launch(self.device, "metropolis/start.cu", f"random_start<{self.rng_rounds}>", {
             "state": state, "lanes": lanes, "order": np.uint64(0) if order is None else order,
-            "sites": np.uint32(sites), "first_sample": np.uint32(sample), "first_block": np.uint32(0),
-            "key": self.keys,
+            "sites": np.uint32(sites), "first_sample": self.first_sample + np.uint32(sample),
+            "first_block": np.uint32(0), "key": self.keys,
         })(self.stream, (-(-sites // START_THREADS), blocks, samples), START_THREADS)  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import numpy as np
+
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
@@ -23,12 +25,14 @@ class Dynamics:
         start: Initial spins, ``random`` or all ``up``.
         zero_acceptance: Acceptance probability of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
+        first_sample: Number of the model's first sample in the whole run, where the model is a part of that run's.
     """
 
     seed: int = 1
     start: Start = "random"
     zero_acceptance: float = ZERO_ACCEPTANCE
     rng_rounds: int = rng.ROUNDS
+    first_sample: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", rng.check_seed(self.seed))
@@ -37,3 +41,8 @@ class Dynamics:
             raise InputError(f"start {self.start!r} is unknown: choose random or up")
         if self.rng_rounds not in (rng.FEWER_ROUNDS, rng.ROUNDS):
             raise InputError(f"rng rounds {self.rng_rounds} are not supported: choose 10 or 7")
+
+    def counter_block(self, sample: int, block: int) -> np.uint64:
+        """Counter word 1 of a block of replicas of a sample of the model."""
+        word: np.uint64 = rng.counter_block(np.uint64(self.first_sample + sample), np.uint64(block))
+        return word

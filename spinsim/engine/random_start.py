@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
+from spinsim.engine.dynamics import Dynamics
 from spinsim.machine.compiled import kernel
 
 START = np.uint64(rng.Stream.START)
@@ -21,10 +22,11 @@ def _fill_random(state, lanes, block, key, rounds):  # type: ignore[no-untyped-d
 
 
 def fill_start(
-    state: npt.NDArray[np.uint64], lanes: npt.NDArray[np.uint64], start: str, seed: int, block: np.uint64, rounds: int
+    state: npt.NDArray[np.uint64], lanes: npt.NDArray[np.uint64], dynamics: Dynamics, sample: int, block: int
 ) -> None:
-    """Set one block's packed spins, uint64 (groups, 2), to a start of dynamics.py."""
-    if start == "up":
+    """Set the packed spins of a block of a sample, uint64 (groups, 2), to the start of their dynamics."""
+    if dynamics.start == "up":
         state[:] = lanes
     else:
-        _fill_random(state, lanes, block, rng.split_seed(seed), rounds)
+        counter = dynamics.counter_block(sample, block)
+        _fill_random(state, lanes, counter, rng.split_seed(dynamics.seed), dynamics.rng_rounds)

@@ -8,6 +8,7 @@ the nearest one; the quantum is at least 2^52 times smaller than the sum of all 
 from __future__ import annotations
 
 import hashlib
+from copy import copy
 from functools import cached_property
 from math import fsum, sqrt
 from typing import Any, Final
@@ -221,6 +222,19 @@ class Ising(Described):
         fields = self.fields[0, 0] if self.fields.strides[-1] == 0 else self.fields
         others = ("name", "offset", "maxcut_weight", "terms")
         return Ising(self.graph, couplings, fields + field, **{name: getattr(self, name) for name in others})
+
+    def of_samples(self, first: int, stop: int) -> Ising:
+        """The model of some of the samples alone, which moves as these do among all of them.
+
+        What depends on all samples, such as the quantum, stays as it is; rows are not copied.
+        """
+        _ = self.magnitude, self.term_magnitudes, self.uniform_field
+        part = copy(self)
+        part.samples = stop - first
+        part.couplings, part.fields = (
+            rows[first:stop] if len(rows) > 1 else rows for rows in (self.couplings, self.fields)
+        )
+        return part
 
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.

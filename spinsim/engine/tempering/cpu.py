@@ -32,14 +32,15 @@ class CpuTempering:
     def __init__(self, ladder: Ladder, model: Ising, dynamics: Dynamics) -> None:
         self.ladder, self.steps = ladder, ladder.steps(model)
         self.exchange, self.round = ladder.begin(model.samples), 0
-        self._key, self._rng_rounds = rng.split_seed(dynamics.seed), dynamics.rng_rounds
+        self._key, self._dynamics = rng.split_seed(dynamics.seed), dynamics
 
     def attempt(self, counts: Counts) -> None:
         """Do one round of exchanges of all samples."""
         copies = self.ladder.copies
         energy = counts.energy[..., None] if self.ladder.beta.ndim == 1 else counts.by_term
-        for k, row in enumerate(energy):
-            exchange(row, self.steps, copies, self.round, k, self._key, self._rng_rounds, *self.of_sample(k))
+        for k, row in enumerate(energy, self._dynamics.first_sample):
+            state = self.of_sample(k - self._dynamics.first_sample)
+            exchange(row, self.steps, copies, self.round, k, self._key, self._dynamics.rng_rounds, *state)
         self.round += 1
 
     def of_sample(self, sample: int) -> tuple[npt.NDArray[Any], ...]:

@@ -13,6 +13,7 @@ from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.cuda.totals import TotalsInTurn
+from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.sums import Linear, Observables
 from spinsim.engine.tempering.ladder import Exchange, Ladder, copy_pairs, holders
 
@@ -78,15 +79,12 @@ class CudaTempering:
     """Exchanges of one engine's replicas, whatever its packing.
 
     Args:
-        device: Number of the device.
-        stream: Of the kernels; the present one of CuPy.
+        queue: Where kernels are queued; the present device and stream of CuPy.
         ladder: Temperatures of each copy.
         steps: ``Ladder.steps``.
         shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two, or, where there
             are two terms, from the first three: a sum of spins, and one of each term.
         observables: How they follow.
-        rng_rounds: Philox rounds.
-        key: Round keys.
 
     Attributes:
         ladder: As given.
@@ -98,20 +96,17 @@ class CudaTempering:
 
     def __init__(
         self,
-        device: int,
-        stream: Any,
+        queue: Queue,
         ladder: Ladder,
         steps: npt.NDArray[np.float64],
         shape: tuple[int, ...],
         observables: Observables,
-        rng_rounds: int,
-        key: npt.NDArray[np.void],
     ) -> None:
         import cupy
 
-        self.ladder, self.round, self._stream = ladder, 0, stream
+        self.ladder, self.round, self._stream = ladder, 0, queue.stream
         self._samples = samples = shape[1]
-        self._state = state = DeviceExchange(ladder, samples, stream)
+        self._state = state = DeviceExchange(ladder, samples, queue.stream)
         self.place = state.arrays.place
         terms = observables.terms
         self._steps, self._sums = cupy.asarray(steps), cupy.zeros((3 if terms else 2, *shape[1:]), cupy.int64)
@@ -123,9 +118,9 @@ class CudaTempering:
         )  # fmt: skip
         in_pairs = ladder.beta.ndim == 2
         name = "tempering/exchange_terms.cu" if in_pairs else "tempering/exchange.cu"
-        expression = instance("exchange_terms" if in_pairs else "exchange_neighbours", rng_rounds)
-        self._exchange = Launch(device, name, expression, {
-            "exchange": self.record, "first_sample": np.uint32(0), "round": np.uint64(0), "key": key,
+        expression = instance("exchange_terms" if in_pairs else "exchange_neighbours", queue.rng_rounds)
+        self._exchange = Launch(queue.device, name, expression, {
+            "exchange": self.record, "first_sample": queue.first_sample, "round": np.uint64(0), "key": queue.keys,
             "sums": self._sums_of_terms(terms) if in_pairs else self._sums_of(observables.energy),
         })  # fmt: skip
         self.copies = copy_pairs(ladder.copies)

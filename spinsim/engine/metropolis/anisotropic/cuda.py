@@ -157,7 +157,7 @@ class TermSweeper:
         self._launch = Launch(self._queue.device, "metropolis/anisotropic.cu", self._expression, {
             "state": self._lattices.present, "sites": np.uint32(self._lattices.plan.model.sites),
             "batch": np.zeros((), BATCH), "model": self._lattices.model, "tables": tables.record,
-            "kinds": np.uint32(self._lattices.plan.classes.tables), "first_sample": np.uint32(0),
+            "kinds": np.uint32(self._lattices.plan.classes.tables), "first_sample": self._queue.first_sample,
             "first_block": np.uint32(0), "half_sweep": np.uint64(0), "key": self._queue.keys,
         })  # fmt: skip
 

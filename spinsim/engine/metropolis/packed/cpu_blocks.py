@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import rng
 from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.kept_spins import KeptSpins
@@ -54,9 +53,8 @@ class Blocks:
         self._threads, self._read, self._read_all = threads, read, read_all
 
         def start(_: int, sample: int, block: int) -> None:
-            counter = rng.counter_block(np.uint64(sample), np.uint64(block))
             words = self.state[sample, block].reshape(-1, 2)
-            fill_start(words, lanes[block], dynamics.start, dynamics.seed, counter, dynamics.rng_rounds)
+            fill_start(words, lanes[block], dynamics, sample, block)
 
         self.each(start)
 

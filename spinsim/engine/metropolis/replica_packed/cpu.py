@@ -119,7 +119,7 @@ class ReplicaSweeper:
             plan.batches.signs[sample % len(plan.negative)],
             *(array[block] for array in self._tables_of(sample)),
             plan.lanes[block],
-            rng.counter_block(np.uint64(sample), np.uint64(block)),
+            plan.dynamics.counter_block(sample, block),
             self._key,
             self._rng_rounds,
             np.uint64(half_sweep),
@@ -148,8 +148,8 @@ class ReplicaSweeper:
                 self._blocks.state[mine],
                 (model.graph.edges, plan.negative, plan.classes.magnitude, plan.classes.field),
                 plan.batches, plan.lanes, tuple(array[mine] for array in tables), ladder,
-                tuple(array[mine] for array in tempering.exchange), shape, first, self._key, self._rng_rounds,
-                np.uint64(half_sweep), (tempering.round, rounds, sweeps),
+                tuple(array[mine] for array in tempering.exchange), shape, (first, plan.dynamics.first_sample),
+                self._key, self._rng_rounds, np.uint64(half_sweep), (tempering.round, rounds, sweeps),
             )  # fmt: skip
 
         self._threads.share_out(task, model.samples)

@@ -96,7 +96,7 @@ class InShared:
         expression = lattices.expression("sweep_shared", slots, kind)
         self._launch = Launch(queue.device, "metropolis/replica_packed_shared.cu", expression, {
             **lattices.arguments, "colours": np.int32(lattices.plan.colours),
-            "tables": tables.record, "first_sample": np.uint32(0), "first_block": np.uint32(0),
+            "tables": tables.record, "first_sample": queue.first_sample, "first_block": np.uint32(0),
             "half_sweep": np.uint64(0), "sweeps": np.uint32(0),
         }, shared_bytes(lattices.plan, self._threads))  # fmt: skip
 
@@ -124,7 +124,7 @@ class FromGlobal:
         expression = lattices.expression("sweep_replica", slots, kind)
         return Launch(queue.device, "metropolis/replica_packed.cu", expression, {
             **lattices.arguments, "colours": np.uint32(self._plan.colours),
-            "tables": self._tables.record, "first_sample": np.uint32(0), "first_block": np.uint32(0),
+            "tables": self._tables.record, "first_sample": queue.first_sample, "first_block": np.uint32(0),
             "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "all_tickets": np.zeros((), TICKETS),
             "barriers": np.zeros((), LATTICE_BARRIER),
         })  # fmt: skip

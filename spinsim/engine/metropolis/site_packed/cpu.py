@@ -133,7 +133,7 @@ class SiteSweeper:
             self._lattices.sides,
             self._lattices.signs_of(sample),
             *(array[sample % len(array), replica] for array in arrays),
-            rng.counter_block(np.uint64(sample), np.uint64(replica)),
+            self._plan.dynamics.counter_block(sample, replica),
             self._key,
             self._rng_rounds,
             np.uint64(half_sweep),

@@ -139,7 +139,7 @@ class SharedSweeps:
         rule = plan.has_field, int(kind), share.layers, queue.rng_rounds
         expression = instance("sweep_site", dimension, signed, *rule)
         return Launch(queue.device, "metropolis/site_packed.cu", expression, {
-            **lattices.arguments, "tables": tables, "share": share.record, "first_sample": np.uint32(0),
+            **lattices.arguments, "tables": tables, "share": share.record, "first_sample": queue.first_sample,
             "first_replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
             "all_tickets": np.zeros((), TICKETS), "barriers": np.zeros((), barrier), "key": queue.keys,
         }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip

@@ -88,8 +88,7 @@ class Chunks:
         """Start spins of a chunk."""
         block, lane = divmod(first, packing.LANES)
         words = np.empty((1, 1, self.model.sites, 2), np.uint64)
-        counter, lanes = rng.counter_block(np.uint64(sample), np.uint64(block)), packing.lane_masks(packing.LANES)[0]
-        fill_start(words[0, 0], lanes, dynamics.start, dynamics.seed, counter, dynamics.rng_rounds)
+        fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
         spins = packing.unpack(words, packing.LANES)[0, :, lane : lane + self.width(first)]
         return np.ascontiguousarray(by_word(spins))
 
@@ -215,7 +214,7 @@ class UnpackedSweeper:
             plan.fields[sample % len(plan.fields)],
             of_chunk if len(of_chunk) > 1 else of_chunk[0],
             self._dynamics.zero_acceptance,
-            rng.counter_block(np.uint64(sample), np.uint64(block)),
+            self._dynamics.counter_block(sample, block),
             np.uint64(lane // WORDS),
             self._key,
             self._dynamics.rng_rounds,
@@ -247,7 +246,7 @@ class UnpackedSweeper:
                 (tempering.steps, ladder.copies),
                 tempering.of_sample(k),
                 self._dynamics.zero_acceptance,
-                k,
+                self._dynamics.first_sample + k,
                 self._key,
                 self._dynamics.rng_rounds,
                 np.uint64(half_sweep),

@@ -205,7 +205,7 @@ class UnpackedSweeper:
             "double_beta": double_beta, "single_beta": single_beta,
             "beta_stride": np.uint32(terms * spins.calls if rows > 1 else 0),
             "zero_acceptance": np.float64(self._zero_acceptance), "calls": np.uint32(spins.calls),
-            "first_sample": np.uint32(0), "first_call": np.uint32(0), "half_sweep": np.uint64(0),
+            "first_sample": self._queue.first_sample, "first_call": np.uint32(0), "half_sweep": np.uint64(0),
             "key": self._queue.keys,
         })  # fmt: skip
 

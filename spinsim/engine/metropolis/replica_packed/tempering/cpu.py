@@ -108,20 +108,22 @@ def temper_packed(  # type: ignore[no-untyped-def]
 
 @kernel
 def temper_samples(  # type: ignore[no-untyped-def]
-    state, bonds, batches, lanes, tables, ladder, exchanged, shape, first, key, rng_rounds, half_sweep, times
+    state, bonds, batches, lanes, tables, ladder, exchanged, shape, firsts, key, rng_rounds, half_sweep, times
 ):
-    """``temper_packed`` of samples from the one of number ``first`` on, the rows of what ``tables`` and so on hold.
+    """``temper_packed`` of consecutive samples, the rows of what ``tables`` and so on hold.
 
+    The first of these is number ``firsts[0]`` of the model, whose own first is number ``firsts[1]`` of the run.
     Negative couplings of ``bonds`` and ``batches.signs`` have a row for each sample of the model, or one for all.
     """
     edges, negative, magnitude, field = bonds
     always, planes, thresholds = tables
     place, attempts, accepts, trips, last_end = exchanged
+    first, first_of_model = firsts
     for k in range(state.shape[0]):
         row = (first + k) % negative.shape[0]
         temper_packed(
             state[k], (edges, negative[row], magnitude, field), batches, batches.signs[row], lanes,
             (always[k], planes[k], thresholds[k]), ladder,
-            (place[k], attempts[k], accepts[k], trips[k], last_end[k]), shape, first + k, key, rng_rounds, half_sweep,
-            times,
+            (place[k], attempts[k], accepts[k], trips[k], last_end[k]), shape, first_of_model + first + k, key,
+            rng_rounds, half_sweep, times,
         )  # fmt: skip

@@ -58,9 +58,10 @@ class GlobalRounds(LaunchedRounds):
             "ladder": self._tables.ladder, "exchange": self._tempering.record,
             "per_unsatisfied": np.int64(per["unsatisfied"]), "phantoms": np.uint32(self._plan.phantoms),
             "first_sites": np.uint32(self._plan.first),
-            "sums": np.zeros((), LANE_SUMS), "totals": np.zeros((), ROUND_TOTALS), "first_sample": np.uint32(0),
-            "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0), "first_round": np.uint64(0),
-            "rounds": np.uint32(0), "all_tickets": np.zeros((), TICKETS), "barriers": np.zeros((), LATTICE_BARRIER),
+            "sums": np.zeros((), LANE_SUMS), "totals": np.zeros((), ROUND_TOTALS),
+            "first_sample": self._queue.first_sample, "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0),
+            "first_round": np.uint64(0), "rounds": np.uint32(0), "all_tickets": np.zeros((), TICKETS),
+            "barriers": np.zeros((), LATTICE_BARRIER),
             "notes": np.zeros((), NOTES), "measured": NOTHING,
         })  # fmt: skip
 

@@ -61,7 +61,7 @@ class SharedRounds(LaunchedRounds):
             "bonds": record(BONDS, groups=groups, stride=count if len(groups) > 1 else 0, count=count),
             "per_up": np.int64(per["up"]), "per_unsatisfied": np.int64(per["unsatisfied"]), "tallied": np.uint32(0),
             "phantoms": np.uint32(self._plan.phantoms), "first_sites": np.uint32(self._plan.first),
-            "sums": np.zeros((), LANE_SUMS), "first_sample": np.uint32(0), "first_half_sweep": np.uint64(0),
+            "sums": np.zeros((), LANE_SUMS), "first_sample": self._queue.first_sample, "first_half_sweep": np.uint64(0),
             "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
             "notes": np.zeros((), NOTES), "measured": NOTHING,
         }, shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads * self._tallies)  # fmt: skip
