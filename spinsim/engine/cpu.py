@@ -12,6 +12,7 @@ import numpy.typing as npt
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
+from spinsim.engine.measuring.in_time.local import HostSquares
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
 from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.engine.tempering.cpu import CpuTempering
@@ -211,6 +212,10 @@ class CpuEngine:
             self.temper(rounds, sweeps)
             begun.append(self.begin_measurement(wanted))
         return begun
+
+    def local_squares(self) -> HostSquares:
+        """Make what adds up squares along world lines over measurements of the present ladder."""
+        return HostSquares(self.model, self._on_ladder().ladder)
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that a later ``restore`` needs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,10 +17,11 @@ from spinsim.engine.measuring.cuda import Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_ladder import LadderMeasuring
-from spinsim.engine.protocols import Counts, LadderMeasurement
+from spinsim.engine.measuring.in_time.local import HostSquares
+from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares
 from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.engine.tempering.cuda import CudaTempering
-from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, check_ladder
+from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -104,6 +106,7 @@ class CudaParts(NamedTuple):
         counting: Sums of the present state.
         compare: Makes what compares copies of a ladder, as fully as is wanted.
         temperatures: As those of ``CpuParts``.
+        squares: Makes what adds up squares along world lines on the device; None where no model has any.
     """
 
     packing: Packing
@@ -113,6 +116,7 @@ class CudaParts(NamedTuple):
     counting: CudaCounting
     compare: Callable[[CudaTempering, Wanted], Comparison]
     temperatures: tuple[int, ...] = (1,)
+    squares: Callable[[Ladder], LocalSquares] | None = None
 
 
 class OnLadder(NamedTuple):
@@ -145,6 +149,7 @@ class CudaEngine:
         self.device_name = names()[parts.queue.device]
         self._queue, self._state, self._sweeper = parts.queue, parts.state, parts.sweeper
         self._counting, self._compare, self._temperatures = parts.counting, parts.compare, parts.temperatures
+        self._squares = parts.squares or partial(HostSquares, model)
         self._ladder: OnLadder | None = None
         weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is free for others
 
@@ -282,6 +287,10 @@ class CudaEngine:
         counted = self._counting.take(self.half_sweep)
         measuring.write(measurements, number, self._state.present, counted)
         self._counting.give_back(counted)
+
+    def local_squares(self) -> LocalSquares:
+        """Make what adds up squares along world lines over measurements of the present ladder."""
+        return self._squares(self._on_ladder().tempering.ladder)
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that a later ``restore`` needs; the same arrays as the CPU engine's."""

@@ -66,6 +66,19 @@ class LadderMeasurement(NamedTuple):
     energy_by_term: npt.NDArray[np.float64]
 
 
+class LocalSquares(Protocol):
+    """Adds up (sum over slices of the spin)^2 of each site of space, replicas sorted by copy and place of a ladder."""
+
+    def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
+        """Add a measurement: its configurations and the replica at each place, (samples, copies, places)."""
+
+    def sums(self) -> npt.NDArray[np.int64]:
+        """The sums so far, (samples, copies, places, sites of space)."""
+
+    def set_sums(self, sums: npt.NDArray[np.int64]) -> None:
+        """Go back to such sums."""
+
+
 class Sweeps(Protocol):
     """Moves the replicas of every sample of one model.
 
@@ -156,6 +169,13 @@ class MeasuresLadder(Protocol):
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
+
+    def local_squares(self) -> LocalSquares:
+        """Make what adds up squares along world lines over measurements of the present ladder.
+
+        Raises:
+            InputError: where there is no room for the sums.
+        """
 
 
 class Saves(Protocol):

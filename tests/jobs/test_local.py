@@ -9,7 +9,7 @@ from harness import one_sentence, run
 
 import spinsim as ss
 from spinsim.bits import packed_spins
-from spinsim.jobs.quantum.local import world_line_sums
+from spinsim.engine.measuring.in_time.local import world_line_sums
 from spinsim.model.trotter import trotter
 
 K = [0.4, 0.3]
@@ -24,19 +24,22 @@ def squares_of(result: ss.QuantumResult) -> np.ndarray:
     return sum(row[..., lines].sum(axis=-1) ** 2 for row in rows)
 
 
-SPACES = {
-    "pm-j": (ss.EdwardsAnderson(ss.square(3, 2), samples=2, seed=3), 8),
-    "no whole bytes": (ss.EdwardsAnderson(ss.square(3), seed=3), 6),
-    "two sites in a cell": (ss.Ising(ss.honeycomb(2, 2)), 8),
-    "gaussian": (ss.EdwardsAnderson(ss.chain(5), couplings="gaussian", seed=3), 4),
-    "graph": (ss.Ising(ss.Graph(3, [(0, 1), (1, 2)]), [1.0, -1.0]), 16),
+SPACES = {  # spaces, slices and copies
+    "pm-j": (ss.EdwardsAnderson(ss.square(3, 2), samples=2, seed=3), 8, 3),
+    "no whole bytes": (ss.EdwardsAnderson(ss.square(3), seed=3), 6, 3),
+    "two sites in a cell": (ss.Ising(ss.honeycomb(2, 2)), 8, 3),
+    "gaussian": (ss.EdwardsAnderson(ss.chain(5), couplings="gaussian", seed=3), 4, 3),
+    "graph": (ss.Ising(ss.Graph(3, [(0, 1), (1, 2)]), [1.0, -1.0]), 16, 3),
+    "two blocks of replicas": (ss.Ising(ss.chain(18)), 2, 65),
+    "unpacked, two blocks of replicas": (ss.EdwardsAnderson(ss.chain(18), couplings="gaussian", seed=3), 2, 65),
+    "more slices than a byte counts": (ss.EdwardsAnderson(ss.chain(3), couplings="gaussian", seed=3), 512, 1),
 }
 
 
 @pytest.mark.parametrize("name", SPACES)
 def test_sums_are_those_of_saved_configurations(device: str, name: str) -> None:
-    space, slices = SPACES[name]
-    result = ss.quantum(space, K, slices, sweeps=60, replicas=3, device=device, **HOW)
+    space, slices, copies = SPACES[name]
+    result = ss.quantum(space, K, slices, sweeps=60, replicas=copies, device=device, **HOW)
     np.testing.assert_array_equal(result.local_squares, squares_of(result))
     assert result.local_squares.dtype == np.int64
     np.testing.assert_array_equal(result.local_measurements, np.full(space.samples, 6))
@@ -44,8 +47,15 @@ def test_sums_are_those_of_saved_configurations(device: str, name: str) -> None:
     np.testing.assert_allclose(result.local_susceptibility, susceptibility)
 
 
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_sums_of_the_general_form(device: str, couplings: str) -> None:
+    space = ss.EdwardsAnderson(ss.square(3), couplings=couplings, samples=2, seed=3)
+    result = ss.quantum(space, slices=4, gamma=[1, 2, 3], beta=2, sweeps=60, replicas=2, device=device, **HOW)
+    np.testing.assert_array_equal(result.local_squares, squares_of(result))
+
+
 def test_sums_along_world_lines() -> None:
-    for space, slices in SPACES.values():
+    for space, slices, _ in SPACES.values():
         graph = trotter(space, slices).graph
         spins = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), (2, 3, graph.sites))
         expected = spins[..., graph.world_lines()].sum(axis=-1, dtype=np.int64)
@@ -68,7 +78,7 @@ def interrupted(space: ss.Ising, path, **settings) -> ss.QuantumResult:
     calls = iter(range(100))
 
     def stop(updates: int) -> None:
-        if next(calls) == 5:
+        if next(calls) == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -81,9 +91,9 @@ def interrupted(space: ss.Ising, path, **settings) -> ss.QuantumResult:
     return ss.resume(path)
 
 
-def test_files_and_memory_agree_and_runs_go_on(tmp_path) -> None:
+def test_files_and_memory_agree_and_runs_go_on(device: str, tmp_path) -> None:
     space = ss.EdwardsAnderson(ss.square(3), samples=2, seed=3)
-    settings = {"k": K, "slices": 8, **HOW}
+    settings = {"k": K, "slices": 8, "device": device, **HOW}
     whole = ss.quantum(space, sweeps=120, **settings)
     saved = ss.load(whole.save(tmp_path / "saved.h5"))
     ss.quantum(space, sweeps=60, **settings, out=tmp_path / "part.h5")

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import Bits
 from spinsim.cuda.device import require_memory
 from spinsim.engine.kept_spins import KeptSpins
 from spinsim.engine.protocols import Spins
@@ -26,6 +27,26 @@ class Reads(Protocol):
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, fetched by the present stream."""
+
+
+class HeldSpins(KeptSpins):
+    """The configurations of one moment in a copy of the state on the device.
+
+    Args:
+        read: As ``KeptSpins`` takes it.
+        bits: Likewise.
+        read_beside: Given a stream and a function of it and the copy's address, which queues kernels there that read
+            the copy: the copy lasts until they have.
+    """
+
+    def __init__(
+        self,
+        read: Spins,
+        bits: Callable[[int], Bits] | None,
+        read_beside: Callable[[Any, Callable[[Any, int], None]], None],
+    ) -> None:
+        super().__init__(read, bits)
+        self.read_beside = read_beside
 
 
 class Held:
@@ -66,7 +87,13 @@ class Held:
                 return read(self._copies[number], *which)
 
         read_all = getattr(state, "read_all", None)
-        return KeptSpins(partial(found, state.read), None if read_all is None else partial(found, read_all))
+        bits = None if read_all is None else partial(found, read_all)
+        return HeldSpins(partial(found, state.read), bits, partial(self._read_beside, number))
+
+    def _read_beside(self, number: int, stream: Any, queue: Callable[[Any, int], None]) -> None:
+        stream.wait_event(self.made)
+        queue(stream, self.address(number))
+        self.compared.record(stream)  # measurements are given out when the kernels that compare have ended
 
 
 class HeldStates:

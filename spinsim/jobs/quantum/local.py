@@ -8,16 +8,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, spins_up
-from spinsim.engine.kept_spins import bits_of
+from spinsim.engine import Engine
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.model.graph import Graph
-from spinsim.model.ising import Ising
 from spinsim.sampling import TemperFrame
 from spinsim.store.layout import Series
-
-Integers = npt.NDArray[np.int64]
 
 LOCAL: Final = "local"
 """The group of the sums."""
@@ -35,23 +30,11 @@ def local_series(axis: str) -> tuple[Series, ...]:
     )
 
 
-def world_line_sums(graph: Graph, bits: Bits) -> Integers:
-    """Returns the sum of spins over the slices of each site of space, (..., sites of space), of bits (..., bytes)."""
-    slices, in_cell = graph.slices, graph.lattice.cell.sites if graph.lattice else 1
-    outer = bits.shape[:-1]
-    if in_cell == 1 and slices % 8 == 0:  # a site's slices are whole bytes
-        up = spins_up(bits.reshape(*outer, -1, slices // 8))
-    else:
-        spins = np.unpackbits(bits, axis=-1, count=graph.sites, bitorder="little")
-        up = spins.reshape(*outer, -1, slices, in_cell).sum(axis=-2, dtype=np.int64).reshape(*outer, -1)
-    return np.asarray(2 * up - slices)
-
-
 class LocalSums:
     """What measurements add up to, replicas sorted by copy and point.
 
     Args:
-        model: Of space and time.
+        engine: Of a model of space and time, on its ladder.
         copies: At each point.
         places: Points of the ladder.
 
@@ -62,7 +45,8 @@ class LocalSums:
 
     paths = LOCAL_SUMS
 
-    def __init__(self, model: Ising, copies: int, places: int) -> None:
+    def __init__(self, engine: Engine, copies: int, places: int) -> None:
+        model = engine.model
         if model.fields.any():
             raise InputError(
                 f"local susceptibilities of {model.name}, which is in a field, would hold the square of each spin's "
@@ -70,20 +54,18 @@ class LocalSums:
             )
         shape = model.samples, copies, places, model.sites // model.graph.slices
         require(_COPIES * 8 * int(np.prod(shape)), "sums for local susceptibilities", "take fewer samples or copies")
-        self._graph, self._replicas = model.graph, copies * places
-        self._squares, self._measurements = np.zeros(shape, np.int64), np.zeros(model.samples, np.int64)
+        self._squares, self._measurements = engine.local_squares(), np.zeros(model.samples, np.int64)
 
     def add(self, frame: TemperFrame) -> None:
         """Add a measurement."""
-        for k, squares in enumerate(self._squares):
-            found = world_line_sums(self._graph, bits_of(frame.spins, k, self._replicas)) ** 2
-            squares += found[frame.holder[k]]
+        self._squares.add(frame.spins, frame.holder)
         self._measurements += 1
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The sums so far, by the names under which checkpoints hold them."""
-        return {"local_squares": self._squares, "local_measurements": self._measurements}
+        return {"local_squares": self._squares.sums(), "local_measurements": self._measurements}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go back to the sums of a checkpoint."""
-        self._squares[...], self._measurements[...] = saved["local_squares"], saved["local_measurements"]
+        self._squares.set_sums(saved["local_squares"])
+        self._measurements[...] = saved["local_measurements"]

@@ -141,7 +141,7 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
     wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations)
     ladder = points.couplings
     frames = tempering_in_beta(engine, ladder, q.times, run.replicas, watch.on_updates, saving.due, wanted)
-    local = LocalSums(plan.model, run.replicas, len(points)) if q.local_susceptibility else None
+    local = LocalSums(engine, run.replicas, len(points)) if q.local_susceptibility else None
     return LadderRun(plan, saving, watch, engine, frames, _layout(plan, points, placement), row_of, local)
 
 

@@ -31,6 +31,9 @@ class Memory:
     def copy_to_host_async(self, target: int, size: int, stream: object) -> None:
         ctypes.memmove(target, self.ptr, size)
 
+    def copy_from_host_async(self, source: int, size: int, stream: object) -> None:
+        ctypes.memmove(self.ptr, source, size)
+
     def memset_async(self, value: int, size: int, stream: object) -> None:
         ctypes.memset(self.ptr, value, size)
 

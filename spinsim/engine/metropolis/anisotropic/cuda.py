@@ -19,7 +19,7 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.metropolis.anisotropic.plan import TermPlan
 from spinsim.engine.metropolis.packed.cuda_state import PlacedWords, places
-from spinsim.engine.metropolis.replica_packed.cuda import UNBOUNDED, compare
+from spinsim.engine.metropolis.replica_packed.cuda import UNBOUNDED, compare, squares
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import COUNT_THREADS, ITEMS_A_THREAD
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.tempering.cuda import CudaTempering
@@ -53,6 +53,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
         counting=counting,
         compare=partial(compare, plan, device),
         temperatures=(MOST_TERMS,),
+        squares=partial(squares, plan, device),
     )
     return CudaEngine(model, replicas, parts)
 

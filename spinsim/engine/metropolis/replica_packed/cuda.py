@@ -20,6 +20,7 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.in_time.cuda import InTime, fits_in_time
+from spinsim.engine.measuring.in_time.cuda_local import CudaSquares
 from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
 from spinsim.engine.measuring.lists.cuda import compare_replicas
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
@@ -33,6 +34,7 @@ from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import Globa
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import SharedRounds, fits_with_ladder
 from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -57,6 +59,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
         sweeper=ReplicaSweeper(queue, lattices, counting),
         counting=counting,
         compare=partial(compare, plan, device),
+        squares=partial(squares, plan, device),
     )
     return CudaEngine(model, replicas, parts)
 
@@ -76,6 +79,11 @@ def compare(plan: PlacedPlan, device: int, tempering: CudaTempering, wanted: Wan
         layout = Layout("products_of_replicas", expression, shape, WORDS, width, columns, place, packed=True)
         products = Products(what, layout)
     return compare_replicas(what, expression, width, columns, place, in_time, products)
+
+
+def squares(plan: PlacedPlan, device: int, ladder: Ladder) -> CudaSquares:
+    """What adds up squares along world lines."""
+    return CudaSquares(device, plan.model, ladder, places(plan.batches), "squares_of_replicas", plan.shape[1], {})
 
 
 class Launches(Protocol):

@@ -33,6 +33,7 @@ INSTANCES: Final[Instances] = (
     ("measuring/count_replica_packed.cu", "count_replica"),
     *(("measuring/in_time.cu", name) for name in ("correlate_in_time", "sort_in_time")),
     ("measuring/products.cu", "products_of_replicas"),
+    ("measuring/local.cu", "squares_of_replicas"),
     ("tempering/lay_tables.cu", "lay_tables"),
     *(("measuring/overlaps.cu", instance("differing_replicas", columns)) for columns in (0, 4)),
 )

@@ -20,11 +20,13 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.in_time.cuda_local import CudaSquares
 from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
 from spinsim.engine.measuring.lists.cuda import compare_replicas
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS
 from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -51,6 +53,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> 
         counting=counting,
         compare=partial(compare, model, spins.width, device),
         temperatures=tuple(range(1, plan.terms + 1)),
+        squares=partial(squares, model, spins.width, device),
     )
     return CudaEngine(model, replicas, parts)
 
@@ -64,6 +67,12 @@ def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wan
         layout = Layout("products_of_spins", kernel, (model.samples, 1), width // 4, shape, columns, None, packed=False)
         products = Products(what, layout)
     return compare_replicas(what, kernel, shape, columns, None, products=products)
+
+
+def squares(model: Ising, width: int, device: int, ladder: Ladder) -> CudaSquares:
+    """What adds up squares along world lines."""
+    words = {"words": np.uint32(width // WORDS)}
+    return CudaSquares(device, model, ladder, None, "squares_of_spins", packing.block_count(width), words)
 
 
 class UnpackedSpins:

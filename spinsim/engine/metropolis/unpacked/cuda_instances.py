@@ -20,4 +20,5 @@ INSTANCES: Final[Instances] = (
     ("tempering/lay_tables.cu", "lay_betas"),
     ("measuring/overlaps.cu", "differing_spins"),
     ("measuring/products.cu", "products_of_spins"),
+    ("measuring/local.cu", "squares_of_spins"),
 )
