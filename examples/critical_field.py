@@ -73,7 +73,8 @@ def find_limits(runs: Runs, sides: list[int], steps: list[int]) -> Limits:
     """Find where two sizes cross at each step in time and, by a line in its square, without one."""
     crossings: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
     for (small, large), step in itertools.product(itertools.pairwise(sides), steps):
-        results, averages = zip(runs[small, step], runs[large, step], strict=True)
+        both = [runs[small, step], runs[large, step]]
+        results, averages = [run for run, _ in both], [summary for _, summary in both]
         for comparison in compare_sizes(results, "magnetization", CRITICAL, averages):
             found = comparison.crossings[0].crossing
             crossings.setdefault((comparison.name, small, large), []).append((found.value, found.error))

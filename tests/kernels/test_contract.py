@@ -80,6 +80,8 @@ def update(model: ss.Ising) -> None:
     for full in (False, True):
         wanted = Wanted(full, times=(1, 2), even=True) if model.graph.slices > 1 else Wanted(full)
         engine.temper_measured(2, 1, 1, wanted)
+    if model.graph.slices > 1:
+        engine.local_squares()
 
 
 def multiply() -> None:
