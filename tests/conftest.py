@@ -28,8 +28,10 @@ settings.load_profile("reproducible")
 @pytest.fixture(scope="session", autouse=True)
 def _kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Before a run of many tests all workers together compile the kernels; a run of few compiles what these need."""
-    if hasattr(request.config, "workerinput") and len(request.session.items) > 300:
-        compile_together(tmp_path_factory.getbasetemp().parent)  # a folder of this run, which the workers share
+    worker = getattr(request.config, "workerinput", {}).get("workerid", "")
+    if worker and len(request.session.items) > 300:
+        shared = tmp_path_factory.getbasetemp().parent  # a folder of this run
+        compile_together(shared, int(worker.removeprefix("gw")))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -56,8 +56,9 @@ def temper_terms(  # type: ignore[no-untyped-def]
                 count_up(state[b], batches.order, up[mine])
             count_unsatisfied(state[b], first_edges, first_negative, first[mine])
             count_unsatisfied(state[b], second_edges, second_negative, second[mine])
-        energy[:, 0] = 2 * (magnitudes[0] * first - field * up)
-        energy[:, 1] = 2 * magnitudes[1] * second
+        for r in range(blocks * LANES):  # assigning arrays would compile the message of a shape that does not fit
+            energy[r, 0] = 2 * (magnitudes[0] * first[r] - field * up[r])
+            energy[r, 1] = 2 * magnitudes[1] * second[r]
         exchange(energy, steps, copies, before + done, sample, key, rng_rounds,
                  place, attempts, accepts, trips, last_end)  # fmt: skip
         lay_tables(place, (np.int64(0), limits.shape[0]), certain, limits, always, planes, thresholds)
