@@ -1,7 +1,7 @@
 """The transition of the two-dimensional quantum +-J spin glass: where curves of several sizes cross in k.
 
     python examples/quantum_glass_transition.py             24 samples of L = 4 and 6, two minutes on a laptop
-    python examples/quantum_glass_transition.py --full      500 to 1,000 samples of L = 4, 6, 8 and 12, on a GPU
+    python examples/quantum_glass_transition.py --full      256 to 1,024 samples of L = 4, 6, 8 and 12, on a GPU
     python examples/quantum_glass_transition.py --short     the form that the tests run
     python examples/quantum_glass_transition.py --figure F  where the figure goes
 

@@ -27,8 +27,8 @@ __device__ __forceinline__ void add_rows(const long long (&value)[REPLICAS], Pla
 // a site stand from start[site] to before stop[site]. Without `fields` there are none; without `down` no spins are counted.
 template <typename Integer, int CALLS>
 __global__ __launch_bounds__(THREADS, BLOCKS) void total_energy(
-    const Spins<CALLS>* spins, u32 sites, u32 parts, u32 columns, const long long* start, const long long* stop,
-    const u32* near,    const Integer* couplings, size_t coupling_stride, const Integer* fields, size_t field_stride, u64* energies, u64* down) {
+    const Spins<CALLS>* spins, u32 sites, u32 parts, u32 columns, const long long* start, const long long* stop, const u32* near,
+    const Integer* couplings, size_t coupling_stride, const Integer* fields, size_t field_stride, u64* energies, u64* down) {
     constexpr int REPLICAS = 4 * CALLS;
     constexpr int AHEAD = sizeof(Integer) == 4 ? 6 : 1;  // neighbours asked for at once, as registers allow
     __shared__ long long sums[THREADS * REPLICAS];

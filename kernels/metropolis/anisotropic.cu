@@ -114,5 +114,6 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_terms(uint4* state, u32 site
     const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
     update_sites<R, true>({batch, model, sample, kept + threadIdx.x}, lattice, batch.first + 32 * warp,
                           batch.first + batch.size, Stride{gridDim.x * THREADS}, lanes.from(1), lanes.from(1 + (1 << BITS)),
-                          LaneThresholds{tables.thresholds + table * 128}, lanes, counter_block(first_sample + sample, first_block + block), time, key, tail, [] {});
+                          LaneThresholds{tables.thresholds + table * 128}, lanes,
+                          counter_block(first_sample + sample, first_block + block), time, key, tail, [] {});
 }

@@ -21,7 +21,8 @@ __device__ __noinline__ bool below(u32 upper, Threshold t, int k, uint4 lower, c
 template <typename Integer, int CALLS, int ROUNDS, int TERMS>
 __global__ __launch_bounds__(THREADS) void sweep_general(signed char* spins, const u32* batch, u32 batch_size,
                                                      const long long* start, const long long* middle, const u32* near,
-                                                     const Integer* couplings, size_t coupling_stride, const Integer* fields, size_t field_stride,
+                                                     const Integer* couplings, size_t coupling_stride,
+                                                     const Integer* fields, size_t field_stride,
                                                      const double* double_beta, const float* single_beta,
                                                      u32 beta_stride, double zero_acceptance, u32 sites, u32 calls,
                                                      u32 first_sample, u32 first_call, u64 half_sweep,
