@@ -175,9 +175,9 @@ def test_other_runs_keep_their_identity() -> None:
         ({"quantum": False, "slices": None, "beta": 2.0}, "beta 2.0 goes with quantum alone"),
         (
             {"temperatures": [1.0], "steps": None},
-            "temperatures '1.0' does not go with quantum, whose temperature is constant: give beta",
+            "temperatures '1.0' do not go with quantum, whose temperature is constant: give beta",
         ),
-        ({"field": [1.0] * 12}, "field '1.0,.*' does not go with quantum, in no field that changes"),
+        ({"field": [1.0] * 12}, "field '1.0,.*' does not go with quantum, which changes the transverse field alone"),
         ({"t_start": 2.0}, "t_start 2.0 does not go with quantum, whose temperature is constant: give beta"),
         ({"beta": 1e5}, "leaves slices that do not interact: give more slices"),
         ({"gamma_stop": 1e-12}, "leaves no spin free in time: give fewer slices"),

@@ -80,26 +80,16 @@ class AnnealSettings(Table):
         before=None,
     )
     gamma_stop: float | None = setting(
-        None,
-        "Last transverse field",
-        shown=f"{_GAMMA_STOP} x the same",
-        unit="coupling unit",
-        low=1e-300,
-        before=None,
+        None, "Last transverse field", shown=f"{_GAMMA_STOP} x the same", unit="coupling unit", low=1e-300, before=None
     )
     slices: int | None = setting(
-        None,
-        "Slices in imaginary time of a quantum anneal, an even number",
-        shown=f"{_SLICES}",
-        low=2,
-        high=2**20,
-        before=None,
+        None, "Slices in imaginary time, an even number", shown=f"{_SLICES}", low=2, high=2**20, before=None
     )
     beta: float | None = setting(
         None,
         "Inverse temperature of a quantum anneal; a slice by itself has the temperature slices / beta",
         shown=f"slices / ({_T_SLICE} x the root mean square local field)",
-        unit="k_B / coupling unit",
+        unit="1 / coupling unit",
         low=1e-100,
         high=1e100,
         before=None,
@@ -128,14 +118,15 @@ class AnnealSettings(Table):
                         f"{name} {getattr(self, name)} goes with quantum alone: give --quantum, or leave it out"
                     )
             return
-        for name in ("temperatures", "field"):
-            if getattr(self, name) is not None:
-                rule = (
-                    "whose temperature is constant: give beta" if name == "temperatures" else "in no field that changes"
-                )
-                raise InputError(
-                    f"{name} {getattr(self, name)!r} does not go with quantum, {rule}, or leave quantum out"
-                )
+        if self.temperatures is not None:
+            raise InputError(
+                f"temperatures {self.temperatures!r} do not go with quantum, whose temperature is constant: give beta, or "
+                "leave quantum out"
+            )
+        if self.field is not None:
+            raise InputError(
+                f"field {self.field!r} does not go with quantum, which changes the transverse field alone: leave one out"
+            )
         if self.slices is not None:
             check_slices(self.slices)
 
