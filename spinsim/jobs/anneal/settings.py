@@ -120,12 +120,13 @@ class AnnealSettings(Table):
             return
         if self.temperatures is not None:
             raise InputError(
-                f"temperatures {self.temperatures!r} do not go with quantum, whose temperature is constant: give beta, or "
-                "leave quantum out"
+                f"temperatures {self.temperatures!r} do not go with quantum, whose temperature is constant: give beta, "
+                "or leave quantum out"
             )
         if self.field is not None:
             raise InputError(
-                f"field {self.field!r} does not go with quantum, which changes the transverse field alone: leave one out"
+                f"field {self.field!r} does not go with quantum, which changes the transverse field alone: leave one "
+                "of them out"
             )
         if self.slices is not None:
             check_slices(self.slices)
