@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -129,6 +130,19 @@ def test_the_law_of_samples_takes_their_covariance() -> None:
     assert extrapolated(bent).failing == ["x"]
     error = extrapolated(straight).estimates["x"].error
     np.testing.assert_allclose(error, 0.1, rtol=0.3)  # that of the samples stays
+
+
+@pytest.mark.parametrize("samples", [2, 3, 4])
+def test_few_samples_are_fitted_one_run_at_a_time(samples: int) -> None:
+    """Their covariance has no inverse: each run has its own error, and the law is not tested."""
+    model = ss.EdwardsAnderson(ss.square(3), samples=samples, seed=1)
+    run = partial(ss.quantum, model, gamma=[1.0, 2.0], beta=1.0, sweeps=400, thermalize=50)
+    found = ss.extrapolate([run(slices=slices) for slices in (4, 6, 8, 12)])
+    for e in found.estimates.values():
+        assert (np.isfinite(e.error) == np.isfinite(e.value)).all()
+        assert np.isnan(e.probability).all()
+    assert np.isfinite(found.estimates["quantum_energy_per_site"].error).all()
+    assert "take more of them than the 4 runs" in found.verdict
 
 
 def test_a_law_that_does_not_hold_is_said() -> None:

@@ -35,6 +35,7 @@ OF_SLICES: Final = ("correlation_in_time_1", "link_overlap", "spin_glass_suscept
 """Averages over slices that are none of the quantum model: they count its slices, or bonds in time."""
 _RESAMPLES: Final = 500
 _NAMED: Final = 3  # columns that a sentence names
+_ALIKE: Final = 1e-10  # an eigenvalue of the runs' correlations below which some of them say the same
 _ROUNDING: Final = 1e-5  # relative, of couplings that are held as multiples of different quanta
 
 
@@ -112,6 +113,11 @@ class Extrapolation:
         if len(self.slices) < FEWEST:
             return "two runs draw a line and cannot test the law: give a third one with other slices"
         tested = sum(int(np.isfinite(e.probability).sum()) for e in self.estimates.values())
+        if not tested and any(np.isfinite(e.error).any() for e in self.estimates.values()):
+            return (
+                "the law could not be tested: so few samples do not tell what the runs have in common, take more of "
+                f"them than the {len(self.slices)} runs"
+            )
         if not tested:
             return "the law could not be tested: no average has an error in all runs"
         if self.failing:
@@ -224,7 +230,8 @@ def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int) -> t
     """``Extrapolated`` at one point: the line through values by generalised least squares."""
     scale = np.sqrt(np.diag(covariance))
     freedom = len(values) - 2
-    if np.linalg.matrix_rank(covariance / np.outer(scale, scale)) < len(values):  # of too few samples
+    too_few = 1 < samples <= len(values)  # samples: their covariance has no inverse
+    if too_few or np.linalg.matrix_rank(covariance / np.outer(scale, scale), _ALIKE) < len(values):
         covariance = np.diag(scale**2)
         freedom = 0
     inverse = np.linalg.inv(covariance)
