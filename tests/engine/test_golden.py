@@ -123,6 +123,7 @@ def instance(device: str) -> Found:
 BETAS = [0.0, 0.1, 0.3, 0.5, 0.8, 1.2, 2.0, 30.0]
 COOLING = [3.0, 2.5, 2.0, 1.6, 1.3, 1.0, 0.8, 0.6, 0.4, 0.2]
 LADDER = [0.8, 1.0, 1.25, 1.5, 2.0]
+BRIEF = {"sweeps": 200, "thermalize": 50, "seed": 9}
 RUNS: dict[str, Case] = {
     "chain-odd": swept(ss.Ising(ss.chain(9)), 40, 0.6, 400, seed=2),
     "square-open-samples": swept(
@@ -226,7 +227,7 @@ RUNS: dict[str, Case] = {
         ss.EdwardsAnderson(ss.square(3), samples=2, couplings="gaussian", seed=7), "auto:0.5:2:4", 200, 100
     ),
     "quantum-square-samples": in_time(
-        ss.EdwardsAnderson(ss.square(3, 4), samples=2, seed=7), [0.25, 0.3, 0.4], 10, sweeps=200, thermalize=50, seed=9
+        ss.EdwardsAnderson(ss.square(3, 4), samples=2, seed=7), [0.25, 0.3, 0.4], 10, **BRIEF
     ),
     "quantum-general-gamma": in_time(
         ss.EdwardsAnderson(ss.square(3, 4), samples=2, seed=7),
@@ -234,12 +235,10 @@ RUNS: dict[str, Case] = {
         10,
         gamma=[2.0, 2.5, 3.0],
         beta=1.5,
-        sweeps=200,
-        thermalize=50,
-        seed=9,
+        **BRIEF,
     ),
     "quantum-general-beta": in_time(
-        ss.Ising(ss.chain(6), 1.0, 0.25), None, 8, gamma=1.2, beta=[0.5, 1.0, 2.0], sweeps=200, thermalize=50, seed=9
+        ss.Ising(ss.chain(6), 1.0, 0.25), None, 8, gamma=1.2, beta=[0.5, 1.0, 2.0], **BRIEF
     ),
     "quantum-general-gaussian": in_time(
         ss.EdwardsAnderson(ss.chain(5, periodic=False), samples=2, seed=7, couplings="gaussian", random_field=0.5),
@@ -247,9 +246,7 @@ RUNS: dict[str, Case] = {
         8,
         gamma=[0.5, 1.0, 2.0],
         beta=1.5,
-        sweeps=200,
-        thermalize=50,
-        seed=9,
+        **BRIEF,
     ),
     "quantum-gaussian-placed": in_time(
         ss.EdwardsAnderson(ss.chain(4), couplings="gaussian", seed=7), "auto:0.3:0.9:3", 4, sweeps=100, thermalize=50

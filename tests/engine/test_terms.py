@@ -37,19 +37,11 @@ from spinsim.packing import Packing
 from spinsim.sampling import Times, tempering_in_beta
 
 
-@pytest.mark.parametrize("name", TERMS)
+@pytest.mark.parametrize("name", [*TERMS, *GENERAL_TERMS])
 def test_kernels_equal_the_oracle(device: str, name: str) -> None:
-    make, pair = TERMS[name]
+    make, pair = (TERMS | GENERAL_TERMS)[name]
     model = make()
-    assert choose_packing(model) is Packing.ANISOTROPIC
-    run_both(device, model, 130, around(pair, 130), (1, 9))
-
-
-@pytest.mark.parametrize("name", GENERAL_TERMS)
-def test_unpacked_kernels_equal_the_oracle(device: str, name: str) -> None:
-    make, pair = GENERAL_TERMS[name]
-    model = make()
-    assert choose_packing(model) is Packing.UNPACKED
+    assert choose_packing(model) is (Packing.ANISOTROPIC if name in TERMS else Packing.UNPACKED)
     run_both(device, model, 130, around(pair, 130), (1, 9))
 
 
@@ -151,7 +143,9 @@ def test_equal_temperatures_of_both_terms_are_those_of_one() -> None:
     assert_agree(rows)
 
 
-@pytest.mark.parametrize("name", ["cubic-both", "two-blocks", "gaussian-gamma", "gaussian-one-temperature"])
+@pytest.mark.parametrize(
+    "name", ["cubic-both", "two-blocks", "unpacked-two-blocks", "gaussian-gamma", "gaussian-one-temperature"]
+)
 def test_parts_and_restored_states_make_the_whole(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     make, beta, copies = (TERMS_TEMPERED | GENERAL_TERMS_TEMPERED)[name]
     states = []

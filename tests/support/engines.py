@@ -288,7 +288,7 @@ GENERAL_TERMS_TEMPERED = {
     "gaussian-gamma": (GENERAL_TERMS["gaussian"][0], np.stack([np.full(5, 0.7), np.linspace(0.9, 0.2, 5)], 1), 2),
     "gaussian-temperature": (GENERAL_TERMS["gaussian"][0], np.linspace(1.0, 0.3, 5)[:, None] * [0.5, 1.0], 3),
     "gaussian-one-temperature": (GENERAL_TERMS["gaussian"][0], np.linspace(1.0, 0.3, 5), 2),
-    "two-blocks": (GENERAL_TERMS["site-fields"][0], np.linspace(0.9, 0.3, 67)[:, None] * [0.6, 1.0], 2),
+    "unpacked-two-blocks": (GENERAL_TERMS["site-fields"][0], np.linspace(0.9, 0.3, 67)[:, None] * [0.6, 1.0], 2),
     "staggered": (GENERAL_TERMS["many-magnitudes"][0], np.linspace(0.6, 0.2, 4)[:, None] * [0.6, 1.0], 2),
     "wide-integers": (GENERAL_TERMS["wide-integers"][0], np.linspace(4e-9, 1e-9, 4)[:, None] * [1.0, 0.3], 2),
 }
