@@ -29,6 +29,7 @@ SOURCES: Final = (
     "engine/metropolis/packed/adders.py",
     "engine/metropolis/packed/batches.py",
     "engine/metropolis/packed/classes.py",
+    "engine/metropolis/packed/cpu_tables.py",
     "engine/metropolis/packed/steps.py",
     "engine/metropolis/packed/wide_steps.py",
     "engine/metropolis/replica_packed/cpu_counting.py",

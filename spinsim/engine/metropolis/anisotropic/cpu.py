@@ -5,27 +5,22 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.anisotropic.cpu_sweep import sweep_terms
 from spinsim.engine.metropolis.anisotropic.cpu_tempering import temper_terms
 from spinsim.engine.metropolis.anisotropic.plan import TermPlan
 from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
-from spinsim.engine.metropolis.packed.kinds import Limits
-from spinsim.engine.metropolis.packed.lane_tables import Tables, empty_tables
+from spinsim.engine.metropolis.packed.cpu_sweeper import TableSweeper
 from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.cpu import SPLIT_SITES
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
-from spinsim.engine.metropolis.replica_packed.tempering.cpu import lay_tables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
-from spinsim.engine.tempering.ladder import Ladder
-from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
@@ -69,48 +64,8 @@ def counts(plan: TermPlan, blocks: Blocks) -> Counts:
     return plan.observables.counts(dict(zip(names, of_replicas, strict=True)))
 
 
-class TermSweeper:
-    """A ``CpuSweeper`` of an energy of two terms.
-
-    Args:
-        plan: What devices share.
-        blocks: The words.
-        threads: Samples are tempered side by side.
-    """
-
-    def __init__(self, plan: TermPlan, blocks: Blocks, threads: Threads) -> None:
-        self.colours, self.tasks = plan.colours, blocks.count
-        self._plan, self._blocks, self._threads = plan, blocks, threads
-        self._key, self._rng_rounds = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
-        self._tables: Tables | None = None
-        self._limits: Limits | None = None
-
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each term (replicas, 2)."""
-        self._tables, self._limits = self._plan.tables(beta), None
-
-    def set_ladder(self, ladder: Ladder) -> None:
-        """Make room for tables of each sample."""
-        self._limits = self._plan.limits(ladder.beta)
-        self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
-
-    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
-        assert self._limits is not None  # noqa: S101  (there is a ladder)
-        for k, row in enumerate(place):
-            lay_tables(row, (0, self._plan.classes.tables), *self._limits, *self._tables_of(k))
-
-    def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
-        """The tables of one sample, or those of all."""
-        if self._tables is None:
-            raise InputError(NO_TEMPERATURE)
-        tables = self._tables.always, self._tables.planes, self._tables.thresholds
-        return tuple(array[sample % len(array)] for array in tables)
-
-    def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
-        self._tables_of(0)  # refuses before threads begin
-        self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours)
+class TermSweeper(TableSweeper[TermPlan]):
+    """A ``CpuSweeper`` of an energy of two terms."""
 
     def _sweep_part(
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, block: int

@@ -35,6 +35,7 @@ class TermPlan:
         negative: Of each term which couplings are below 0, (1 or samples, bonds of it).
         lanes: Lanes in use, uint64 (blocks, 2).
         classes: Flip classes.
+        used_tables: The first of the tables that sites look at, and the last plus one: all.
         colours: Half-sweeps in a sweep.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
         observables: From the spins +1, those of the first sublattice and the unsatisfied bonds of each term.
@@ -54,6 +55,7 @@ class TermPlan:
         self.first = int(np.count_nonzero(colour == 0)) if model.is_bipartite else 0
         self.observables = observables_of(model, magnitudes, field, self.first)
         self.classes = TermClasses(kinds, magnitudes, field)
+        self.used_tables = 0, self.classes.tables
         mine = [terms == term for term in range(MOST_TERMS)]
         self.edges = [np.ascontiguousarray(model.graph.edges[bonds]) for bonds in mine]
         self.negative = [np.ascontiguousarray(negative[:, bonds]) for bonds in mine]

@@ -46,8 +46,8 @@ def add_carries(w, n, depth):  # type: ignore[no-untyped-def]
 
 
 @part
-def add_rows(w, n, depth):  # type: ignore[no-untyped-def]
-    """Add the item rows to the counters of the first n columns, ``depth`` planes deep."""
+def add_rows(w, n):  # type: ignore[no-untyped-def]
+    """Add the item rows to the first planes of the counters of the first n columns; the carries are left."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -61,7 +61,6 @@ def add_rows(w, n, depth):  # type: ignore[no-untyped-def]
                 w[ITEM + 6 * ROW + e],
             )
             add_count(w, e, low, middle, high)
-    add_carries(w, n, depth)
 
 
 @part
@@ -110,9 +109,9 @@ def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
 
 
 @part
-def count_rows(done, n, totals, w):  # type: ignore[no-untyped-def]
-    """Add the item rows; the number of additions since the counters were empty."""
-    add_rows(w, n, planes_for(done + 1))
+def finish_addition(done, n, totals, w):  # type: ignore[no-untyped-def]
+    """Add the carries of the first n columns, and empty full counters; the number of additions that they hold."""
+    add_carries(w, n, planes_for(done + 1))
     if done + 1 < FULL:
         return done + 1
     empty_into(totals, FULL, w)
@@ -141,7 +140,8 @@ def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
                 w[row + BATCH + q] = state[i, 1]
             clear_items(row, chosen.size, n, w)
             first += chosen.size
-        done = count_rows(done, n, totals, w)
+        add_rows(w, n)
+        done = finish_addition(done, n, totals, w)
     empty_into(totals, done, w)
 
 
@@ -186,5 +186,6 @@ def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untype
                 w[row + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
             clear_items(row, signs.size, n, w)
             first += signs.size
-        done = count_rows(done, n, totals, w)
+        add_rows(w, n)
+        done = finish_addition(done, n, totals, w)
     empty_into(totals, done, w)

@@ -24,13 +24,7 @@ from spinsim.engine.metropolis.packed.steps import (
     prefixes,
     scatter,
 )
-from spinsim.engine.metropolis.replica_packed.cpu_counting import (
-    FULL,
-    add_carries,
-    add_count,
-    empty_into,
-    planes_for,
-)
+from spinsim.engine.metropolis.replica_packed.cpu_counting import add_count, empty_into, finish_addition
 from spinsim.machine.compiled import kernel, part
 
 
@@ -116,7 +110,7 @@ def share_of_batches(colour_start, colour, share):  # type: ignore[no-untyped-de
 
 @part
 def tally(n, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
-    """Count the unsatisfied bonds of a batch after its update; the number of additions since counters were empty.
+    """Count the unsatisfied bonds of a batch after its update; the number of additions that the counters hold.
 
     A site of class k had k of six bonds, phantoms among them, or of seven where its degree is odd; a flip leaves the
     others.
@@ -129,11 +123,7 @@ def tally(n, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
                 add_count(counters, e, low ^ flip, middle ^ flip, high ^ flip)
             else:
                 add_count(counters, e, low, middle ^ (flip & ~low), high ^ (flip & ~(low & middle)))
-    add_carries(counters, n, planes_for(done + 1))
-    if done + 1 < FULL:
-        return done + 1
-    empty_into(totals, FULL, counters)
-    return 0
+    return finish_addition(done, n, totals, counters)
 
 
 @part

@@ -33,7 +33,8 @@ class ReplicaPlan:
         shape: Of the packed state, (samples, blocks, sites, 2).
         batches: The order of the sites.
         negative: Which couplings are below 0, (1 or samples, bonds).
-        parities: Parities of the degree that sites have: the first, and the last plus one.
+        used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
+            one.
         lanes: Lanes in use, uint64 (blocks, 2).
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
@@ -58,7 +59,7 @@ class ReplicaPlan:
         self.batches = build_batches(model.graph, colour, self.classes, self.negative, largest_batch)
         self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
         self.observables = of_up_and_unsatisfied(model, magnitude, field, self.first)
-        self.parities = int(self.batches.parity.min()), int(self.batches.parity.max()) + 1
+        self.used_tables = int(self.batches.parity.min()), int(self.batches.parity.max()) + 1
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
 

@@ -87,23 +87,27 @@ def scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, po
 
 
 @part
+def exp_32(y):  # type: ignore[no-untyped-def]
+    """exp(y) times 2^31, of y brought between ``LOWEST`` and 0: a mantissa, and the float32 bits of a power of two."""
+    y = y if y > LOWEST else LOWEST
+    y = y if y < NOUGHT else NOUGHT
+    n = (y * LOG2_E + ROUND_32) - ROUND_32
+    x = (y - n * LN2_HIGH) - n * LN2_LOW
+    p = x * SERIES[0] + SERIES[1]
+    p = p * x + SERIES[2]
+    p = p * x + SERIES[3]
+    p = p * x + SERIES[4]
+    p = p * x + SERIES[5]
+    return p * x + SERIES[5], (np.int32(n) + BIAS_32) << MANTISSA_BITS_32
+
+
+@part
 def screen(  # type: ignore[no-untyped-def]
     spin, local, double_beta, zero_acceptance, uniform, mantissa, power, scaled, flips
 ):
     """Flips as far as float32 can tell, and the number of replicas too close to call. Units of 2^-31."""
     for r in range(local.size):
-        y = -(np.float32(local[r] * spin[r]) * double_beta[r])
-        y = y if y > LOWEST else LOWEST
-        y = y if y < NOUGHT else NOUGHT
-        n = (y * LOG2_E + ROUND_32) - ROUND_32
-        x = (y - n * LN2_HIGH) - n * LN2_LOW
-        p = x * SERIES[0] + SERIES[1]
-        p = p * x + SERIES[2]
-        p = p * x + SERIES[3]
-        p = p * x + SERIES[4]
-        p = p * x + SERIES[5]
-        mantissa[r] = p * x + SERIES[5]
-        power[r] = (np.int32(n) + BIAS_32) << MANTISSA_BITS_32
+        mantissa[r], power[r] = exp_32(-(np.float32(local[r] * spin[r]) * double_beta[r]))
     close = np.int64(0)
     for r in range(local.size):
         half_cost = local[r] * spin[r]

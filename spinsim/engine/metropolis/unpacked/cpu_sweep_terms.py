@@ -13,25 +13,18 @@ import numpy as np
 
 from spinsim.acceptance import LARGEST_EXPONENT, NEARLY_NOTHING, ROUND, exp_reduced
 from spinsim.engine.metropolis.unpacked.cpu_sweep import (
-    BIAS_32,
     EXPONENT_BIAS,
     HALVE,
-    LN2_HIGH,
-    LN2_LOW,
-    LOG2_E,
-    LOWEST,
     MANTISSA_BITS,
-    MANTISSA_BITS_32,
     MARGIN,
     NOUGHT,
     REFINE,
-    ROUND_32,
-    SERIES,
     SLACK,
     TWO32,
     TWO32_32,
     decide,
     draw,
+    exp_32,
     local_fields,
 )
 from spinsim.machine.compiled import kernel, part
@@ -54,18 +47,7 @@ def screen_terms(  # type: ignore[no-untyped-def]
         x = first + other
         cost[r] = x
         size[r] = abs(first) + abs(other)
-        y = -x
-        y = y if y > LOWEST else LOWEST
-        y = y if y < NOUGHT else NOUGHT
-        n = (y * LOG2_E + ROUND_32) - ROUND_32
-        z = (y - n * LN2_HIGH) - n * LN2_LOW
-        p = z * SERIES[0] + SERIES[1]
-        p = p * z + SERIES[2]
-        p = p * z + SERIES[3]
-        p = p * z + SERIES[4]
-        p = p * z + SERIES[5]
-        mantissa[r] = p * z + SERIES[5]
-        power[r] = (np.int32(n) + BIAS_32) << MANTISSA_BITS_32
+        mantissa[r], power[r] = exp_32(-x)
     close = np.int64(0)
     for r in range(ones.size):
         p = mantissa[r] * scaled[r]

@@ -1,50 +1,17 @@
-"""Tempering of one replica-packed sample: its tables after exchanges, and many rounds in one call."""
+"""Many rounds of parallel tempering of replica-packed samples in one call."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.metropolis.packed.steps import ONE, ZERO
+from spinsim.engine.metropolis.packed.cpu_tables import lay_tables
 from spinsim.engine.metropolis.replica_packed.cpu_counting import WORDS, count_unsatisfied, count_up
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import scratch_of_sweeps, sweep_and_tally
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import sweep_packed_wide
 from spinsim.engine.tempering.cpu_exchange import exchange
 from spinsim.machine.compiled import body, kernel
 from spinsim.packing import LANES
-
-
-@kernel
-def lay_tables(place, parities, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
-    """One sample's ``Tables`` for replicas at temperatures ``place`` (replicas,).
-
-    ``certain`` and ``limits`` hold, for each parity, class and temperature, whether a flip needs no random number and
-    else its threshold. Parities of the degree from ``parities[0]`` to below ``parities[1]`` have tables; others,
-    and lanes past the last replica, are never looked at.
-    """
-    temperatures, replicas = limits.shape[2], place.size
-    for block in range(always.shape[0]):
-        first = block * LANES
-        lanes = np.zeros((2, temperatures), np.uint64)  # those at each temperature
-        for lane in range(min(LANES, replicas - first)):
-            lanes[lane // 64, place[first + lane]] |= ONE << np.uint64(lane % 64)
-        for parity in range(parities[0], parities[1]):
-            for c in range(limits.shape[1]):
-                of_class, sure = limits[parity, c], certain[parity, c]
-                of_lanes = thresholds[block, parity, c]
-                for lane in range(min(LANES, replicas - first)):
-                    of_lanes[lane] = of_class[place[first + lane]]
-                for half in range(2):
-                    here = lanes[half]
-                    word = ZERO
-                    for t in range(temperatures):
-                        word |= (ZERO - np.uint64(sure[t])) & here[t]
-                    always[block, parity, c, half] = word
-                    for plane in range(planes.shape[2]):
-                        word, shift = ZERO, np.uint64(63 - plane)
-                        for t in range(temperatures):
-                            word |= (ZERO - (of_class[t] >> shift & ONE)) & here[t]
-                        planes[block, parity, plane, c, half] = word
 
 
 @body
@@ -62,8 +29,8 @@ def temper_packed(  # type: ignore[no-untyped-def]
         tables: ``Tables`` of the sample: always, planes, thresholds; changed in place.
         ladder: ``Ladder.steps``, copies, and ``ReplicaPlan.limits``.
         exchanged: A row of ``Exchange``, changed in place.
-        shape: Bits of a class, bits of the count, whether there is a field, colours, parities of the degree, phantom
-            bonds of the last colour that are always unsatisfied.
+        shape: Bits of a class, bits of the count, whether there is a field, colours, the tables that sites look at, and
+            phantom bonds of the last colour that are always unsatisfied.
         sample: Its number.
         key: The two key words.
         rng_rounds: Philox rounds, 7 or 10.
@@ -74,7 +41,7 @@ def temper_packed(  # type: ignore[no-untyped-def]
     always, planes, thresholds = tables
     steps, copies, certain, limits = ladder
     place, attempts, accepts, trips, last_end = exchanged
-    class_bits, count_bits, has_field, colours, parities, phantoms = shape
+    class_bits, count_bits, has_field, colours, used, phantoms = shape
     first, rounds, sweeps = times
     blocks, sites = state.shape[0], state.shape[1]
     up, unsatisfied = np.empty(blocks * LANES, np.int64), np.empty(blocks * LANES, np.int64)
@@ -102,7 +69,7 @@ def temper_packed(  # type: ignore[no-untyped-def]
         energy = -magnitude * (edges.shape[0] - 2 * unsatisfied) - field * (2 * up - sites)
         exchange(energy.reshape((energy.size, 1)), steps, copies, first + done, sample, key, rng_rounds,
                  place, attempts, accepts, trips, last_end)  # fmt: skip
-        lay_tables(place, parities, certain, limits, always, planes, thresholds)
+        lay_tables(place, used, certain, limits, always, planes, thresholds)
         half_sweep += np.uint64(sweeps * colours)
 
 

@@ -1,0 +1,42 @@
+"""Acceptance tables of a sample whose replicas have moved on their ladder, on the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spinsim.engine.metropolis.packed.steps import ONE, ZERO
+from spinsim.machine.compiled import kernel
+from spinsim.packing import LANES
+
+
+@kernel
+def lay_tables(place, used, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
+    """One sample's ``Tables`` for replicas at temperatures ``place`` (replicas,).
+
+    ``certain`` and ``limits`` hold, for each table, class and temperature, whether a flip needs no random number and
+    else its threshold. Sites look at the tables from ``used[0]`` to below ``used[1]``; others, and lanes past the last
+    replica, are left as they are.
+    """
+    temperatures, replicas = limits.shape[2], place.size
+    for block in range(always.shape[0]):
+        first = block * LANES
+        lanes = np.zeros((2, temperatures), np.uint64)  # those at each temperature
+        for lane in range(min(LANES, replicas - first)):
+            lanes[lane // 64, place[first + lane]] |= ONE << np.uint64(lane % 64)
+        for table in range(used[0], used[1]):
+            for c in range(limits.shape[1]):
+                of_class, sure = limits[table, c], certain[table, c]
+                of_lanes = thresholds[block, table, c]
+                for lane in range(min(LANES, replicas - first)):
+                    of_lanes[lane] = of_class[place[first + lane]]
+                for half in range(2):
+                    here = lanes[half]
+                    word = ZERO
+                    for t in range(temperatures):
+                        word |= (ZERO - np.uint64(sure[t])) & here[t]
+                    always[block, table, c, half] = word
+                    for plane in range(planes.shape[2]):
+                        word, shift = ZERO, np.uint64(63 - plane)
+                        for t in range(temperatures):
+                            word |= (ZERO - (of_class[t] >> shift & ONE)) & here[t]
+                        planes[block, table, plane, c, half] = word
