@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from spinsim import packing, rng
+from spinsim import packing
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import Dynamics

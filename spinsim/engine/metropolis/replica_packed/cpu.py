@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from spinsim import packing, rng
+from spinsim import packing
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import Dynamics
