@@ -1,9 +1,10 @@
-"""Placing the temperatures of a ladder so that all neighbours exchange equally often.
+"""Placing the temperatures of a ladder, or what stands in their place, so that all neighbours exchange equally often.
 
 A short tempering on a first ladder measures how often each pair would exchange; the ladder is laid anew so that all are
 equally far apart, and so on. How far apart two temperatures are is the d of their exchange rate, erfc(d / 2):
 energies that are normally distributed exchange at that rate with d = sqrt(dbeta dE), and such distances add up along a
-ladder. Whatever the distribution, equal rates are equal distances, so that only they are left as they are.
+ladder. Whatever the distribution, equal rates are equal distances, so that only they are left as they are. Where the
+energy has two terms, dbeta dE is a sum over both.
 
 Everything follows from the model and the dynamics alone, to the bit: runs of exact integers, plain IEEE operations,
 sums that do not depend on their order, and temperatures of six digits. Random numbers are those of seeds of their own
@@ -30,12 +31,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
+from spinsim.acceptance import LARGEST_EXPONENT, check_temperatures, exp_reduced
 from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.sampling.annealing import temperature_schedule
-from spinsim.sampling.tempering import TemperFrame, Times, tempering
+from spinsim.sampling.tempering import TemperFrame, Times, tempering_in_beta
 
 PREFIX: Final = "auto:"
 ITERATIONS: Final = tuple(Times(thermalize, sweeps, 2) for thermalize, sweeps in ((50, 50), (50, 50), (50, 150)))
@@ -67,9 +69,11 @@ class Range:
     """Ends of a ladder to be placed.
 
     Attributes:
-        low: Lowest temperature.
+        low: Lowest temperature, or what stands in its place.
         high: Highest one.
         count: Temperatures, None for as many as exchange at the rate ``RATE`` or a little above.
+        name: What refusals call them.
+        given: The range as it was written, where it is not one of temperatures.
 
     Raises:
         InputError: for ends that do not rise and for a count that no ladder has.
@@ -78,18 +82,23 @@ class Range:
     low: float
     high: float
     count: int | None = None
+    name: str = "temperatures"
+    given: str = ""
 
     def __post_init__(self) -> None:
         low, high = temperature_schedule(self.low, self.high, 2, "linear")
         if not low < high:
-            raise InputError(
-                f"temperatures {self} do not rise from the lowest to the highest: give the lower one first"
-            )
+            raise InputError(f"{self.name} {self} do not rise from the lowest to the highest: give the lower one first")
         if self.count is not None and not 2 <= self.count <= MOST_TEMPERATURES:
-            raise InputError(f"temperatures {self} cannot be placed: give a count from 2 to {MOST_TEMPERATURES}")
+            raise InputError(f"{self.name} {self} cannot be placed: give a count from 2 to {MOST_TEMPERATURES}")
 
     def __str__(self) -> str:
-        return f"{PREFIX}{self.low:g}:{self.high:g}" + ("" if self.count is None else f":{self.count}")
+        return self.given or f"{PREFIX}{self.low:g}:{self.high:g}" + ("" if self.count is None else f":{self.count}")
+
+    @property
+    def ends(self) -> str:
+        """Both ends as they were written."""
+        return ":".join(str(self).removeprefix(PREFIX).split(":")[:2])
 
 
 class Placed(NamedTuple):
@@ -102,6 +111,10 @@ class Placed(NamedTuple):
 
     ladder: npt.NDArray[np.float64]
     history: Placement
+
+
+Betas = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+"""Inverse temperatures of a ladder's temperatures, or of what stands in their place; (temperatures, 2) of two terms."""
 
 
 def read_range(text: str) -> Range:
@@ -130,6 +143,7 @@ def place(
     on_updates: Callable[[int], None] = lambda updates: None,
     on_stage: Callable[[str, int], None] = lambda what, updates: None,
     pause: Callable[[], bool] = lambda: False,
+    betas: Betas | None = None,
 ) -> Placed:
     """Place temperatures in a pre-run: at most ``MOST_SAMPLES`` samples, ``CHAINS`` replicas of each temperature.
 
@@ -142,6 +156,7 @@ def place(
         on_updates: Called now and then with the number of spin updates since the last call.
         on_stage: Called with a name and the number of updates of each iteration.
         pause: Asked now and then whether to give up.
+        betas: Of the points of a ladder; by default these are temperatures.
 
     Raises:
         InputError: where energies do not differ or the ladder would have too many temperatures.
@@ -155,23 +170,25 @@ def place(
         own = replace(dynamics, seed=rng.derived_seed(dynamics.seed, k))
         engine = create_engine(few, copies * len(ladder), own, device, threads)
         updates = few.sites * few.samples * engine.replicas * times.total
-        on_stage(f"placing temperatures, {k + 1} of {len(plan)}", updates)
-        energy = _energies(tempering(engine, ladder, times, copies, on_updates, pause, correlations=False))
+        on_stage(f"placing {wanted.name}, {k + 1} of {len(plan)}", updates)
+        beta = 1.0 / check_temperatures(ladder, few.energy_scale) if betas is None else betas(ladder)
+        energy = _energies(tempering_in_beta(engine, beta, times, copies, on_updates, pause, Wanted(full=False)))
         del engine  # its memory, before the next one is made
         ladders.append(ladder)
-        rates.append(exchange_rates(ladder, energy))
-        distances = _distances(ladder, rates[-1], energy)
-        ladder = _equally_far(ladder, distances, _count(wanted, fsum(distances)))
+        steps = -np.diff(beta.reshape(len(beta), -1), axis=0)
+        rates.append(exchange_rates(steps, energy))
+        distances = _distances(steps, rates[-1], energy)
+        ladder = _equally_far(wanted, ladder, distances, _count(wanted, fsum(distances)))
     return Placed(ladder, Placement(_padded(ladders), _padded(rates)))
 
 
 def _energies(frames: Iterable[TemperFrame | None]) -> npt.NDArray[np.float64]:
-    """All energies, (steps, samples, copies, temperatures)."""
+    """All energies, (steps, samples, copies, temperatures, terms)."""
     found = []
     for frame in frames:
         if frame is None:
             raise KeyboardInterrupt
-        found.append(frame.energy)
+        found.append(frame.energy_by_term)
     return np.stack(found)
 
 
@@ -179,45 +196,46 @@ def _first_samples(model: Ising) -> Ising:
     """The samples that take part."""
     if model.samples <= MOST_SAMPLES:
         return model
-    return Ising(model.graph, model.couplings[:MOST_SAMPLES], model.fields[:MOST_SAMPLES])
+    return Ising(model.graph, model.couplings[:MOST_SAMPLES], model.fields[:MOST_SAMPLES], terms=model.terms)
 
 
-def exchange_rates(ladder: npt.NDArray[np.float64], energy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def exchange_rates(step: npt.NDArray[np.float64], energy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Mean of min(1, exp(-dbeta dE)) for each pair of neighbours.
 
     Replicas at two temperatures are independent of each other, so each copy's series goes with every copy's, shifted by
     eighths of its length.
 
     Args:
-        ladder: Temperatures (temperatures,).
-        energy: Totals (steps, samples, copies, temperatures).
+        step: From the inverse temperatures of each point down to the next one's, (temperatures - 1, terms).
+        energy: Totals of each term, (steps, samples, copies, temperatures, terms).
 
     Returns:
         Rates (temperatures - 1,), to a resolution of 2^-32.
     """
-    steps, samples, copies, _ = energy.shape
-    step = -np.diff(1.0 / ladder)
+    steps, samples, copies, _, terms = energy.shape
     total = np.zeros(len(step), np.int64)
     for shift, one, other in product(range(_SHIFTS), range(copies), range(copies)):
         hot = np.roll(energy[:, :, other, 1:], shift * steps // _SHIFTS, axis=0)
-        exponent = np.clip(step * (hot - energy[:, :, one, :-1]), 0.0, LARGEST_EXPONENT)
+        parts = step * (hot - energy[:, :, one, :-1])
+        exponent = np.clip(parts[..., 0] if terms == 1 else parts[..., 0] + parts[..., 1], 0.0, LARGEST_EXPONENT)
         mantissa, power = exp_reduced(-exponent)
         total += np.ldexp(mantissa, power.astype(np.int64) + 32).astype(np.int64).sum(axis=(0, 1))
     return np.asarray(total / np.float64(_SHIFTS * copies**2 * steps * samples) / 2.0**32)
 
 
 def _distances(
-    ladder: npt.NDArray[np.float64], rates: npt.NDArray[np.float64], energy: npt.NDArray[np.float64]
+    steps: npt.NDArray[np.float64], rates: npt.NDArray[np.float64], energy: npt.NDArray[np.float64]
 ) -> list[float]:
     """How far apart neighbours are."""
-    means = [fsum(column.flat) / column.size for column in np.moveaxis(energy, -1, 0)]
+    columns = np.moveaxis(energy, (-2, -1), (0, 1))
+    means = [[fsum(term.flat) / term.size for term in column] for column in columns]
     found = []
     for t, rate in enumerate(map(float, rates)):
         if rate >= _LEAST_RATE:
             found.append(_distance(rate))
         else:
-            step = 1.0 / float(ladder[t]) - 1.0 / float(ladder[t + 1])
-            normal = sqrt(max(step * (means[t + 1] - means[t]), 0.0))
+            parts = [step * (high - low) for step, low, high in zip(steps[t].tolist(), *means[t : t + 2], strict=True)]
+            normal = sqrt(max(fsum(parts), 0.0))
             found.append(max(normal, _distance(_LEAST_RATE)))
     return found
 
@@ -246,21 +264,23 @@ def _count(wanted: Range, total: float) -> int:
     """How many temperatures a ladder of this length gets."""
     if total < 1e-3:
         raise InputError(
-            f"temperatures {wanted} cannot be placed, as all energies were equal there: "
-            f"choose other ends, or give {wanted.low:g}:{wanted.high:g}:COUNT"
+            f"{wanted.name} {wanted} cannot be placed, as all energies were equal there: "
+            f"choose other ends, or give {wanted.ends}:COUNT"
         )
     if wanted.count is not None:
         return wanted.count
     count = max(2, 1 + ceil(total / _distance(RATE)))
     if count > MOST_TEMPERATURES:
         raise InputError(
-            f"temperatures {wanted} would be about {count}, more than {MOST_TEMPERATURES}: "
+            f"{wanted.name} {wanted} would be about {count}, more than {MOST_TEMPERATURES}: "
             f"choose a smaller lattice or nearer ends, or give {wanted}:COUNT"
         )
     return count
 
 
-def _equally_far(ladder: npt.NDArray[np.float64], distances: list[float], count: int) -> npt.NDArray[np.float64]:
+def _equally_far(
+    wanted: Range, ladder: npt.NDArray[np.float64], distances: list[float], count: int
+) -> npt.NDArray[np.float64]:
     """``count`` temperatures with equal distances, taken to be spread evenly between those of ``ladder``."""
     old, ends = ladder.tolist(), list(accumulate(distances, initial=0.0))
     placed = [old[0]]
@@ -271,7 +291,7 @@ def _equally_far(ladder: npt.NDArray[np.float64], distances: list[float], count:
     placed.append(old[-1])
     if any(one >= other for one, other in pairwise(placed)):
         raise InputError(
-            f"{count} temperatures from {old[0]:g} to {old[-1]:g} are nearer than six digits: choose fewer or others"
+            f"{wanted.name} {wanted} at {count} points are nearer than six digits: choose fewer or other ends"
         )
     return np.asarray(placed)
 

@@ -161,7 +161,7 @@ def test_exchange_rates_are_the_mean_over_all_pairs_of_a_short_series() -> None:
     """Shifted by each of its eight steps, a series of eight is paired with itself in every way."""
     energy = np.random.default_rng(3).integers(-20, 0, (8, 2, 3, 4)).astype(np.float64)
     ladder = np.array([0.5, 0.8, 1.4, 3.0])
-    found = exchange_rates(ladder, energy)
+    found = exchange_rates(-np.diff(1 / ladder)[:, None], energy[..., None])
     for t, step in enumerate(-np.diff(1 / ladder)):
         pairs = [
             np.minimum(1, np.exp(-step * np.subtract.outer(energy[:, k, :, t + 1], energy[:, k, :, t]))).mean()

@@ -276,7 +276,11 @@ def test_commands_tell_gaps_of_both_parities(do, capsys, monkeypatch, tmp_path) 
         ("--gamma 2,3,2 --beta 1", "gamma 2 stands there twice: give each value once"),
         ("--gamma 1e-10 --beta 1", "is 3.13e-12, which leaves no spin free in time: give fewer slices"),
         ("--gamma 2 --beta 1e9", "which leaves slices that do not interact: give more slices"),
-        ("--gamma auto:2:3 --beta 1", "gamma 'auto:2:3' cannot be read: give 0.8:2:16"),
+        ("--gamma auto:3:2 --beta 1", "gamma 'auto:3:2' cannot be placed: give auto:LO:HI with LO < HI"),
+        ("--gamma auto:2:3:1 --beta 1", "or auto:LO:HI:COUNT with a COUNT from 2 to 1000"),
+        ("--gamma auto:2:3 --beta auto:1:2", "cannot both be placed: give one number for one of them"),
+        ("--gamma auto:2:3 --beta 1,2", "gamma 'auto:2:3' is placed at one beta, but '1,2' are 2: give one number"),
+        ("--gamma 2 --beta auto:1:1e9", "which leaves slices that do not interact: give more slices"),
         ("--gamma 2 --beta 1 --slices 7", "slices 7 are odd"),
         ("--k auto:0.3:0.2", "k 'auto:0.3:0.2' cannot be placed"),
         ("--correlation-times 1,17", "correlation time 17 is not allowed: give whole numbers from 1 to 16"),
@@ -286,6 +290,28 @@ def test_commands_tell_gaps_of_both_parities(do, capsys, monkeypatch, tmp_path) 
 )
 def test_refusals(capsys, monkeypatch, given: str, sentence: str) -> None:
     one_sentence(run(capsys, monkeypatch, "quantum", *given.split()), sentence)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "beta", "couplings"),
+    [("auto:1:3", "2", "pm-j"), ("1.5", "auto:0.3:2", "gaussian")],
+    ids=["gamma", "beta"],
+)
+def test_ladders_of_the_general_form_are_placed(gamma: str, beta: str, couplings: str) -> None:
+    space = ss.EdwardsAnderson(ss.square(4), couplings=couplings, samples=2, seed=1)
+    how = {"slices": 16, "thermalize": 100, "replicas": 4, "seed": 2}
+    placed = ss.quantum(space, gamma=gamma, beta=beta, sweeps=2000, **how)
+    axis = placed.points.axis
+    values = np.sort(placed.points.values)
+    assert (values[0], values[-1]) == ((1, 3) if axis == "gamma" else (0.3, 2))
+    assert 0.25 < placed.swap_rate.min() < placed.swap_rate.max() < 0.5
+    history = placed.placement.temperature[-1]
+    assert (np.diff(history[np.isfinite(history)]) > 0).all()
+    ladder = {"gamma": values, "beta": 2} if axis == "gamma" else {"gamma": 1.5, "beta": values}
+    given = ss.quantum(space, **ladder, sweeps=100, **how)
+    even = ss.quantum(space, **ladder | {axis: np.geomspace(values[0], values[-1], len(values))}, sweeps=2000, **how)
+    assert np.ptp(placed.swap_rate) < np.ptp(even.swap_rate)
+    np.testing.assert_array_equal(given.action, placed.action[: len(given.action)])
 
 
 def test_refusals_of_calls() -> None:

@@ -34,11 +34,10 @@ _MOST_COLUMNS: Final = 4  # that fit beside the exchanges
 def describe(plan: QuantumPlan) -> str:
     """Returns what is about to run, in one sentence."""
     q, r, model, wanted = plan.config.quantum, plan.config.run, plan.model, plan.config.quantum.to_place
-    if wanted is None:
-        axis, values, many = q.points.axis, q.points.values, str(len(q.points))
-        low, high = values.min(), values.max()
-    else:
-        axis, low, high, many = "k", 1 / wanted.high, 1 / wanted.low, f"{wanted.count or ''} placed".strip()
+    axis, values = q.ends.axis, q.ends.values
+    low, high, many = values.min(), values.max(), str(len(values))
+    if wanted is not None:
+        many = f"{wanted.count or ''} placed".strip()
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
@@ -53,7 +52,7 @@ def _other(q: QuantumSettings) -> str:
     """Returns what is the same at all points of the general form."""
     if not q.is_general:
         return ""
-    return f"gamma = {q.points.gamma[0]:.4g}, " if q.points.axis == "beta" else f"beta = {q.points.beta[0]:.4g}, "
+    return f"gamma = {q.ends.gamma[0]:.4g}, " if q.ends.axis == "beta" else f"beta = {q.ends.beta[0]:.4g}, "
 
 
 def outcome(plan: QuantumPlan, rate: float | None) -> Told:

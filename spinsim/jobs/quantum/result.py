@@ -74,7 +74,7 @@ class QuantumResult(LadderResult):
         local_squares: Sums over measurements of (sum over slices of a site's spin)^2, (samples, copies, points, sites
             of space); None where they were not asked for.
         local_measurements: How many measurements are in them, (samples,), likewise.
-        placement: How the ladder was placed, in temperatures 1 / k; None where it was given.
+        placement: How the ladder was placed, in 1 / k, Gamma or 1 / beta; None where it was given.
         best_energy: Lowest action that each replica had at a measurement, (samples, replicas); None where a run was
             killed before its first checkpoint.
         best_spins: State of lowest action at a measurement, ``int8`` (samples, sites), likewise.

@@ -16,7 +16,7 @@ from spinsim.jobs.quantum.layout import points_of, quantum_layout
 from spinsim.jobs.quantum.local import LOCAL_SUMS, LocalSums
 from spinsim.jobs.quantum.result import QuantumResult, unmeasured
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
-from spinsim.model.transverse import Points, isotropic
+from spinsim.model.transverse import Points
 from spinsim.run.common import (
     SILENT,
     Plan,
@@ -166,7 +166,7 @@ def _ladder_of_file(path: Path) -> tuple[Points, Placement | None]:
 
 
 def _ladder(plan: QuantumPlan, saving: Saving, watch: Watch) -> tuple[Points, Placement | None]:
-    """The points of a new run, placed as temperatures 1 / k where that is asked for."""
+    """The points of a new run, placed where that is asked for."""
     q, threads = plan.config.quantum, plan.config.run.threads
     wanted = q.to_place
     if wanted is None:
@@ -176,5 +176,8 @@ def _ladder(plan: QuantumPlan, saving: Saving, watch: Watch) -> tuple[Points, Pl
         return saving.asked_to_stop
 
     dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
-    found = place(plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop)
-    return isotropic(1 / found.ladder, q.slices), found.history
+    found = place(
+        plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop,
+        lambda ladder: q.points_of(ladder).couplings,
+    )  # fmt: skip
+    return q.points_of(found.ladder), found.history

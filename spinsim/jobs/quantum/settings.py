@@ -13,12 +13,16 @@ from spinsim.settings.shared import RunSettings
 from spinsim.settings.starts import start, zero_acceptance
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from spinsim.model.transverse import Points
     from spinsim.sampling import Range, Times
 
 MOST_TIMES: Final = 16
 """Times that are correlated by default, at most."""
 _K: Final = "0.2:0.3:16"
+_ENDS: Final = {"k": "0.25:0.31", "gamma": "2:4", "beta": "0.5:4"}  # of ladders to be placed, as one writes them
 
 
 @dataclass(frozen=True)
@@ -41,15 +45,15 @@ class QuantumSettings(Table):
     )
     gamma: str | None = setting(
         None,
-        "Transverse fields of the general form, one or a ladder such as 2:4:16, with beta",
+        "Transverse fields of the general form, one or a ladder such as 2:4:16 or auto:2:4, with beta",
         unit="coupling unit",
         numbers=GRID,
         before=None,
     )
     beta: str | None = setting(
         None,
-        "Inverse temperatures of the general form, one or a ladder such as 0.5:4:8g, with gamma; the step in time is "
-        "beta / slices",
+        "Inverse temperatures of the general form, one or a ladder such as 0.5:4:8g or auto:0.5:4, with gamma; the "
+        "step in time is beta / slices",
         unit="1 / coupling unit",
         numbers=GRID,
         before=None,
@@ -93,8 +97,7 @@ class QuantumSettings(Table):
             raise InputError(
                 f"k {self.k!r} is for the isotropic form and gamma {self.gamma!r} for the general one: give one of them"
             )
-        if self.to_place is None:
-            _ = self.points
+        _ = self.ends
 
     @cached_property
     def times(self) -> Times:
@@ -121,21 +124,60 @@ class QuantumSettings(Table):
 
     @cached_property
     def to_place(self) -> Range | None:
-        """Ends of a ladder that a pre-run places, in temperatures 1 / k; None where it is given."""
+        """Ends of a ladder that a pre-run places, in 1 / k, Gamma or 1 / beta, which rise; None where it is given."""
         from spinsim.inputs.grids import read_grid
-        from spinsim.sampling.placement import PREFIX, Range
+        from spinsim.sampling.placement import MOST_TEMPERATURES, PREFIX, Range
 
-        text = "" if self.is_general else self.k or _K
-        if not text.startswith(PREFIX):
+        axis, text = self._placed
+        if not axis:
             return None
         parts = text.removeprefix(PREFIX).split(":")
-        ends = read_grid("k", ",".join(parts[:2]), f"{PREFIX}0.25:0.31 or {PREFIX}0.25:0.31:16")
+        ends = read_grid(axis, ",".join(parts[:2]), f"{PREFIX}{_ENDS[axis]} or {PREFIX}{_ENDS[axis]}:16")
         try:
-            low, high = ends
-            return Range(1 / float(high), 1 / float(low), *map(int, parts[2:]))
+            low, high = map(float, ends)
+            low, high = (low, high) if axis == "gamma" else (1 / high, 1 / low)
+            (count,) = parts[2:] or [None]
+            return Range(low, high, None if count is None else int(count), axis, text)
         except (InputError, TypeError, ValueError) as error:
-            form = f"{PREFIX}LO:HI with LO < HI, such as {PREFIX}0.25:0.31, or {PREFIX}LO:HI:COUNT"
-            raise InputError(f"k {text!r} cannot be placed: give {form}") from error
+            raise InputError(
+                f"{axis} {text!r} cannot be placed: give {PREFIX}LO:HI with LO < HI, such as {PREFIX}{_ENDS[axis]}, or "
+                f"{PREFIX}LO:HI:COUNT with a COUNT from 2 to {MOST_TEMPERATURES}"
+            ) from error
+
+    @property
+    def _placed(self) -> tuple[str, str]:
+        """The ladder that is to be placed, by name and as it was written; two empty texts where there is none."""
+        from spinsim.sampling.placement import PREFIX
+
+        ladders = {"gamma": self.gamma, "beta": self.beta} if self.is_general else {"k": self.k or _K}
+        placed = [(name, text) for name, text in ladders.items() if text is not None and text.startswith(PREFIX)]
+        if len(placed) > 1:
+            raise InputError(
+                f"gamma {self.gamma!r} and beta {self.beta!r} cannot both be placed: give one number for one of them"
+            )
+        return placed[0] if placed else ("", "")
+
+    @property
+    def ends(self) -> Points:
+        """The points given or, of a ladder that is to be placed, both ends."""
+        import numpy as np
+
+        wanted = self.to_place
+        return self.points if wanted is None else self.points_of(np.array([wanted.low, wanted.high]))
+
+    def points_of(self, ladder: npt.NDArray[np.float64]) -> Points:
+        """The points of a ladder that a pre-run places, which is given in 1 / k, Gamma or 1 / beta."""
+        from spinsim.inputs.grids import read_grid
+        from spinsim.model.transverse import general, isotropic
+
+        if self.gamma is None or self.beta is None:
+            return isotropic(1 / ladder, self.slices)
+        axis, text = self._placed
+        other, given = ("beta", self.beta) if axis == "gamma" else ("gamma", self.gamma)
+        one = read_grid(other, given)
+        if len(one) > 1:
+            raise InputError(f"{axis} {text!r} is placed at one {other}, but {given!r} are {len(one)}: give one number")
+        return general(ladder, one, self.slices) if axis == "gamma" else general(one, 1 / ladder, self.slices)
 
     @property
     def is_general(self) -> bool:
