@@ -21,7 +21,7 @@ even and odd pairs take turns.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, product
 from math import ceil, fsum, ldexp, sqrt
@@ -117,16 +117,26 @@ Betas = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 """Inverse temperatures of a ladder's temperatures, or of what stands in their place; (temperatures, 2) of two terms."""
 
 
+def read_count(counts: Sequence[str]) -> int | None:
+    """Returns what stands behind the ends of a range: at most one number.
+
+    Raises:
+        ValueError: for more, and for what is no whole number.
+    """
+    if len(counts) > 1:
+        raise ValueError(counts)
+    return int(counts[0]) if counts else None
+
+
 def read_range(text: str) -> Range:
     """``auto:LO:HI`` or ``auto:LO:HI:COUNT``.
 
     Raises:
         InputError: for anything else.
     """
-    parts = text.removeprefix(PREFIX).split(":")
     try:
-        low, high, *count = parts
-        return Range(float(low), float(high), *map(int, count))
+        low, high, *counts = text.removeprefix(PREFIX).split(":")
+        return Range(float(low), float(high), read_count(counts))
     except InputError:
         raise
     except (ValueError, TypeError) as error:

@@ -126,7 +126,7 @@ class QuantumSettings(Table):
     def to_place(self) -> Range | None:
         """Ends of a ladder that a pre-run places, in 1 / k, Gamma or 1 / beta, which rise; None where it is given."""
         from spinsim.inputs.grids import read_grid
-        from spinsim.sampling.placement import MOST_TEMPERATURES, PREFIX, Range
+        from spinsim.sampling.placement import MOST_TEMPERATURES, PREFIX, Range, read_count
 
         axis, text = self._placed
         if not axis:
@@ -136,8 +136,7 @@ class QuantumSettings(Table):
         try:
             low, high = map(float, ends)
             low, high = (low, high) if axis == "gamma" else (1 / high, 1 / low)
-            (count,) = parts[2:] or [None]
-            return Range(low, high, None if count is None else int(count), axis, text)
+            return Range(low, high, read_count(parts[2:]), axis, text)
         except (InputError, TypeError, ValueError) as error:
             raise InputError(
                 f"{axis} {text!r} cannot be placed: give {PREFIX}LO:HI with LO < HI, such as {PREFIX}{_ENDS[axis]}, or "
