@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -101,18 +102,24 @@ class LadderRun(SampledRun):
         if self._added is not None:
             self._added.restore(saved)
 
+    def in_memory(self, kept: Kept) -> dict[str, Any]:
+        """Carry the run out without a file; returns what its result takes of it, sums too, by the names there."""
+        found, added = super().in_memory(kept), {} if self._added is None else self._added.paths
+        exchanges = {path.rpartition("/")[2]: path for path in kept.sums if path.startswith(TEMPERING)}
+        return found | {name: kept.sums[path] for name, path in {**exchanges, **added}.items()}
+
+    def carry_out(self, begun: bool) -> None:
+        """Complete the run in its file, with more rows than it was begun with if the plan has more."""
+        make_room = partial(_extend, self._plan, self.layout, self.engine.replicas) if self._plan.extends else None
+        self.complete(begun, make_room, keep_checkpoint=True)
+
 
 def _sums(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
     """What the file holds of the exchange."""
     return {f"{TEMPERING}/attempts": e.attempts, f"{TEMPERING}/accepts": e.accepts, f"{TEMPERING}/round_trips": e.trips}
 
 
-def sums_kept(kept: Kept) -> dict[str, npt.NDArray[Any]]:
-    """Returns what a run in memory has kept of the exchange, by the names of a result."""
-    return {path.rpartition("/")[2]: values for path, values in kept.sums.items() if path.startswith(TEMPERING)}
-
-
-def extend(plan: Plan[Any], layout: Layout, replicas: int) -> None:
+def _extend(plan: Plan[Any], layout: Layout, replicas: int) -> None:
     """Make room in the file of a plan for all rows of its configuration.
 
     Raises:

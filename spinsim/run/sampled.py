@@ -18,6 +18,7 @@ from spinsim.run.identity import open_own
 from spinsim.run.kept import Kept
 from spinsim.run.saving import Saving
 from spinsim.sampling import Best, BestSlices, InField
+from spinsim.saved import in_memory
 from spinsim.store import RunFile
 from spinsim.store.configurations import with_configurations
 from spinsim.store.layout import Layout
@@ -91,6 +92,16 @@ class SampledRun(ABC):
     def begin(self) -> None:
         """Say to who watches that the run begins, or goes on from its present state."""
         self._watch.on_stage("", self._plan.updates(self.engine.replicas), updates_done(self.engine))
+
+    def in_memory(self, kept: Kept) -> dict[str, Any]:
+        """Carry the run out without a file; returns what its result takes of it, by the names there."""
+        self.go_on(kept)
+        return {name: values for name, values in kept.series.items() if name != "step"} | {
+            "best_energy": self.best.energy,
+            "best_spins": self.best.spins,
+            "configurations": in_memory(self.layout, kept.sparse),
+            "attributes": self._plan.attributes | engine_attributes(self.engine) | {"finished": store.stamp()},
+        }
 
     def complete(self, begun: bool, make_room: Callable[[], None] | None = None, keep_checkpoint: bool = False) -> None:
         """Carry the run out into its file, from the newest checkpoint that this has.

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult
@@ -24,7 +23,6 @@ from spinsim.run.common import (
     build_model,
     check_nameable,
     dynamics_of,
-    engine_attributes,
     identify,
     to_file,
 )
@@ -32,7 +30,6 @@ from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import BestSlices, InField, annealing
-from spinsim.saved import in_memory
 from spinsim.store import RunFile
 
 
@@ -93,17 +90,7 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
     """
     run = _Annealing(plan, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "steps", "choose fewer steps, samples or replicas")
-    run.go_on(kept)
-    series = {name: values for name, values in kept.series.items() if name != "step"}
-    attributes = plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()}
-    return AnnealResult(
-        plan.model,
-        **series,
-        best_energy=run.best.energy,
-        best_spins=run.best.spins,
-        configurations=in_memory(run.layout, kept.sparse),
-        attributes=attributes,
-    )
+    return AnnealResult(plan.model, **run.in_memory(kept))
 
 
 class _Annealing(SampledRun):

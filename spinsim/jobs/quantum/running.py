@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine import create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.jobs.quantum.layout import points_of, quantum_layout
-from spinsim.jobs.quantum.local import LOCAL_SUMS, LocalSums
+from spinsim.jobs.quantum.local import LocalSums
 from spinsim.jobs.quantum.result import QuantumResult, unmeasured
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.transverse import Points
@@ -24,18 +23,16 @@ from spinsim.run.common import (
     build_model,
     check_nameable,
     dynamics_of,
-    engine_attributes,
     identify,
     to_file,
 )
 from spinsim.run.kept import Kept
-from spinsim.run.ladder import LadderRun, extend, sums_kept
+from spinsim.run.ladder import LadderRun
 from spinsim.run.ladder_layout import placement_of
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
-from spinsim.saved import in_memory
 from spinsim.store.layout import Layout
 
 
@@ -113,22 +110,13 @@ def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult
     points, placement = _ladder(plan, NEVER, watch)
     run = _run_of(plan, points, placement, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
-    run.go_on(kept)
     nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.replicas, len(points))
-    local: dict[str, Any] = {name: kept.sums.get(path) for name, path in LOCAL_SUMS.items()}
-    series = {name: values for name, values in kept.series.items() if name != "step"}
     return QuantumResult(
         model=plan.model,
         points=points,
         time=np.array(plan.config.quantum.time_list, np.int64),
-        **(nothing | series),
-        **sums_kept(kept),
-        **local,
         placement=placement,
-        best_energy=run.best.energy,
-        best_spins=run.best.spins,
-        configurations=in_memory(run.layout, kept.sparse),
-        attributes=plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()},
+        **(nothing | run.in_memory(kept)),
     )
 
 
@@ -154,9 +142,7 @@ def _layout(plan: QuantumPlan, points: Points, placement: Placement | None) -> L
 
 def _carry_out(plan: QuantumPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     points, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    run = _run_of(plan, points, placement, saving, watch)
-    make_room = partial(extend, plan, run.layout, run.engine.replicas) if plan.extends else None
-    run.complete(begun, make_room, keep_checkpoint=True)
+    _run_of(plan, points, placement, saving, watch).carry_out(begun)
 
 
 def _ladder_of_file(path: Path) -> tuple[Points, Placement | None]:

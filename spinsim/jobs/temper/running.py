@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +20,15 @@ from spinsim.run.common import (
     build_model,
     check_nameable,
     dynamics_of,
-    engine_attributes,
     identify,
     to_file,
 )
 from spinsim.run.kept import Kept
-from spinsim.run.ladder import LadderRun, extend, sums_kept
+from spinsim.run.ladder import LadderRun
 from spinsim.run.ladder_layout import placement_of
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place, tempering
 from spinsim.sampling.placement import Placement
-from spinsim.saved import in_memory
 from spinsim.store.layout import Layout
 
 
@@ -105,21 +102,8 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
     ladder, placement = _ladder(plan, NEVER, watch)
     run = _run_of(plan, ladder, placement, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
-    run.go_on(kept)
-    shape = plan.rows, plan.model.samples, plan.config.run.replicas, len(ladder)
-    series = {name: values for name, values in kept.series.items() if name != "step"}
-    attributes = plan.attributes | engine_attributes(run.engine) | {"finished": store.stamp()}
-    return TemperResult(
-        model=plan.model,
-        temperature=ladder,
-        **(unmeasured(*shape) | series),
-        **sums_kept(kept),
-        placement=placement,
-        best_energy=run.best.energy,
-        best_spins=run.best.spins,
-        configurations=in_memory(run.layout, kept.sparse),
-        attributes=attributes,
-    )
+    nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.replicas, len(ladder))
+    return TemperResult(model=plan.model, temperature=ladder, placement=placement, **(nothing | run.in_memory(kept)))
 
 
 def _run_of(
@@ -141,9 +125,7 @@ def _layout(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placem
 
 def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    run = _run_of(plan, ladder, placement, saving, watch)
-    make_room = partial(extend, plan, run.layout, run.engine.replicas) if plan.extends else None
-    run.complete(begun, make_room, keep_checkpoint=True)
+    _run_of(plan, ladder, placement, saving, watch).carry_out(begun)
 
 
 def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | None]:
