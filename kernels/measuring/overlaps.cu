@@ -10,19 +10,30 @@ constexpr u32 COLUMN = HOST(engine.measuring.cuda_comparison.COLUMN);
 constexpr u32 NOBODY = COLUMN - 1;  // the first column's zero: a magnetisation is the overlap with it
 constexpr u32 COMPARED = HOST(engine.measuring.cuda_comparison.COMPARED);  // that a thread block takes
 constexpr u32 PARTS = HOST(engine.measuring.cuda_comparison.PARTS);  // of a launch
-constexpr u32 AT_ONCE = 16;  // segments whose sums are asked for together
+constexpr u32 AT_ONCE = 8;  // segments whose sums are asked for together
 constexpr u32 STRETCHES = 4;  // of the segments in shared memory: warps take a stretch for 32 pairs at a time
 
-// `count` items, places of sites (`ends` 1) or pairs of places (2), in segments of `size`; sums[segment][compared] become
-// the items in which the first `compared` of Pairs differ. Of layers that hold their sites in the same order, links[layer]
-// [pair] become the bonds to the next one that differ, after the last one the first's where `periodic`. `shares` thread
-// blocks take them in turn.
+// `count` items, places of sites (`ends` 1) or pairs of places (2), in segments of `size`, of which `shares` thread blocks take
+// theirs in turn. The items in which the first `compared` of Pairs differ are written to sums[segment][compared] or, where that
+// is null, taken from a total: that of links where `are_bonds`, else of overlaps. Where segments are `linked` layers that hold
+// their sites in the same order, bonds to the next layer that differ are taken from the total of links, after the last layer
+// those to the first where `periodic`.
 struct Items {
     const int* places;
-    u32 *sums, *links;  // of the launch's first sample, the next one's are segments * compared or pairs further
-    size_t ends, count, size, segments, compared, shares, periodic;
+    u32* sums;  // of the launch's first sample, the next one's are segments * compared further
+    size_t ends, count, size, segments, compared, shares, are_bonds, linked, periodic;
 };
 CHECK_LAYOUT(Items, engine.measuring.cuda_comparison.ITEMS);
+
+// overlap[sample][pair] and links[sample][pair]: what they are where nothing differs, from which twice what does is taken.
+struct Totals {
+    u64 *overlap, *links;
+
+    static __device__ __forceinline__ void take(u64* total, u32 differing) {
+        if (differing) atomicAdd(total, 0 - 2 * (u64)differing);
+    }
+};
+CHECK_LAYOUT(Totals, engine.measuring.cuda_comparison.TOTALS);
 
 struct Parts { Items part[PARTS]; };
 CHECK_LAYOUT(Parts, engine.measuring.cuda_comparison.COUNTED_PARTS);
@@ -111,7 +122,7 @@ __device__ __forceinline__ uint2 compare_tiles(Couple couple, const u32* tile, c
 // replicas, 0 for any number.
 template <u32 COLUMNS, typename Replicas>
 __device__ __forceinline__ void count_items(const Replicas& replicas, u32 any_columns, u32 tiles, const Items& items,
-                                            u32 share, u32 sample, const Pairs& pairs) {
+                                            u32 share, u32 sample, const Totals& totals, const Pairs& pairs) {
     extern __shared__ u32 words[];  // [tile][column][COLUMN]
     const u32 columns = COLUMNS ? COLUMNS : any_columns, stride = columns * COLUMN;
     u32* const who = words + tiles * stride;
@@ -127,12 +138,12 @@ __device__ __forceinline__ void count_items(const Replicas& replicas, u32 any_co
     const u32 size = items.size, segments = items.segments, count = items.count;
     const u32 together = size < 32 ? 32 / size : 1, length = together * size, deep = (length + 31) / 32;
     const u32 groups = (segments + together - 1) / together, mask = size < 32 ? (1u << size) - 1 : ~0u;
-    const u32 room = tiles / deep, beside = items.links ? 1 : 0;  // groups in shared memory, the next one among them
+    const u32 room = tiles / deep, beside = items.linked ? 1 : 0;  // groups in shared memory, the next one among them
     const u32 at_once = room >= groups ? groups : max(1u, room > beside ? room - beside : 1);
     const u32 highest = room >= min(groups, at_once + beside) ? deep : tiles / (1 + beside);
     const u32 each = (groups + (u32)items.shares - 1) / (u32)items.shares, last = min(groups, (share + 1) * each);
-    u32* const sums = items.sums + (size_t)blockIdx.z * segments * all + begin;
-    u32* const links = items.links + (size_t)blockIdx.z * segments * of_copies + begin;
+    u32* const sums = items.sums ? items.sums + (size_t)blockIdx.z * segments * all + begin : nullptr;
+    const size_t first_total = (size_t)sample * of_copies + begin;
     for (u32 group = share * each; group < last; group += at_once) {
         const u32 now = min(at_once, last - group), fetched = now < groups ? now + beside : now;
         for (u32 t = 0; t < deep; t += highest) {  // once, but for groups that need more room
@@ -150,6 +161,7 @@ __device__ __forceinline__ void count_items(const Replicas& replicas, u32 any_co
                 const Couple couple = {who[q] & 0xffff, who[q] >> 16};
                 const bool has_links = beside && begin + q < of_copies;
                 const u32 stop = now * (stretch + 1) / STRETCHES;
+                uint2 all_found = make_uint2(0, 0);
                 for (u32 own = now * stretch / STRETCHES; own < stop; ++own) {
                     const u32* const tile = words + own * height * stride;
                     const u32* const after = group + own + 1 == groups && now == groups ? words : tile + height * stride;
@@ -157,25 +169,25 @@ __device__ __forceinline__ void count_items(const Replicas& replicas, u32 any_co
                     if (together == 1) {
                         const bool linked = has_links && (segment + 1 < segments || items.periodic);
                         uint2 found = compare_tiles(couple, tile, linked ? after : nullptr, height, stride);
+                        all_found.x += found.x, all_found.y += found.y;
+                        if (!sums) continue;
                         u32* const sum = sums + (size_t)segment * all + q;
-                        if (t) found.x += *sum;  // what this thread wrote before
-                        *sum = found.x;
-                        if (!has_links) continue;
-                        u32* const link = links + (size_t)segment * of_copies + q;
-                        if (t) found.y += *link;
-                        *link = found.y;
+                        *sum = t ? *sum + found.x : found.x;  // to what this thread wrote before
                         continue;
                     }
                     const u32 differing = couple.in(tile), beyond = beside ? couple.in(after) : 0;
                     for (u32 k = 0; k < together && segment < segments; ++k, ++segment) {
-                        const u32 mine = differing >> k * size & mask;
-                        sums[(size_t)segment * all + q] = __popc(mine);
-                        if (!has_links) continue;
+                        const u32 mine = differing >> k * size & mask, found = __popc(mine);
+                        all_found.x += found;
+                        if (sums) sums[(size_t)segment * all + q] = found;
                         const bool is_last = segment + 1 == segments, is_inside = k + 1 < together && !is_last;
+                        if (!has_links || (is_last && !items.periodic)) continue;
                         const u32 next = (is_inside ? differing >> (k + 1) * size : beyond) & mask;
-                        links[(size_t)segment * of_copies + q] = is_last && !items.periodic ? 0 : __popc(mine ^ next);
+                        all_found.y += __popc(mine ^ next);
                     }
                 }
+                if (!sums) Totals::take((items.are_bonds ? totals.links : totals.overlap) + first_total + q, all_found.x);
+                if (has_links) Totals::take(totals.links + first_total + q, all_found.y);
             }
             __syncthreads();
         }
@@ -192,32 +204,31 @@ __device__ __forceinline__ const Items& part_of(const Parts& parts, u32& share) 
 // Compares replica-packed copies: parts and their shares in x. `first` is the launch's first sample.
 template <u32 COLUMNS>
 __global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(
-    const u32* state, u32 sites, u32 blocks, u32 tiles, u32 first, Parts parts, Pairs pairs) {
+    const u32* state, u32 sites, u32 blocks, u32 tiles, u32 first, Parts parts, Totals totals, Pairs pairs) {
     u32 share = blockIdx.x;
     const Items& items = part_of(parts, share);
     const u32 sample = first + blockIdx.z;
     const PackedReplicas replicas = {state + (size_t)sample * blocks * sites * 4, sites};
-    count_items<COLUMNS>(replicas, 4 * blocks, tiles, items, share, sample, pairs);
+    count_items<COLUMNS>(replicas, 4 * blocks, tiles, items, share, sample, totals, pairs);
 }
 
 // Compares unpacked copies likewise.
 __global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(
-    const signed char* state, u32 sites, u32 width, u32 tiles, u32 first, Parts parts, Pairs pairs) {
+    const signed char* state, u32 sites, u32 width, u32 tiles, u32 first, Parts parts, Totals totals, Pairs pairs) {
     u32 share = blockIdx.x;
     const Items& items = part_of(parts, share);
     const u32 sample = first + blockIdx.z;
     const UnpackedReplicas replicas = {state + (size_t)sample * sites * width, width};
-    count_items<0>(replicas, (width + 31) / 32, tiles, items, share, sample, pairs);
+    count_items<0>(replicas, (width + 31) / 32, tiles, items, share, sample, totals, pairs);
 }
 
-// Says what becomes of a part's sums: totals[sample][pair] less twice them, likewise link_totals of links, and, of a layer
-// each, with cosines and sines of `wave`, modes[sample][compared][axis]; of slices, which may be layers too,
-// powers[sample][compared][2], sums of second and fourth powers; of pairs in time in_time[sample][replica][segment], each sum by itself. Any of them may be
-// missing.
+// Says what becomes of the sums of a part: totals[sample][pair] less twice them; of a layer each, with cosines and sines of
+// `wave`, modes[sample][compared][axis]; of slices, which may be layers too, powers[sample][compared][2], sums of second and
+// fourth powers; of pairs in time in_time[sample][replica][segment], each sum by itself. Any of them may be missing.
 struct Outcome {
-    const u32 *sums, *links;
+    const u32* sums;
     size_t segments, compared, size;
-    u64 *totals, *link_totals;
+    u64* totals;
     const double* wave;
     double* modes;
     long long *powers, *in_time;
@@ -227,6 +238,43 @@ CHECK_LAYOUT(Outcome, engine.measuring.cuda_comparison.OUTCOME);
 struct Outcomes { Outcome part[PARTS]; };
 CHECK_LAYOUT(Outcomes, engine.measuring.cuda_comparison.OUTCOMES);
 
+// What a column of sums adds up to.
+struct Moments {
+    u32 total = 0;
+    long long second = 0, fourth = 0;
+    double real = 0, imaginary = 0;
+
+    // Adds segments from x on, AT_ONCE of them or, unless FULL, as many as are there.
+    template <bool FULL>
+    __device__ __forceinline__ void add(const Outcome& part, const u32* sums, u32 x) {
+        const u32 segments = part.segments, all = part.compared;
+        u32 differing[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) differing[k] = FULL || x + k < segments ? __ldg(sums + (size_t)(x + k) * all) : 0;
+        if (part.totals) {
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; ++k) total += differing[k];
+        }
+        if (part.powers) {
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; ++k) {
+                const long long value = (long long)part.size - 2 * (long long)differing[k], square = value * value;
+                if (FULL || x + k < segments) second += square, fourth += square * square;
+            }
+        }
+        if (part.wave) {
+            const double *const cosines = part.wave + x, *const sines = cosines + segments;
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; ++k) {
+                if (!FULL && x + k >= segments) break;
+                const double value = (double)((long long)part.size - 2 * (long long)differing[k]);
+                real = __dadd_rn(real, __dmul_rn(value, __ldg(cosines + k)));
+                imaginary = __dadd_rn(imaginary, __dmul_rn(value, __ldg(sines + k)));
+            }
+        }
+    }
+};
+
 // Compared in x, parts in y, samples in z; the order of squared_modes in
 // spinsim/engine/measuring/cpu_comparison.py.
 __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 axes, u32 pairs, u32 first) {
@@ -235,40 +283,20 @@ __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 ax
     if (q >= all) return;
     const size_t sample = first + blockIdx.z;
     const u32* const sums = part.sums + (size_t)blockIdx.z * segments * all + q;
-    u64 total = 0;
-    double real = 0, imaginary = 0;
     if (part.in_time) {
         if (q < pairs) return;
         long long* const values = part.in_time + (sample * (all - pairs) + q - pairs) * segments;
         for (u32 x = 0; x < segments; ++x) values[x] = (long long)part.size - 2 * (long long)sums[(size_t)x * all];
         return;
     }
-    long long second = 0, fourth = 0;
+    Moments found;
+    u32 x = 0;
 #pragma unroll 1
-    for (u32 x = 0; x < segments; x += AT_ONCE) {
-        u32 differing[AT_ONCE];
-#pragma unroll
-        for (u32 k = 0; k < AT_ONCE; ++k) differing[k] = x + k < segments ? __ldg(sums + (size_t)(x + k) * all) : 0;
-#pragma unroll
-        for (u32 k = 0; k < AT_ONCE; ++k) {
-            if (x + k >= segments) break;
-            total += differing[k];
-            const long long value = (long long)part.size - 2 * (long long)differing[k], square = value * value;
-            if (part.powers) second += square, fourth += square * square;
-            if (!part.wave) continue;
-            real = __dadd_rn(real, __dmul_rn((double)value, part.wave[x + k]));
-            imaginary = __dadd_rn(imaginary, __dmul_rn((double)value, part.wave[segments + x + k]));
-        }
-    }
-    if (part.powers) part.powers[2 * (sample * all + q)] = second, part.powers[2 * (sample * all + q) + 1] = fourth;
-    if (part.totals && q < pairs) atomicAdd(part.totals + sample * pairs + q, 0 - 2 * total);
+    for (; x + AT_ONCE <= segments; x += AT_ONCE) found.add<true>(part, sums, x);
+    if (x < segments) found.add<false>(part, sums, x);
+    if (part.powers) part.powers[2 * (sample * all + q)] = found.second, part.powers[2 * (sample * all + q) + 1] = found.fourth;
+    if (part.totals && q < pairs) Totals::take(part.totals + sample * pairs + q, found.total);
     if (part.wave)
         part.modes[(sample * all + q) * axes + blockIdx.y] =
-            __dadd_rn(__dmul_rn(real, real), __dmul_rn(imaginary, imaginary));
-    if (!part.links || q >= pairs) return;
-    const u32* const links = part.links + (size_t)blockIdx.z * segments * pairs + q;
-    total = 0;
-#pragma unroll 16
-    for (u32 x = 0; x < segments; ++x) total += links[(size_t)x * pairs];
-    atomicAdd(part.link_totals + sample * pairs + q, 0 - 2 * total);
+            __dadd_rn(__dmul_rn(found.real, found.real), __dmul_rn(found.imaginary, found.imaginary));
 }

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import SIZE, address, struct_type
+from spinsim.cuda.records import SIZE, address, record, struct_type
 from spinsim.engine.measuring.correlations import (
     Correlations,
     Wanted,
@@ -32,7 +32,7 @@ SUMS_BYTES: Final = 2**28  # of samples that are compared in one launch
 
 
 class Part(NamedTuple):
-    """Segments that are counted together.
+    """Segments that are counted together; where they mean nothing, their total alone is wanted.
 
     Attributes:
         segments: How many.
@@ -43,6 +43,7 @@ class Part(NamedTuple):
         is_linked: Whether bonds from each layer to the next are counted too.
         are_slices: Whether segments are slices, of whose sums powers are added up; they may be layers in time.
         are_times: Whether segments are pairs in time, whose sums are wanted one by one.
+        is_total: Whether the total alone is wanted.
     """
 
     segments: int
@@ -54,17 +55,20 @@ class Part(NamedTuple):
     are_slices: bool = False
     are_times: bool = False
 
+    @property
+    def is_total(self) -> bool:
+        """Whether segments mean nothing."""
+        return self.axis is None and not (self.are_slices or self.are_times)
+
 
 class Outcome(NamedTuple):
     """Where the sums of a part lie and where what follows from them goes, 0 where it is not asked for."""
 
     sums: int = 0
-    links: int = 0
     segments: int = 0
     compared: int = 0
     size: int = 0
     totals: int = 0
-    link_totals: int = 0
     wave: int = 0
     modes: int = 0
     powers: int = 0
@@ -73,9 +77,14 @@ class Outcome(NamedTuple):
 
 ITEMS: Final = struct_type(  # a part as the counting kernel reads it
     **dict.fromkeys(
-        ("places", "sums", "links", "ends", "count", "size", "segments", "compared", "shares", "periodic"), SIZE
+        (
+            *("places", "sums", "ends", "count", "size", "segments", "compared", "shares"),
+            *("are_bonds", "linked", "periodic"),
+        ),
+        SIZE,
     )
 )
+TOTALS: Final = struct_type(overlap=SIZE, links=SIZE)
 COUNTED_PARTS: Final = struct_type(part=(ITEMS, PARTS))
 OUTCOME: Final = struct_type(**dict.fromkeys(Outcome._fields, SIZE))
 OUTCOMES: Final = struct_type(part=(OUTCOME, PARTS))
@@ -130,32 +139,38 @@ class PartSums:
     Attributes:
         parts: As given.
         together: Samples.
-        sums: Of each part, uint32 (samples, segments, compared).
-        links: Of bonds from each segment to the next, likewise, or empty.
+        sums: Of each part, uint32 (samples, segments, compared); None where its total alone is wanted.
     """
 
     def __init__(self, what: Compared, parts: list[Part]) -> None:
         import cupy
 
         self.parts = parts
-        shapes = [(part.segments, part.compared) for part in parts]
-        linked = [(part.segments, what.pairs if part.is_linked else 0) for part in parts]
-        bytes_a_sample = 4 * sum(rows * columns for rows, columns in shapes + linked)
-        self.together = min(what.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)))
+        bytes_a_sample = 4 * sum(part.segments * part.compared for part in parts if not part.is_total)
+        self.together = min(what.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)), GRID_LIMIT)
         require_memory(what.device, self.together * bytes_a_sample, f"comparing copies of {what.model.name}")
-        self.sums, self.links = (
-            [cupy.empty((self.together, *shape), cupy.uint32) for shape in each] for each in (shapes, linked)
-        )
+        self.sums = [
+            None if part.is_total else cupy.empty((self.together, part.segments, part.compared), cupy.uint32)
+            for part in parts
+        ]
 
 
 class CopyCounting(Protocol):
     """Counts where copies differ; each layout of spins has its own way."""
 
-    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int) -> None:
-        """Queue what brings all samples' differing sites and bonds to totals at two addresses, beside the parts."""
+    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], totals: npt.NDArray[np.void]) -> None:
+        """Queue what takes all samples' differing sites and bonds from ``TOTALS``, beside the parts."""
 
-    def queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
-        """Queue the sums of some samples' parts."""
+    def queue_parts(
+        self,
+        stream: Any,
+        state: Any,
+        pairs: npt.NDArray[np.void],
+        totals: npt.NDArray[np.void],
+        first: int,
+        samples: int,
+    ) -> None:
+        """Queue the sums of some samples' parts, and what they take from ``TOTALS``."""
 
 
 class Beside(Protocol):
@@ -208,31 +223,31 @@ class Comparison:
                 where no site or bond differs, of ``modes``, (samples, compared, axes), of ``powers``, (samples,
                 compared, 2), and of ``in_time``, (samples, replicas, times).
         """
-        overlaps, links = to["overlap"], to["link_overlap"]
         what, parts, together = self.what, self._held.parts, self._held.together
         pairs, at = what.tempering.pairs(to["holder"]), address(state)
-        self._counting.queue_totals(stream, at, pairs, overlaps, links)
+        totals = record(TOTALS, overlap=to["overlap"], links=to["link_overlap"])
+        self._counting.queue_totals(stream, at, pairs, totals)
         if self._in_time is not None:
             self._in_time.queue(stream, at, pairs, to["in_time"])
         if self._products is not None:
             self._products.queue(stream, at, to)
-        outcomes = [self._outcome(k, to) for k in range(len(parts))]
-        outcomes += [Outcome()] * (PARTS - len(outcomes))
+        outcomes = [self._outcome(k, to) for k, part in enumerate(parts) if not part.is_total]
+        count = len(outcomes)
+        outcomes += [Outcome()] * (PARTS - count)
         for first in range(0, what.model.samples if parts and what.count else 0, together):
             samples = min(together, what.model.samples - first)
-            self._counting.queue_sums(stream, at, pairs, first, samples)
-            grid = -(-what.count // THREADS), len(parts), samples
-            self._finish(stream, grid, THREADS, outcomes=(outcomes,), first=first)
+            self._counting.queue_parts(stream, at, pairs, totals, first, samples)
+            if count:
+                grid = -(-what.count // THREADS), count, samples
+                self._finish(stream, grid, THREADS, outcomes=(outcomes,), first=first)
 
     def _outcome(self, number: int, to: dict[str, int]) -> Outcome:
         """What follows from the sums of a part; the first part holds all sites."""
-        part, held, links = self._held.parts[number], self._held, to["link_overlap"]
+        part = self._held.parts[number]
         wave, modes = (0, 0) if part.axis is None else (address(self._waves[part.axis]), to["modes"])
         return Outcome(
-            sums=address(held.sums[number]), links=address(held.links[number]) if part.is_linked else 0,
-            segments=part.segments, compared=part.compared, size=part.size,
-            totals=links if part.is_bonds else to["overlap"] if number == 0 else 0,
-            link_totals=links if part.is_linked else 0, wave=wave, modes=modes,
+            sums=address(self._held.sums[number]), segments=part.segments, compared=part.compared, size=part.size,
+            totals=0 if number else to["overlap"], wave=wave, modes=modes,
             powers=to["powers"] if part.are_slices else 0, in_time=to["in_time"] if part.are_times else 0,
         )  # fmt: skip
 

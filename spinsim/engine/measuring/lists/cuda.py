@@ -22,6 +22,7 @@ from spinsim.engine.measuring.cuda_comparison import (
     SPARE_BYTES,
     THREADS,
     TILE,
+    TOTALS,
     Beside,
     Compared,
     Comparison,
@@ -138,18 +139,20 @@ class ListCounting:
         periodic = bool(what.model.lattice and what.model.lattice.periodic)
         counted = [
             record(
-                ITEMS, places=address(array), sums=address(sums), links=address(links) if part.is_linked else 0,
+                ITEMS, places=address(array), sums=0 if sums is None else address(sums),
                 ends=each.ends.shape[1], count=len(each.ends), size=each.size, segments=each.segments,
-                compared=part.compared, shares=shares, periodic=periodic,
+                compared=part.compared, shares=shares, are_bonds=part.is_bonds, linked=part.is_linked,
+                periodic=periodic,
             ).item()
-            for array, sums, links, each, part, shares in zip(
-                self._lists, held.sums, held.links, items, held.parts, self._shares, strict=True
+            for array, sums, each, part, shares in zip(
+                self._lists, held.sums, items, held.parts, self._shares, strict=True
             )
         ]  # fmt: skip
         counted += [np.zeros((), ITEMS).item()] * (PARTS - len(counted))
         self._count = Launch(what.device, "measuring/overlaps.cu", kernel, {
             "state": np.uint64(0), **width, "tiles": np.uint32(tiles), "first": np.uint32(0),
-            "parts": record(COUNTED_PARTS, part=counted), "pairs": what.tempering.pairs(0),
+            "parts": record(COUNTED_PARTS, part=counted), "totals": np.zeros((), TOTALS),
+            "pairs": what.tempering.pairs(0),
         }, shared)  # fmt: skip
 
     def _share_out(self, what: Compared, held: PartSums, items: list[Items]) -> list[int]:
@@ -158,13 +161,21 @@ class ListCounting:
         wanted = BLOCKS * multiprocessors(what.device) // (held.together * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
 
-    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int) -> None:
+    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], totals: npt.NDArray[np.void]) -> None:
         """Nothing to queue: the parts hold all sites and bonds."""
 
-    def queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
-        """Queue the sums of some samples' parts."""
+    def queue_parts(
+        self,
+        stream: Any,
+        state: Any,
+        pairs: npt.NDArray[np.void],
+        totals: npt.NDArray[np.void],
+        first: int,
+        samples: int,
+    ) -> None:
+        """Queue the sums of some samples' parts, and what they take from the totals."""
         grid = sum(self._shares), self._chunks, samples
-        self._count(stream, grid, THREADS, state=state, pairs=pairs, first=first)
+        self._count(stream, grid, THREADS, state=state, pairs=pairs, totals=totals, first=first)
 
 
 def _placed(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:

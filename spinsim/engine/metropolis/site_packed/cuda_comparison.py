@@ -68,14 +68,23 @@ class LatticeCounting:
         fill = BLOCKS * multiprocessors(self._what.device) // max(1, compared * samples)
         return min(-(-self._words // THREADS), max(fill, -(-self._words // MOST_WORDS)), 65535)
 
-    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], overlaps: int, links: int) -> None:
+    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], totals: npt.NDArray[np.void]) -> None:
         """Queue the overlaps or, where all is asked for, the link overlaps of all samples."""
         count, samples = self._what.pairs, self._what.model.samples
         if count:
             grid = count, self._shares(count, samples), samples
-            self._add(stream, grid, THREADS, state=state, pairs=pairs, same=links if self._what.full else overlaps)
+            same = totals["links" if self._what.full else "overlap"]
+            self._add(stream, grid, THREADS, state=state, pairs=pairs, same=same)
 
-    def queue_sums(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], first: int, samples: int) -> None:
+    def queue_parts(
+        self,
+        stream: Any,
+        state: Any,
+        pairs: npt.NDArray[np.void],
+        totals: npt.NDArray[np.void],
+        first: int,
+        samples: int,
+    ) -> None:
         """Queue the sums of some samples' layers."""
         for sums in self._held.sums:
             sums.data.memset_async(0, sums.nbytes, stream)
