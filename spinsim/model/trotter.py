@@ -21,11 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.machine.memory import require
 from spinsim.model.geometry import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 
+_BOND_BYTES, _COUPLING_BYTES = 64, 40  # of a bond: its ends and lists of neighbours; and its coupling in each sample
 FEWEST: Final = 2
 """Slices: the trace over two has two bonds between equal sites of both, which a lattice of side 2 has too."""
 
@@ -57,14 +59,17 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
         powers: Whether fourth powers of overlaps are to be measured, which must fit 64 bits.
 
     Raises:
-        InputError: for slices that are not even or fewer than 2, a model that has slices already, and sizes whose sums
-            of fourth powers of overlaps do not fit 64 bits.
+        InputError: for slices that are not even or fewer than 2, a model that has slices already, sizes whose sums of
+            fourth powers of overlaps do not fit 64 bits, and those that do not fit in memory.
     """
     slices = check_slices(slices)
     if space.graph.slices > 1:
         raise InputError(f"model {space.name} has {space.graph.slices} slices in time already: give the one in space")
     if powers:
         check_powers(space.sites, slices)
+    bonds = (space.bonds + space.sites) * slices
+    needed = bonds * (_BOND_BYTES + _COUPLING_BYTES * space.samples)
+    require(needed, f"{space.name} in {slices} slices", "give fewer slices, samples or sites")
     lattice = lattice_in_time(space.lattice, slices)
     graph = _of_graph(space.graph, slices) if lattice is None else Graph.of_lattice(lattice, slices)
     couplings = _couplings_on_lattice(space, lattice) if lattice else _couplings_on_graph(space, slices)

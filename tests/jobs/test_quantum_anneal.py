@@ -189,6 +189,11 @@ def test_refusals(options: dict[str, Any], message: str) -> None:
         anneal(MODELS["pm-j"](), **options)
 
 
+def test_slices_that_do_not_fit_in_memory_are_refused_before_they_are_made() -> None:
+    with pytest.raises(ss.InputError, match=r"in 1048576 slices needs .* TiB of memory but .*: give fewer slices"):
+        ss.anneal(ss.Ising(ss.square(1000)), quantum=True, slices=2**20, steps=1, sweeps=1, replicas=1)
+
+
 def test_samplers_refuse_what_does_not_go_together() -> None:
     space = MODELS["pm-j"]()
     make = partial(create_engine, replicas=2, dynamics=ss.Dynamics())

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import check_beta
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
@@ -121,11 +120,11 @@ class FromGlobal:
 
         self._stream, self._plan, self._tiles = queue.stream, lattices.plan, lattices.tiles
         self._tables = tables  # the record holds addresses alone
-        self._lattices = lattices.plan.shape[0] * lattices.plan.shape[1]
-        self._arrived, self._next = (cupy.zeros(self._lattices, cupy.uint32) for _ in range(2))
+        samples, blocks = lattices.plan.shape[:2]
+        self._arrived, self._next = (cupy.zeros(samples * blocks, cupy.uint32) for _ in range(2))
         self._arrivals = self._drawn = 0
         self._launches = {slots: self._ready(queue, lattices, slots, kind) for slots, kind in kinds.items()}
-        self._shares = {slots: self._share(queue, slots, launch) for slots, launch in self._launches.items()}
+        self._shares = {slots: lattices.sharing_blocks(launch, slots) for slots, launch in self._launches.items()}
 
     def _ready(self, queue: Queue, lattices: ReplicaLattices, slots: int, kind: Kind) -> Launch:
         """The kernel with all arguments but those of a launch."""
@@ -136,11 +135,6 @@ class FromGlobal:
             "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "all_tickets": np.zeros((), TICKETS),
             "barriers": np.zeros((), LATTICE_BARRIER),
         })  # fmt: skip
-
-    def _share(self, queue: Queue, slots: int, launch: Launch) -> int:
-        """Thread blocks for each lattice, all resident at once."""
-        room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(queue.device) // self._lattices
-        return min(max(1, room), -(-int(self._tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
 
     def sweep(self, sweeps: int, half_sweep: int) -> None:
         """Queue sweeps: in one launch where all sites have one kernel, else one for each half-sweep and kernel."""
@@ -157,8 +151,7 @@ class FromGlobal:
         whole, rest = divmod(half_sweeps, self._plan.colours)
         colours = (half_sweep + np.arange(rest)) % self._plan.colours
         for slots, launch in self._launches.items():
-            tiles = self._tiles[slots]
-            share = self._shares[slots]
+            tiles, share = self._tiles[slots], self._shares[slots]
             launch(
                 self._stream, (share, blocks, samples), GLOBAL_THREADS, share > 1,
                 half_sweep=half_sweep, half_sweeps=half_sweeps, all_tickets=(self._next.data.ptr, self._drawn),

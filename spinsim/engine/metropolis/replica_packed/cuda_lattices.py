@@ -16,7 +16,13 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.metropolis.packed.classes import PLANES
 from spinsim.engine.metropolis.packed.cuda_state import PlacedWords, places
 from spinsim.engine.metropolis.packed.kinds import Kind
-from spinsim.engine.metropolis.replica_packed.cuda_records import MODEL, batch_table, site_records, tail_bytes
+from spinsim.engine.metropolis.replica_packed.cuda_records import (
+    GLOBAL_THREADS,
+    MODEL,
+    batch_table,
+    site_records,
+    tail_bytes,
+)
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 
 WARP: Final = 32
@@ -110,6 +116,12 @@ class ReplicaLattices(PlacedWords):
             mine = np.where(batches.slots == slots, size, 0) if slots else size
             tiles[slots] = np.add.reduceat(mine, batches.colour_start[:-1])
         return tiles
+
+    def sharing_blocks(self, launch: Launch, slots: int) -> int:
+        """Thread blocks that take the tiles of a lattice together, those of all lattices resident at once."""
+        samples, blocks = self.plan.shape[:2]
+        room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device) // (samples * blocks)
+        return min(max(1, room), -(-int(self.tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
 
     @cached_property
     def _count(self) -> Launch:

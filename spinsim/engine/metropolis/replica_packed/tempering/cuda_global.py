@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch
 from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
 from spinsim.engine.metropolis.packed.kinds import Kind
-from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices
+from spinsim.engine.metropolis.replica_packed.cuda_lattices import ReplicaLattices
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, LANE_SUMS, NOTES, ROUND_TOTALS
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
 
@@ -37,12 +36,10 @@ class GlobalRounds(LaunchedRounds):
     def __init__(self, kinds: dict[int, Kind], *given: Any) -> None:
         super().__init__(*given)
         ((slots, kind),) = kinds.items()
-        tiles = self._lattices.tiles[slots]
-        self._tiles = int(tiles.sum())
+        self._tiles = int(self._lattices.tiles[slots].sum())
         self._drawn = self._arrivals = self._rounds = 0
         self._launch = self._ready(self._lattices, slots, kind)
-        room = self._launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device)
-        self._share = min(max(1, room // self._plan.model.samples), -(-int(tiles.max()) // (GLOBAL_THREADS // WARP)))
+        self._share = self._lattices.sharing_blocks(self._launch, slots)
 
     def _ready(self, lattices: ReplicaLattices, slots: int, kind: Kind) -> Launch:
         """The kernel with all arguments but those of a launch."""
