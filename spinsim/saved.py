@@ -78,7 +78,7 @@ class Configurations(Described):
         return unpacked_spins(self._bits(number), self.sites)
 
     def of_sample(self, sample: int) -> Bits:
-        """The bits of one disorder sample, (saved rows, ..., bytes) with the other axes in their order."""
+        """Returns the bits of one disorder sample, (saved rows, ..., bytes) with the other axes in their order."""
         row = self.shape[2:]
         require(self.shape[0] * prod(row) * -(-self.sites // 8), "the configurations of a sample", "save fewer")
         pieces = [self._piece(first)[:, sample] for first in range(0, self.shape[0], self._depth)]

@@ -107,7 +107,7 @@ def _nearest(roots: Array, value: float) -> float:
 
 
 def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[Array]:
-    """Where the difference of two splines changes sign inside the common range, row by row; none for rows with NaN."""
+    """Returns where the difference of two splines changes sign in the common range, by row; none for rows with NaN."""
     low, high = max(x1[0], x2[0]), min(x1[-1], x2[-1])
     if low >= high:
         raise InputError(f"x1 ends at {x1[-1]:g} and x2 begins at {x2[0]:g}, or the reverse: give ranges that overlap")

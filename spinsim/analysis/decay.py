@@ -44,7 +44,7 @@ class Fit(NamedTuple):
 
 
 def mean_of(series: Array) -> tuple[Array, Array, int]:
-    """C(t) (times,) with its covariance, from so many entries, of a series (steps, copies, times).
+    """Returns C(t) (times,), its covariance and how many entries both are from, of a series (steps, copies, times).
 
     Copies are independent. The covariance is that of stretches, widened where these are short.
     """
@@ -55,7 +55,7 @@ def mean_of(series: Array) -> tuple[Array, Array, int]:
 
 
 def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fit:
-    """The gap that C(t) shows.
+    """Returns the gap that C(t) shows.
 
     Args:
         mean: C(t), (times,).
@@ -75,7 +75,7 @@ def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: i
 
 
 def _best(mean: Array, covariance: Array, times: Integers, half: float, count: int, levels: int) -> Fit | None:
-    """The fit of so many levels one time behind the first from which on it is good; None where there is none.
+    """Returns the fit of so many levels one time behind the first from which on it is good; None where there is none.
 
     Where there is no window one time behind, as the series is lost in noise, the good one itself is taken.
     """
@@ -90,7 +90,7 @@ def _best(mean: Array, covariance: Array, times: Integers, half: float, count: i
 
 
 def _widening(series: Array, covariance: Array) -> float:
-    """Factor of the errors where stretches are short against the autocorrelation time."""
+    """Returns the factor by which errors grow where stretches are short against the autocorrelation time."""
     naive = np.sqrt(np.diag(covariance))
     true = integrated_time(series, chain_axis=1).mean_error
     ratio = np.divide(np.nan_to_num(true), naive, out=np.ones_like(naive), where=naive > 0)
@@ -98,7 +98,7 @@ def _widening(series: Array, covariance: Array) -> float:
 
 
 def _window(c: Array, covariance: Array, t: Integers, half: float, count: int, levels: int) -> Fit:
-    """The fit to C(t) at some times, from so many entries; without an error where the levels are not told apart."""
+    """Returns the fit to C(t) at some times, from so many entries; it has no error where levels are not told apart."""
     if np.linalg.matrix_rank(covariance) < len(t):
         return Fit()
     whiten = np.linalg.cholesky(np.linalg.inv(covariance)).T
@@ -126,6 +126,6 @@ def _window(c: Array, covariance: Array, t: Integers, half: float, count: int, l
 
 
 def decay(gap: float, times: Integers, half: float) -> Array:
-    """cosh(gap (half - t)), 1 at the first time."""
+    """Returns cosh(gap (half - t)), 1 at the first time."""
     up, down = np.exp(-gap * (times - times[0])), np.exp(-gap * (2 * half - times - times[0]))
     return np.asarray((up + down) / (up[0] + down[0]))

@@ -92,18 +92,18 @@ class Decay(NamedTuple):
 
 
 def has_even(result: Tempered) -> bool:
-    """Whether gaps of even parity can be found: of two copies, with products of neighbours or configurations."""
+    """Returns whether gaps of even parity can be found: two copies have products of neighbours or configurations."""
     return has_connected(result) or has_leading(result, "even")
 
 
 def has_connected(result: Tempered) -> bool:
-    """Whether products of neighbours of two copies were measured."""
+    """Returns whether products of neighbours of two copies were measured."""
     even = None if result.in_time is None else result.in_time.even
     return even is not None and even.link_overlap.shape[2] > 0
 
 
 def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
-    """C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space.
+    """Returns C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space.
 
     Raises:
         InputError: for a run of space alone, without what is asked for, and for fewer than 16 measurements.
@@ -144,7 +144,7 @@ def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = 
 
 
 def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
-    """What gaps are fitted to, of each of some samples at each place of the ladder; as ``gaps`` otherwise."""
+    """Returns what gaps are fitted to, of each of some samples at each place of the ladder; as ``gaps`` otherwise."""
     if result.model.fields.any():
         raise InputError(
             f"{result.model.name} is in a field, where parity is broken and C(t) does not vanish: leave the field out "
@@ -155,27 +155,27 @@ def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[D
 
 
 def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
-    """Those of the operators that show the lowest level best."""
+    """Returns the decays of the operators that show the lowest level best."""
     slices, found = result.model.graph.slices, leading(result, parity, samples)
     return [[_decay(one.series, one.times, slices, 1, one.operators) for one in row] for row in found]
 
 
 def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
-    """Those of averages over sites or bonds."""
+    """Returns the decays of averages over sites or bonds."""
     values, times = _series(result, parity, FEWEST_STEPS)
     slices, places = result.model.graph.slices, values.shape[3]
     return [[_decay(values[:, k, :, p], times, slices, 2, 1) for p in range(places)] for k in samples]
 
 
 def _decay(series: Array, times: Integers, slices: int, most_levels: int, operators: int) -> Decay:
-    """The fit to a series (steps, copies, times), and what it was fitted to."""
+    """Returns the fit to a series (steps, copies, times), and what it was fitted to."""
     mean, covariance, entries = mean_of(series)
     found = fit(mean, covariance, entries, times, slices, most_levels)._replace(operators=operators)
     return Decay(times, mean, np.sqrt(np.diag(covariance)), found)
 
 
 def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:
-    """C(t) of every measurement, (steps, samples, copies, temperatures, times), and the times.
+    """Returns C(t) of every measurement, (steps, samples, copies, temperatures, times), and the times.
 
     That of products of neighbours is connected by products of two copies, which are independent: it is averaged over
     copies, as any pair of them is taken.

@@ -56,7 +56,7 @@ class Leading(NamedTuple):
 
 
 def has_leading(result: Tempered, parity: str) -> bool:
-    """Whether enough configurations are there, of a space that is small enough; of even parity of two copies."""
+    """Returns whether enough configurations of a small space are there; even parity takes those of two copies."""
     found: Configurations | None = getattr(result, "configurations", None)
     if found is None or found.shape[0] < FEWEST_STEPS or (parity == "even" and found.shape[2] < 2):
         return False
@@ -64,7 +64,7 @@ def has_leading(result: Tempered, parity: str) -> bool:
 
 
 def leading(result: Tempered, parity: str, samples: Iterable[int]) -> Iterator[list[Leading]]:
-    """What samples show, at each place of the ladder, where ``has_leading``."""
+    """Returns what samples show, at each place of the ladder, where ``has_leading``."""
     found: Configurations = result.configurations  # type: ignore[attr-defined]
     operators, even = _operators(result.model.graph, parity), parity == "even"
     assert operators is not None  # noqa: S101  (as has_leading says)
@@ -75,7 +75,7 @@ def leading(result: Tempered, parity: str, samples: Iterable[int]) -> Iterator[l
 
 
 def _operators(graph: Graph, parity: str) -> Integers | None:
-    """The rows of ``world_lines`` of which each operator is the product, (operators, 1 or 2); None for too many.
+    """Returns the rows of ``world_lines`` whose product each operator is, (operators, 1 or 2); None for too many.
 
     Those of even parity are the products of all pairs of sites, where these are too many those of neighbours.
     """
@@ -95,7 +95,7 @@ class _Half(NamedTuple):
 
 
 def _leading(bits: Bits, lines: Integers, operators: Integers, even: bool) -> Leading:
-    """What the configurations (rows, copies, bytes) show."""
+    """Returns what the configurations (rows, copies, bytes) show."""
     middle = len(bits) // 2
     halves = bits[:middle], bits[middle:]
     of_other = [_trained(half, lines, operators, even) for half in halves[::-1]]
@@ -109,7 +109,7 @@ def _leading(bits: Bits, lines: Integers, operators: Integers, even: bool) -> Le
 
 
 def _spins(bits: Bits, lines: Integers) -> Iterator[tuple[slice, npt.NDArray[np.int8]]]:
-    """Spins (configurations, sites of space, slices) of configurations (configurations, bytes), some at a time."""
+    """Yields spins (configurations, sites of space, slices) of configurations (configurations, bytes) in parts."""
     together = max(1, _TOGETHER // lines.shape[1])
     for first in range(0, len(bits), together):
         chosen = slice(first, first + together)
@@ -117,7 +117,7 @@ def _spins(bits: Bits, lines: Integers) -> Iterator[tuple[slice, npt.NDArray[np.
 
 
 def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> _Half:
-    """The combination that half of a run gives."""
+    """Returns the combination that half of a run gives."""
     flat = bits.reshape(-1, bits.shape[-1])
     chosen = flat[:: max(1, -(-len(flat) // _TRAINED))]
     many, slices = len(operators), lines.shape[1]
@@ -144,7 +144,7 @@ def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> _H
 
 
 def _measured(bits: Bits, by: _Half, lines: Integers, operators: Integers, times: Integers) -> tuple[Array, Array]:
-    """C(t) (rows, copies, times) of a combination in another half, not connected, and its mean (rows, copies)."""
+    """Returns C(t) (rows, copies, times) of a combination in the other half, and its mean (rows, copies)."""
     flat = bits.reshape(-1, bits.shape[-1])
     form = np.zeros((len(lines), len(lines)))
     form[operators[:, 0], operators[:, -1]] = by.weights
@@ -162,6 +162,6 @@ def _measured(bits: Bits, by: _Half, lines: Integers, operators: Integers, times
 
 
 def _around(series: Array) -> Array:
-    """Averages over tau of o(tau) o(tau + t) around rings (configurations, slices), for all t."""
+    """Returns averages over tau of o(tau) o(tau + t) around rings (configurations, slices), for all t."""
     waves = rfft(series, axis=1)
     return np.asarray(irfft(waves.real**2 + waves.imag**2, series.shape[1], axis=1) / series.shape[1])

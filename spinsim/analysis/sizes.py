@@ -168,7 +168,7 @@ def order_parameter(results: Sequence[Tempered]) -> str:
 
 
 def sites_of_space(model: Ising) -> int:
-    """Sites of a model, of one of space and time those of a slice."""
+    """Returns how many sites a model has, of one of space and time those of a slice."""
     return model.sites // model.graph.slices
 
 

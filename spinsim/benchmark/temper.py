@@ -86,7 +86,7 @@ _TERMS: Final = (0.5, 1.5)  # times 1 / T: K_s and K_tau
 
 
 def _glass_in_time(side: int, slices: int, samples: int, by_term: bool = False) -> Callable[[], Ising]:
-    """A square of +-J couplings in space and time."""
+    """Returns what makes a square of +-J couplings in space and time."""
     return lambda: trotter(EdwardsAnderson(square(side), samples=samples), slices, by_term)
 
 

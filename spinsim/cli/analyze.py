@@ -121,7 +121,7 @@ def analyze(
 
 
 def _together(job: str, runs: list[tuple[Ising, Any]], columns: str | None, every: bool) -> Told:
-    """What several runs of a job say together, in the columns that are printed of each."""
+    """Returns what several runs of a job say together, in the columns that are printed of each."""
     from spinsim.jobs import job_of
 
     found = [one for _, one in runs if one is not None]

@@ -37,7 +37,7 @@ class CpuState(Protocol):
         """The words of a snapshot."""
 
     def words_of(self, samples: slice) -> Words:
-        """The words of some samples, for comparisons of their replicas."""
+        """Returns the words of some samples, for comparisons of their replicas."""
 
     def set_words(self, words: Words) -> None:
         """Go back to the words of a snapshot."""

@@ -99,7 +99,7 @@ class Graph:
         return np.ascontiguousarray(cells.swapaxes(1, 2)).reshape(-1, self.slices)
 
     def bonds_in_space(self) -> npt.NDArray[np.int32]:
-        """The rows of ``world_lines`` that each bond in space joins, (bonds of a slice, 2)."""
+        """Returns the rows of ``world_lines`` that each bond in space joins, (bonds of a slice, 2)."""
         lines = self.world_lines()
         line, time = (np.empty(self.sites, np.int32) for _ in range(2))
         line[lines], time[lines] = np.indices(lines.shape)

@@ -66,13 +66,13 @@ class Points:
 
 
 def isotropic(k: Floats, slices: int) -> Points:
-    """The points of the isotropic form, k from the largest to the smallest."""
+    """Returns the points of the isotropic form, k from the largest to the smallest."""
     with np.errstate(over="ignore"):  # what is too large is refused as a temperature 1 / k
         return Points("k", slices, np.asarray(-np.log(np.tanh(k)) / (2 * k)), k * slices, k, k)
 
 
 def general(gamma: Floats, beta: Floats, slices: int) -> Points:
-    """The points of the general form, sorted: Gamma rises, or beta falls.
+    """Returns the points of the general form, sorted: Gamma rises, or beta falls.
 
     Args:
         gamma: Transverse fields above 0, one or several.

@@ -81,7 +81,7 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
 
 
 def first_slice(model: Ising) -> Ising:
-    """The model in space from which ``trotter`` has made one of space and time, as a graph: its first slice."""
+    """Returns the model in space from which ``trotter`` has made one of space and time, as a graph: its first slice."""
     first = model.graph.world_lines()[:, 0]
     number = np.full(model.sites, -1)
     number[first] = np.arange(len(first))
@@ -148,7 +148,7 @@ def _couplings_on_lattice(space: Ising, lattice: Lattice) -> npt.NDArray[Any]:
 
 
 def _terms(space: Ising, graph: Graph, slices: int) -> npt.NDArray[np.uint8]:
-    """The term of each bond: 0 in space, 1 in time."""
+    """Returns the term of each bond: 0 in space, 1 in time."""
     if graph.lattice is None:
         return np.repeat(np.array([0, 1], np.uint8), [space.bonds * slices, space.sites * slices])
     assert space.lattice is not None  # noqa: S101  (else there is no lattice in time)

@@ -36,12 +36,12 @@ Array = npt.NDArray[np.float64]
 
 
 def transverse_magnetization(k_time: Array, first: Array) -> Array:
-    """<sigma_x> from the coupling in time and C(1)."""
+    """Returns <sigma_x>, which follows from the coupling in time and C(1)."""
     return np.asarray(np.cosh(2 * k_time) - first * np.sinh(2 * k_time))
 
 
 def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array:
-    """The specific heat per site from the variance of the energy per site and C(1)."""
+    """Returns the specific heat per site from the variance of the energy per site and C(1)."""
     slices = at.model.graph.slices
     beta, sinh, cosh = slices / at.temperature, np.sinh(2 * at.k_time), np.cosh(2 * at.k_time)
     own_slope = 2 * at.gamma**2 / slices * sinh * (sinh - first * cosh)

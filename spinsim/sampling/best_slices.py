@@ -106,7 +106,7 @@ class BestSlices:
             found[2, sample, mine] = 2 * chosen[self._first].sum(axis=0, dtype=np.int64) - found[1, sample, mine]
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """The best slice of a replica when they were counted last, shape (sites,), +1 or -1."""
+        """Returns the best slice of a replica when they were counted last, shape (sites,), +1 or -1."""
         return np.array(self._best[sample, replica])
 
     def __getattr__(self, name: str) -> Any:

@@ -185,7 +185,7 @@ def some_temperatures(temperature: Array) -> list[tuple[int, Any]]:
 
 
 def scale_logarithmically(ax: Axes, which: Literal["x", "y"] = "y") -> None:
-    """A logarithmic axis; over less than two decades its numbers are written out: 0.5, 1, 2, 5."""
+    """Make an axis logarithmic; over less than two decades its numbers are written out: 0.5, 1, 2, 5."""
     axis = ax.yaxis if which == "y" else ax.xaxis
     ax.set(**{f"{which}scale": "log"})
     low, high = ax.get_ylim() if which == "y" else ax.get_xlim()

@@ -45,7 +45,7 @@ class CpuComparison(Protocol):
     reference: int
 
     def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
-        """Sites at which copies differ, (samples, pairs, temperatures), from the ``words`` of some samples.
+        """Returns how many sites copies differ at, (samples, pairs, temperatures), from the ``words`` of some samples.
 
         ``holder`` is the replica at each temperature, (samples, copies, temperatures), ``pairs`` (pairs, 2) are copies.
         """
@@ -74,7 +74,7 @@ class CpuReplicaComparison:
         return [layers(lattice, axis) for axis in range(lattice.dimension)] if lattice else []
 
     def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
-        """Sites at which copies differ, (samples, pairs, temperatures)."""
+        """Returns how many sites copies differ at, (samples, pairs, temperatures)."""
         found = np.empty((len(holder), len(pairs), holder.shape[2]), np.int64)
         differing_copies(words, holder, pairs, found)
         return found
@@ -196,7 +196,7 @@ class CpuMeasuring:
         return self._listed[times]
 
     def _even(self, times: tuple[int, ...]) -> CpuEven:
-        """What counts products of neighbours, made once."""
+        """Returns what counts products of neighbours, made once."""
         if times not in self._products:
             self._products = {times: CpuEven(self._model.graph, times)}
         return self._products[times]

@@ -18,7 +18,7 @@ def anneal_layout(
     staggered: bool = False,
     quantum: bool = False,
 ) -> Layout:
-    """A row after each temperature of the schedule, or each transverse field.
+    """Returns a layout with a row after each temperature of the schedule, or each transverse field.
 
     Args:
         samples: Of the model.

@@ -125,7 +125,7 @@ class _Annealing(SampledRun):
 
 
 def _engine_of(plan: AnnealPlan) -> Engine | InField | BestSlices:
-    """The replicas of a plan in their initial state."""
+    """Returns the replicas of a plan in their initial state."""
     run, a = plan.config.run, plan.config.anneal
     dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
     make = partial(create_engine, replicas=run.replicas, device=plan.device, threads=run.threads)

@@ -229,7 +229,7 @@ class Anneal(Config):
 
 
 def _quantum_filled_in(given: AnnealSettings, scale: float) -> AnnealSettings:
-    """The settings of a quantum anneal with what was left out, by the root mean square local field."""
+    """Returns the settings of a quantum anneal with what was left out, by the root mean square local field."""
     slices = given.slices or _SLICES
     beta = given.beta or slices / (_T_SLICE * scale)
     gamma_start = given.gamma_start or _GAMMA_START * scale

@@ -139,7 +139,7 @@ class Extrapolation:
 
 
 def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extrapolation:
-    """Averages of the quantum model without the error of slices, from runs of different numbers of these.
+    """Returns averages of the quantum model without the error of slices, from runs of different numbers of these.
 
     Fits a + b Delta tau^2 to every average at every point of the ladder. Errors and chi^2 of one sample take the runs
     as independent; of several samples, which are the same in all runs, they take the covariance of the runs over
@@ -188,7 +188,7 @@ def groups(steps: Sequence[AtStep]) -> list[list[AtStep]]:
 
 
 def _differ_in_slices(one: AtStep, other: AtStep) -> bool:
-    """Whether two runs are of one model at the same points; couplings may be rounded a little differently."""
+    """Returns whether two runs are of one model at the same points; couplings may be rounded a little differently."""
     a, b = one.space, other.space
     points = ((one.gamma, other.gamma), (one.beta, other.beta), (a.graph.edges, b.graph.edges))
     if one.axis.name != other.axis.name or a.samples != b.samples or a.sites != b.sites:
@@ -207,7 +207,7 @@ def extrapolated(steps: Sequence[AtStep]) -> Extrapolation:
 
 
 def _extrapolated(steps: Sequence[AtStep], name: str) -> Extrapolated:
-    """The fits of one average at all points."""
+    """Returns the fits of one average at all points."""
     each = [step.estimates[name] for step in steps]
     trusted = np.logical_and.reduce([e.trusted for e in each])
     rows = [step.resampled[name] for step in steps if step.resampled is not None]

@@ -101,7 +101,7 @@ def _point(result: QuantumResult, place: int) -> str:
 
 
 def _has_gaps(result: QuantumResult) -> bool:
-    """Whether gaps can be fitted."""
+    """Returns whether gaps can be fitted."""
     return not result.model.fields.any() and len(result.sweep) >= FEWEST_STEPS
 
 
@@ -124,7 +124,7 @@ def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> No
 
 
 def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
-    """The share of samples whose gap is at most so large, of each parity at some points of the ladder."""
+    """Draw the share of samples whose gap is at most so large, of each parity at some points of the ladder."""
     found = {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
     with matplotlib.style.context(PAPER):
         figure, axes = lay_panels(style, len(found), 2.2)
@@ -152,7 +152,7 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
 
 
 def local_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
-    """The distribution of local susceptibilities over sites and samples, at some points of the ladder."""
+    """Draw the distribution of local susceptibilities over sites and samples, at some points of the ladder."""
     found = np.log10(result.local_susceptibility.mean(axis=1))
     samples, _, sites = found.shape
     if not np.isfinite(found).all():

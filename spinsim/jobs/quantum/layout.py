@@ -46,7 +46,7 @@ def quantum_layout(
     even: bool = False,
     local: bool = False,
 ) -> Layout:
-    """A row after every few sweeps, points from the end that is deepest in the ordered phase.
+    """Returns a layout with a row after every few sweeps, points from the end that is deepest in the ordered phase.
 
     Args:
         model: Of space and time.

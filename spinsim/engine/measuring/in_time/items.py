@@ -16,29 +16,29 @@ from spinsim.model.graph import Graph
 
 
 def slices(graph: Graph) -> Items:
-    """The sites of a graph of space and time slice by slice; each slice is a segment."""
+    """Returns the sites of a graph of space and time slice by slice; each slice is a segment."""
     sites = graph.world_lines().T
     return in_segments(np.ascontiguousarray(sites).reshape(-1, 1), sites.shape[1])
 
 
 def pairs_in_time(lines: npt.NDArray[np.integer], times: Sequence[int]) -> Items:
-    """Each item of ``lines`` (lines, slices) with that of its line at a later time; a time's pairs are a segment."""
+    """Returns items of ``lines`` (lines, slices), each with its line's at a later time; a segment has a time's pairs."""
     ends = [np.stack([lines, np.roll(lines, -time, axis=1)], axis=-1).reshape(-1, 2) for time in times]
     return in_segments(np.concatenate(ends).astype(np.int32), lines.size)
 
 
 def lines_of_bonds(graph: Graph) -> npt.NDArray[np.int32]:
-    """The items that stand for bonds in space at each slice, (bonds, slices)."""
+    """Returns the items that stand for bonds in space at each slice, (bonds, slices)."""
     slices = graph.slices
     return np.arange(len(graph.bonds_in_space()) * slices, dtype=np.int32).reshape(-1, slices)
 
 
 def all_bonds_in_space(graph: Graph) -> Items:
-    """The same in segments without a meaning."""
+    """Returns these items in segments without a meaning."""
     return in_segments(lines_of_bonds(graph).reshape(-1, 1), CHUNK)
 
 
 def ends_of_bonds(graph: Graph) -> npt.NDArray[np.int32]:
-    """Both ends of each of these items, (items, 2)."""
+    """Returns both ends of each of these items, (items, 2)."""
     lines = graph.world_lines()
     return np.stack([lines[end] for end in graph.bonds_in_space().T], axis=-1).reshape(-1, 2).astype(np.int32)

@@ -45,7 +45,7 @@ def compare_replicas(
     in_time: InTime | None = None,
     products: Beside | None = None,
 ) -> Comparison:
-    """The comparison of replica-packed and unpacked spins.
+    """Returns the comparison of replica-packed and unpacked spins.
 
     Args:
         what: What is compared.
@@ -156,7 +156,7 @@ class ListCounting:
         }, shared)  # fmt: skip
 
     def _share_out(self, what: Compared, held: PartSums, items: list[Items]) -> list[int]:
-        """Thread blocks of each part: as many as are there at once, if samples are not more."""
+        """Returns how many thread blocks take each part: all are there at once, if samples are not more."""
         groups = [-(-each.segments // max(1, TILE // each.size)) for each in items]
         wanted = BLOCKS * multiprocessors(what.device) // (held.together * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
@@ -179,5 +179,5 @@ class ListCounting:
 
 
 def _placed(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:
-    """Sites as places in memory."""
+    """Returns the places in memory of these sites."""
     return np.ascontiguousarray(ends if place is None else place[ends].astype(np.int32))

@@ -83,7 +83,7 @@ class Blocks:
             self.each(partial(sweep_part, 1, each, (colour, colour + 1)), self.parts)
 
     def words_of(self, samples: slice) -> Words:
-        """The words of some samples, which sweeps change."""
+        """Returns the words of some samples, which sweeps change."""
         return np.asarray(self.state[samples])
 
     def words(self) -> Words:

@@ -46,7 +46,7 @@ class TabledPlan(Protocol):
         """Acceptance tables for inverse temperatures as the update takes them."""
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """What decides flips at inverse temperatures of a ladder."""
+        """Returns what decides flips at inverse temperatures of a ladder."""
 
 
 AnyPlan = TypeVar("AnyPlan", bound=TabledPlan)
@@ -84,7 +84,7 @@ class TableSweeper(ABC, Generic[AnyPlan]):
             lay_tables(row, self._plan.used_tables, *self._limits, *self._tables_of(k))
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
-        """The tables of one sample, or those of all."""
+        """Returns the tables of one sample, or those of all."""
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
         tables = self._tables.always, self._tables.planes, self._tables.thresholds

@@ -81,7 +81,7 @@ def compare(plan: PlacedPlan, device: int, tempering: CudaTempering, wanted: Wan
 
 
 def squares(plan: PlacedPlan, device: int, ladder: Ladder) -> CudaSquares:
-    """What adds up squares along world lines."""
+    """Returns what adds up squares along world lines."""
     return CudaSquares(device, plan.model, ladder, places(plan.batches), "squares_of_replicas", plan.shape[1], {})
 
 

@@ -19,7 +19,7 @@ WORD_BYTES: Final = 16  # of a site of 128 replicas
 
 
 def suits(outline: Outline) -> bool:
-    """Whether couplings have one magnitude and are of one term, the field is uniform and no site has over 31 bonds."""
+    """Returns whether couplings have one magnitude and one term, the field is uniform and sites have up to 31 bonds."""
     return not outline.in_terms and outline.one_magnitude and outline.one_field and outline.largest_degree <= MAX_DEGREE
 
 

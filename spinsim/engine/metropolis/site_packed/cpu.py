@@ -156,7 +156,7 @@ class CpuSiteComparison:
         self._shape, self._groups, self._sides = plan.lattice.shape, plan.groups, lattices.sides
 
     def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
-        """Sites at which copies differ, (samples, pairs, temperatures)."""
+        """Returns how many sites copies differ at, (samples, pairs, temperatures)."""
         count = np.empty((len(holder), len(pairs), holder.shape[2]), np.int64)
         for of_sample, held, found in zip(words.reshape(*words.shape[:2], -1), holder, count, strict=True):
             differing_lattices(of_sample, held[pairs[:, 0]].ravel(), held[pairs[:, 1]].ravel(), found.reshape(-1))

@@ -111,7 +111,7 @@ class Chunks:
         return self._views[sample][first // self.size]
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
-        """The spins of some samples as replica-packed words."""
+        """Returns the spins of some samples as replica-packed words."""
         return np.stack([self._words_of(k) for k in range(self.model.samples)[samples]])
 
     def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:

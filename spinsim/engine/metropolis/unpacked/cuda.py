@@ -70,7 +70,7 @@ def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wan
 
 
 def squares(model: Ising, width: int, device: int, ladder: Ladder) -> CudaSquares:
-    """What adds up squares along world lines."""
+    """Returns what adds up squares along world lines."""
     words = {"words": np.uint32(width // WORDS)}
     return CudaSquares(device, model, ladder, None, "squares_of_spins", packing.block_count(width), words)
 

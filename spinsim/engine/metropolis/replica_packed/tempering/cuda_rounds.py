@@ -54,7 +54,7 @@ class LaunchedRounds(ABC):
         self._queue_rounds(into.count * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
 
     def _queue_rounds(self, rounds: int, sweeps: int, half_sweep: int, **notes: Any) -> None:
-        """Many rounds in one launch; ``notes`` are those of measurements."""
+        """Queue many rounds in one launch; ``notes`` are those of measurements."""
         half_sweeps = rounds * sweeps * self._plan.colours
         self._start(
             rounds, half_sweeps, sums=self._counting.room(), first_half_sweep=half_sweep, sweeps=sweeps,
