@@ -127,7 +127,7 @@ class CudaTempering:
         self._copies = cupy.asarray(self.copies.astype(np.int32))
 
     def _sums_of(self, energy: Linear) -> npt.NDArray[np.void]:
-        """Returns the last two sums, from which an energy of one term follows; those of two terms are two such energies."""
+        """Returns the last two sums, which an energy of one term takes; those of two terms are two such energies."""
         count, weights = len(self.sums), tuple(energy.weights.values())
         (one, other), (per_one, per_other) = self.sums[-2:], weights[count - 2 : count]
         return record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=self._sums[0, 0].size)

@@ -42,7 +42,7 @@ class CpuEven:
         self._pairs = pairs_in_time(lines_of_bonds(graph), times)
 
     def count(self, words: Words, one: Integers, other: Integers, first: int) -> EvenCounts:
-        """Returns what ``words`` (blocks, sites, 2) hold of ``first`` pairs ``one``, ``other``, and of replicas behind."""
+        """Returns the counts of ``words`` (blocks, sites, 2), of ``first`` pairs, then of replicas alone."""
         products = np.ascontiguousarray(words[:, self._ends[:, 0]] ^ words[:, self._ends[:, 1]])
         differing = count_items(products, self._all, one[:first], other[:first]).sum(axis=0)
         turned = count_items(products, self._pairs, one[first:], other[first:])

@@ -22,7 +22,7 @@ def slices(graph: Graph) -> Items:
 
 
 def pairs_in_time(lines: npt.NDArray[np.integer], times: Sequence[int]) -> Items:
-    """Returns items of ``lines`` (lines, slices), each with its line's at a later time; a segment has a time's pairs."""
+    """Returns each item of ``lines`` (lines, slices) with that of its line at a later time, a segment for each time."""
     ends = [np.stack([lines, np.roll(lines, -time, axis=1)], axis=-1).reshape(-1, 2) for time in times]
     return in_segments(np.concatenate(ends).astype(np.int32), lines.size)
 

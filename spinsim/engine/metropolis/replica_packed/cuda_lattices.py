@@ -118,7 +118,7 @@ class ReplicaLattices(PlacedWords):
         return tiles
 
     def sharing_blocks(self, launch: Launch, slots: int) -> int:
-        """Returns how many thread blocks take the tiles of a lattice together, those of all lattices resident at once."""
+        """Returns how many thread blocks share the tiles of a lattice, those of all lattices resident at once."""
         samples, blocks = self.plan.shape[:2]
         room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device) // (samples * blocks)
         return min(max(1, room), -(-int(self.tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
