@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 from enumeration import Thermal, correlation, exact_in_time, exact_summary, neighbours
@@ -176,18 +179,28 @@ def test_devices_agree(emulated, couplings: str, axis: str) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
-def test_commands(do, capsys, monkeypatch, tmp_path) -> None:
+@pytest.fixture
+def told(capsys, monkeypatch, tmp_path) -> Callable[[Path, tuple[tuple[str, str], ...]], tuple[str, str]]:
+    """What ``show`` and ``analyze --all`` print of a whole file, which can be drawn and has a column in each table."""
+
+    def tell(path: Path, columns: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+        for by, column in columns:
+            assert column in ss.table(path, by=by)
+        assert run(capsys, monkeypatch, "check", path).status == 0
+        assert run(capsys, monkeypatch, "plot", path, "--out", tmp_path / "time.pdf").status == 0
+        return run(capsys, monkeypatch, "show", path).out, run(capsys, monkeypatch, "analyze", path, "--all").out
+
+    return tell
+
+
+def test_commands(do, told, capsys, monkeypatch, tmp_path) -> None:
     line = "quantum --size 4 --couplings pm-j --k 0.25:0.31:4 --slices 8 --sweeps 2000 --thermalize 100 --quiet"
     path = do(line, "a.h5")
-    shown = run(capsys, monkeypatch, "show", path).out
+    columns = ("k", "gamma"), ("sample", "sample"), ("time", "correlation"), ("gap", "energy_gap")
+    shown, analysed = told(path, columns)
     for word in ("Gamma", "<sigma_x>", "<q_eq^2>", "gap a step", "Verdict", "square-4x4-pm-j-8-slices"):
         assert word in shown
-    analysed = run(capsys, monkeypatch, "analyze", path, "--all").out
     assert "U_qeq" in analysed
-    for by, column in (("k", "gamma"), ("sample", "sample"), ("time", "correlation"), ("gap", "energy_gap")):
-        assert column in ss.table(path, by=by)
-    assert run(capsys, monkeypatch, "check", path).status == 0
-    assert run(capsys, monkeypatch, "plot", path, "--out", tmp_path / "time.pdf").status == 0
     assert "gaps of even parity: take --even-correlations" in shown
     larger = do(line.replace("--size 4", "--size 5"), "b.h5")
     crossed = run(capsys, monkeypatch, "plot", path, larger, "--out", tmp_path / "crossings.pdf")
@@ -195,17 +208,13 @@ def test_commands(do, capsys, monkeypatch, tmp_path) -> None:
     assert "L = 4 and L = 5" in crossed.out
 
 
-def test_commands_of_the_general_form(do, capsys, monkeypatch, tmp_path) -> None:
+def test_commands_of_the_general_form(do, told, capsys, monkeypatch, tmp_path) -> None:
     line = "quantum --size 3 --gamma 2:4:4 --beta 2 --slices 8 --sweeps 2000 --thermalize 100 --quiet"
     path = do(line, "a.h5")
-    shown = run(capsys, monkeypatch, "show", path).out
+    shown, analysed = told(path, (("gamma", "k_time"), ("sample", "beta"), ("time", "gamma"), ("gap", "energy_gap")))
     for word in ("Gamma", "<sigma_x>", "<m_eq^2>", "gap a step", "the smallest Gamma", "beta"):
         assert word in shown
-    assert "C/N" in run(capsys, monkeypatch, "analyze", path, "--all").out
-    for by, column in (("gamma", "k_time"), ("sample", "beta"), ("time", "gamma"), ("gap", "energy_gap")):
-        assert column in ss.table(path, by=by)
-    assert run(capsys, monkeypatch, "check", path).status == 0
-    assert run(capsys, monkeypatch, "plot", path, "--out", tmp_path / "time.pdf").status == 0
+    assert "C/N" in analysed
     larger = do(line.replace("--size 3", "--size 4").replace("--slices 8", "--slices 4"), "b.h5")
     finer = do(line.replace("--slices 8", "--slices 10"), "d.h5")
     one_sentence(run(capsys, monkeypatch, "plot", path, finer), "two runs have size L = 3")
