@@ -46,7 +46,8 @@ class Verdict:
         if undecided:
             reason = next(iter(undecided.values())).removeprefix("undecided: ")
             return f"undecided: of {_listed(list(undecided))} at {self.coldest}, {reason}"
-        return f"in equilibrium, as far as {_listed(list(self.equilibration))} at {self.coldest} show"
+        names = list(self.equilibration)
+        return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}"
 
 
 def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
@@ -94,7 +95,7 @@ def exchange_problems(result: Tempered) -> list[str]:
     without = np.asarray(~result.round_trips.any(axis=1))
     if without.any():
         where = "" if without.all() else f" in {_share(without)}"
-        problems.append(f"no replica{where} went from the hottest temperature to the coldest and back")
+        problems.append(f"no replica{where} went from the far end of the ladder to {result.axis.coldest} and back")
     return problems
 
 

@@ -51,7 +51,7 @@ def test_neighbours_that_do_not_exchange(result):
 
 def test_round_trips_that_never_happened(result):
     result.round_trips[4] = 0
-    never = "went from the hottest temperature to the coldest and back"
+    never = "went from the far end of the ladder to the lowest temperature and back"
     assert summarize(result).problems == (f"no replica in 1 of 6 samples {never}",)
     result.round_trips[:] = 0
     assert summarize(result).problems == (f"no replica {never}",)
