@@ -179,6 +179,12 @@ def test_analyze_extrapolates(do, capsys, monkeypatch) -> None:
     said = run(capsys, monkeypatch, "analyze", *paths, "--columns", "quantum_energy_per_site,correlation_in_time_1").out
     assert "3 runs that differ in their slices alone, 4, 6 and 8, at Delta tau = 0:" in said
     assert "the law holds as far as chi^2 shows" in " ".join(said.split())
+    assert "equal slices" not in said
+    again = do(f"{LINE} --slices 6 --seed 2", "again.h5")
+    doubled = run(capsys, monkeypatch, "analyze", *paths, again, "--columns", "quantum_energy_per_site").out
+    assert "of runs with equal slices the first was taken, others were left out" in " ".join(doubled.split())
+    energies = [line for line in said.splitlines() if line.startswith("     1.2")]
+    assert energies[-1].split()[1] in doubled
     said = run(capsys, monkeypatch, "analyze", paths[0], other).out
     assert "Delta tau" not in said
     said = " ".join(run(capsys, monkeypatch, "analyze", *paths[:2], other).out.split())

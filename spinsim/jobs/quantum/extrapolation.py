@@ -176,15 +176,15 @@ def at_step(result: QuantumResult, found: Mapping[str, Estimate]) -> AtStep:
 
 
 def groups(steps: Sequence[AtStep]) -> list[list[AtStep]]:
-    """Returns runs that differ in their slices alone, two or more together."""
+    """Returns runs that differ in nothing but their slices together, those of two or more numbers of these."""
     found: list[list[AtStep]] = []
     for step in steps:
         own = next((group for group in found if _differ_in_slices(step, group[0])), None)
         if own is None:
             found.append([step])
-        elif step.slices not in {other.slices for other in own}:
+        else:
             own.append(step)
-    return [group for group in found if len(group) > 1]
+    return [group for group in found if len({step.slices for step in group}) > 1]
 
 
 def _differ_in_slices(one: AtStep, other: AtStep) -> bool:

@@ -194,14 +194,19 @@ def _of_samples(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
 
 def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
     """Returns averages at Delta tau = 0 of runs that differ in their slices alone, and whether they follow its law."""
-    found = [extrapolated(group) for group in groups(kept)]
+    found: list[Extrapolation] = []
     lines: list[str] = []
-    for one in found:
+    for group in groups(kept):
+        first = {step.slices: step for step in reversed(group)}
+        one = extrapolated(list(first.values()))
+        found.append(one)
         slices = " and ".join([", ".join(map(str, one.slices[:-1])), str(one.slices[-1])])
         lines += wrapped(f"{len(one.slices)} runs that differ in their slices alone, {slices}, at Delta tau = 0:")
         names = choose({**one.estimates, **dict.fromkeys(OF_SLICES)})
         lines += _at_no_step(one, [name for name in names if name in one.estimates])
         lines += wrapped(f"a + b Delta tau^2 fitted to the averages; {one.verdict}.", "Law      ")
+        if len(first) < len(group):
+            lines += wrapped("of runs with equal slices the first was taken, others were left out.", "Note     ")
     return Told({"extrapolations": [_as_lists(one) for one in found]} if found else {}, lines)
 
 
