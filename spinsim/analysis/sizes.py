@@ -224,8 +224,8 @@ def _cross(a: SizeCurve, b: SizeCurve, near: float | None) -> SizeCrossing:
     x, y = a.temperature[points[0]], b.temperature[points[1]]
     labels = (a.label, b.label)
     if min(len(x), len(y)) < _FEWEST or max(x[0], y[0]) >= min(x[-1], y[-1]):
-        reason = f"fewer than {_FEWEST} temperatures have a value" if min(len(x), len(y)) < _FEWEST else ""
-        reason = reason or "their temperatures do not overlap"
+        reason = f"fewer than {_FEWEST} points of the ladder have a value" if min(len(x), len(y)) < _FEWEST else ""
+        reason = reason or "their ladders do not overlap"
         none = Crossing(np.nan, np.nan, np.empty(0), np.full(len(a.resampled) - 1, np.nan), reason)
         return SizeCrossing(labels, none, np.nan, trusted=False)
     found = crossing(x, a.resampled[:, points[0]], y, b.resampled[:, points[1]], near)

@@ -26,21 +26,23 @@ _SPINS_COUNTED: Final = wrapped("counted again from saved spins; the file's /sum
 
 
 def analyze(
-    files: Annotated[list[Path], typer.Argument(help="Files that spinsim temper wrote.", metavar="FILE...")],
+    files: Annotated[list[Path], typer.Argument(help="Files of temper or quantum runs.", metavar="FILE...")],
     as_json: Annotated[
         bool, typer.Option("--json", help="All numbers as one JSON object, a list of them for several files.")
     ] = False,
     csv: Annotated[
         Path | None,
         typer.Option(
-            help="Write them to this file too, a line for each temperature; of several files with their names."
+            help="Write them to this file too, a line for each temperature (or k, Gamma, beta); of several files with "
+            "their names."
         ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
-            help="Lines of --csv: temperature, sample, overlap for each sample's P(q), or bin for averages over "
-            "logarithmic bins of the run, which show its approach to equilibrium.  [temperature]"
+            help="Lines of --csv. Of temper runs: temperature, sample, overlap for each sample's P(q), or bin for "
+            "averages over logarithmic bins of the run, which show its approach to equilibrium. Of quantum runs: k, "
+            "gamma or beta, sample, time for C(t), gap, or site for local susceptibilities.  [the ladder]"
         ),
     ] = None,
     reweight: Annotated[

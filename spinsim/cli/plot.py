@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 def plot(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE", help="A file that spinsim wrote, or temper or transfer files of several sizes."),
+        typer.Argument(
+            metavar="FILE", help="A file that spinsim wrote, or temper, quantum or transfer files of several sizes."
+        ),
     ],
     what: Annotated[
         str,
         typer.Option(
             help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, overlap, exchange or "
-            "equilibration of a temper run; cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths "
-            "of transfer runs."
+            "equilibration of a temper run; time, gaps or local of a quantum run; cut of a MaxCut run; crossings or "
+            "thermodynamics of several sizes; lengths of transfer runs."
         ),
     ] = "all",
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
@@ -44,7 +46,9 @@ def plot(
         str | None,
         typer.Option(help="Of temper runs, what the thermodynamics are to show, such as binder_cumulant,link_overlap."),
     ] = None,
-    near: Annotated[float | None, Real(help="Temperature near which to look for crossings.")] = None,
+    near: Annotated[
+        float | None, Real(help="Temperature (or k, Gamma, beta) near which to look for crossings.")
+    ] = None,
     average: Annotated[
         str | None, typer.Option(help="Of xi of transfer runs over samples, mean or typical, exp[ln xi].  [mean]")
     ] = None,

@@ -1,4 +1,4 @@
-"""``spinsim resume``: go on with a run that was cut short, or make a tempering run longer."""
+"""``spinsim resume``: go on with a run that was cut short, or make a run on a ladder longer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def resume(
     quiet: flags.Quiet = False,
     as_json: flags.AsJson = False,
 ) -> None:
-    """Continue an interrupted run from its last checkpoint, or extend a tempering run.
+    """Continue an interrupted run from its last checkpoint, or extend a tempering or quantum run.
 
     Of a transfer-matrix run whose rows are all there, those that lack levels are tried again.
     """

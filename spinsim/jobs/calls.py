@@ -47,7 +47,7 @@ def resume(
 
     Args:
         path: Of a file that a run with ``out``, or the command line, has written.
-        sweeps: Measured sweeps that a tempering run shall have in all.
+        sweeps: Measured sweeps that a tempering or quantum run shall have in all.
         most_steps: Products with T after which levels of a transfer-matrix run are given up.
         device: Where it goes on, if elsewhere; it does not change the outcome.
         threads: CPU threads, if another number.

@@ -23,6 +23,10 @@ LEAST_TURN: Final = 1e-9
 """Gamma Delta tau below which no spin would turn against its neighbours in time."""
 MOST_TURN: Final = 10.0
 """Gamma Delta tau above which neighbours in time would not know of each other."""
+LEAST_STEP: Final = 1e-9
+"""Step in time of the isotropic form below which neither space nor time would order anything."""
+MOST_STEP: Final = 10.0
+"""Step in time of the isotropic form above which no spin would turn against its neighbours in time."""
 _DIGITS: Final = 40
 
 
@@ -98,6 +102,18 @@ def general(gamma: Floats, beta: Floats, slices: int) -> Points:
         check_turn(field, one)
     k_time = np.array([coupling_in_time(field, one) for field, one in zip(gamma.tolist(), step.tolist(), strict=True)])
     return Points(axis, slices, gamma, beta, step, k_time)
+
+
+def check_steps(k: Floats) -> None:
+    """Refuse steps in time of the isotropic form at which spins are frozen in time or hardly feel anything.
+
+    Raises:
+        InputError: for them.
+    """
+    for value in k.tolist():
+        if not LEAST_STEP <= value <= MOST_STEP:
+            what = "leaves no spin free in time" if value > MOST_STEP else "leaves spins that do not interact"
+            raise InputError(f"k {value:g} {what}: give values from {LEAST_STEP:g} to {MOST_STEP:g}")
 
 
 def check_turn(gamma: float, step: float) -> None:

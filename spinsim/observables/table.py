@@ -106,7 +106,7 @@ TABLE: Final = (
         of="overlap", moments=("connected q^2",), series="connected q^2", needs=(a_field, four_copies),
         value=lambda at, squares: at.model.sites * squares,
         sentence=f"The spin-glass susceptibility is left out: in a field its connected form takes {COPIES_IN_FIELD} "
-        f"copies at each temperature, run with --replicas {COPIES_IN_FIELD}.",
+        f"copies, run with --replicas {COPIES_IN_FIELD}.",
     ),
     Observable(
         "spin_glass_susceptibility", "chi_SG", r"susceptibility $\chi_\mathrm{SG}$",

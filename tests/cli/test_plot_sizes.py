@@ -98,7 +98,7 @@ def test_sizes_that_cannot_be_compared():
     assert pair.crossing.reason == "their temperatures do not overlap"
     few = ferromagnet(4, ladder=LADDER[:3])
     (pair,) = sizes.compare_sizes([few, ferromagnet(6)])[0].crossings
-    assert pair.crossing.reason == "fewer than 4 temperatures have a value"
+    assert pair.crossing.reason == "fewer than 4 points of the ladder have a value"
     assert len(figures.crossings_figure(sizes.compare_sizes([few, ferromagnet(6)])).axes) >= 1
 
 

@@ -136,6 +136,11 @@ def in_time_lines(result: QuantumResult) -> list[str]:
             "from the average over sites or bonds: levels nearer each other than it tells apart raise the gap. Saved "
             "configurations of a small space tell them apart (--save-configurations 1).", "average: ",
         )  # fmt: skip
+    for parity in (parity for parity, of in found.items() if not np.isfinite(of.gap).any()):
+        lines += wrapped(
+            "C(t) is lost in noise before three times, or no window fits: measure longer, or take smaller steps in "
+            "time (more slices at the same gamma and beta).", f"no gap of {parity} parity: ",
+        )  # fmt: skip
     if "even" not in found:
         lines += wrapped("take --even-correlations, or saved configurations, and two copies.", "gaps of even parity: ")
     return lines

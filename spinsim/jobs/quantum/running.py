@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from spinsim import store
-from spinsim.acceptance import check_temperatures
+from spinsim.acceptance import HOTTEST
 from spinsim.engine import create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
+from spinsim.errors import InputError
 from spinsim.jobs.quantum.layout import points_of, quantum_layout
 from spinsim.jobs.quantum.local import LocalSums
 from spinsim.jobs.quantum.result import QuantumResult, unmeasured
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
+from spinsim.model.ising import Ising
 from spinsim.model.transverse import Points
 from spinsim.run.common import (
     SILENT,
@@ -34,6 +36,8 @@ from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.store.layout import Layout
+
+_MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth power of beta
 
 
 class QuantumPlan(Plan[Quantum]):
@@ -123,7 +127,7 @@ def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult
 def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, saving: Saving, watch: Watch) -> LadderRun:
     """The run of a plan on a ladder, about to begin."""
     run, q = plan.config.run, plan.config.quantum
-    check_temperatures(1 / points.k, plan.model.energy_scale)
+    _check_steps(points, plan.model)
     dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
     engine = create_engine(plan.model, run.replicas * len(points), dynamics, plan.device, run.threads, plan.start)
     wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations)
@@ -131,6 +135,21 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
     frames = tempering_in_beta(engine, ladder, q.times, run.replicas, watch.on_updates, saving.due, wanted)
     local = LocalSums(engine, run.replicas, len(points)) if q.local_susceptibility else None
     return LadderRun(plan, saving, watch, engine, frames, _layout(plan, points, placement), row_of, local)
+
+
+def _check_steps(points: Points, model: Ising) -> None:
+    """Refuse steps in time at which space is too hot to mix, or so cold that numbers overflow.
+
+    Raises:
+        InputError: for them.
+    """
+    scale = model.energy_scale
+    least, most = 1 / (HOTTEST * scale) if scale else 0.0, _MOST_STEP
+    for step in points.k[(points.k < least) | (points.k > most)]:
+        what = "the step in time, beta / slices," if points.is_general else "k"
+        raise InputError(
+            f"{what} is {step:.3g}, but couplings of {model.name} take {least:.3g} to {most:.3g}: give others"
+        )
 
 
 def _layout(plan: QuantumPlan, points: Points, placement: Placement | None) -> Layout:

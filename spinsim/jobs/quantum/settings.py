@@ -167,9 +167,10 @@ class QuantumSettings(Table):
     def points_of(self, ladder: npt.NDArray[np.float64]) -> Points:
         """The points of a ladder that a pre-run places, which is given in 1 / k, Gamma or 1 / beta."""
         from spinsim.inputs.grids import read_grid
-        from spinsim.model.transverse import general, isotropic
+        from spinsim.model.transverse import check_steps, general, isotropic
 
         if self.gamma is None or self.beta is None:
+            check_steps(1 / ladder)
             return isotropic(1 / ladder, self.slices)
         axis, text = self._placed
         other, given = ("beta", self.beta) if axis == "gamma" else ("gamma", self.gamma)
@@ -189,7 +190,7 @@ class QuantumSettings(Table):
         import numpy as np
 
         from spinsim.inputs.grids import FORM, read_grid
-        from spinsim.model.transverse import general, isotropic
+        from spinsim.model.transverse import check_steps, general, isotropic
 
         if self.gamma is not None and self.beta is not None:
             return general(read_grid("gamma", self.gamma), read_grid("beta", self.beta), self.slices)
@@ -197,6 +198,7 @@ class QuantumSettings(Table):
         found = np.sort(read_grid("k", text, f"{FORM}, or auto:0.25:0.31"))[::-1]
         if not (np.diff(found) < 0).all():
             raise InputError(f"k {text!r} has equal values: give each once")
+        check_steps(found)
         return isotropic(found, self.slices)
 
 

@@ -30,7 +30,9 @@ class TemperJob(Job):
     name = "temper"
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
-    resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a tempering run shall have in all"}
+    resumable: ClassVar[Mapping[str, str]] = {
+        "sweeps": "Measured sweeps that a tempering or quantum run shall have in all"
+    }
     may_be_longer = True
     figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"), {"columns": _COLUMNS})
     figures_of_several = FigureSet(
