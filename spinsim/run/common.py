@@ -26,6 +26,7 @@ from spinsim.machine.memory import readable
 from spinsim.model.along import degrees_along
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry import CELLS, IN_TIME
+from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
@@ -125,9 +126,7 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     along = config.along or (1.0,)
     sizes = {abs(factor) for factor in along} | ({1.0} if slices > 1 else set())  # bonds in time have J = 1
     signs = config.couplings != "gaussian" and not config.dilution
-    degrees = degrees_along(along) if slices == 1 else None
-    if by_term and len(set(map(abs, along))) == 1:
-        degrees = lattice.cell.coordination, 2
+    degrees = _degrees_of_terms(lattice, along, slices, by_term)
     planned = Planned(
         (IN_TIME[lattice.name].lattice((slices, *lattice.shape)) if slices > 1 else lattice),
         config.samples,
@@ -152,6 +151,13 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
         couplings_along=config.along,
     )
     return trotter(space, slices, by_term) if slices > 1 else space
+
+
+def _degrees_of_terms(lattice: Lattice, along: tuple[float, ...], slices: int, by_term: bool) -> tuple[int, int] | None:
+    """Returns the bonds of both terms at a site, of space and time or of axes of two strengths; None without terms."""
+    if by_term:
+        return (lattice.cell.coordination, 2) if len(set(map(abs, along))) == 1 else None
+    return degrees_along(along) if slices == 1 else None
 
 
 def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics:
