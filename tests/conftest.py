@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -32,6 +33,7 @@ def _kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     if worker and len(request.session.items) > 300:
         shared = tmp_path_factory.getbasetemp().parent  # a folder of this run
         compile_together(shared, int(worker.removeprefix("gw")))
+        gc.freeze()  # modules and tests, which stay until the end, are not looked through again and again
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -94,7 +94,7 @@ def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
         for name in list(old):
             if name != CHECKPOINTS:
                 _copy_group(old[name], new.create_group(name))
-        _attach_scales(old, new)
+        _attach_scales(old, new, {})
         saved = read_checkpoint(old.get(CHECKPOINTS))[0] if keep_checkpoint else None
         if saved is not None:
             pack_checkpoints(new.create_group(CHECKPOINTS), saved)
@@ -114,19 +114,20 @@ def _copy_group(old: h5py.Group, new: h5py.Group) -> None:
 def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
     """The same numbers in compressed chunks; what takes no room stays as it is."""
     if not old.size or not old.id.get_storage_size():
-        h5py.h5d.create(group.id, name.encode(), old.id.get_type(), old.id.get_space(), dcpl=old.id.get_create_plist())
+        kind, space, how = old.id.get_type(), old.id.get_space(), old.id.get_create_plist()
+        new = h5py.Dataset(h5py.h5d.create(group.id, name.encode(), kind, space, dcpl=how))
     else:
         chunks = _chunks(old)
-        how = {} if group.name == _REWRITTEN else compressed()
+        filters = {} if group.name == _REWRITTEN else compressed()
         new = group.create_dataset(
-            name, old.shape, old.dtype, chunks=chunks, fillvalue=old.fillvalue, fletcher32=True, **how
+            name, old.shape, old.dtype, chunks=chunks, fillvalue=old.fillvalue, fletcher32=True, **filters
         )
         rows = max(1, _PIECE_BYTES // (prod(old.shape[1:]) * old.dtype.itemsize) // chunks[0]) * chunks[0]
         for first in range(0, len(old), rows):
             new[first : first + rows] = old[first : first + rows]
     if old.is_scale:
-        group[name].make_scale(h5py.h5ds.get_scale_name(old.id))
-    _copy_attributes(old, group[name])
+        new.make_scale(h5py.h5ds.get_scale_name(old.id))
+    _copy_attributes(old, new)
 
 
 def _chunks(dataset: h5py.Dataset) -> tuple[int, ...]:
@@ -145,12 +146,18 @@ def _copy_attributes(old: h5py.Group | h5py.Dataset, new: h5py.Group | h5py.Data
             new.attrs[name] = old.attrs[name]
 
 
-def _attach_scales(old: h5py.Group, new: h5py.Group) -> None:
+def _attach_scales(old: h5py.Group, new: h5py.Group, scales: dict[str, h5py.Dataset]) -> None:
+    """Give datasets their axes; ``scales`` holds those of the new file that were looked up, by their names."""
     for name in list(new):
-        item = old[name]
+        item, copied = old[name], new[name]
         if isinstance(item, h5py.Group):
-            _attach_scales(item, new[name])
-        else:
-            for axis in range(0 if item.is_scale else item.ndim):
-                for k in range(len(item.dims[axis])):
-                    new[name].dims[axis].attach_scale(new.file[item.dims[axis][k].name])
+            _attach_scales(item, copied, scales)
+        elif not item.is_scale:
+            for axis in range(item.ndim):
+                attached: list[h5py.h5d.DatasetID] = []
+                h5py.h5ds.iterate(item.id, axis, attached.append, 0)
+                for one in attached:
+                    path = h5py.h5i.get_name(one)
+                    if path not in scales:
+                        scales[path] = new.file[path]
+                    h5py.h5ds.attach_scale(copied.id, scales[path].id, axis)

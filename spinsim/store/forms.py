@@ -61,9 +61,10 @@ def form_of(file: h5py.File) -> Form:
 
 def item_of(group: h5py.Group, name: str) -> Any:
     """Returns what stands under a name, which must be a part of this very file."""
-    if name not in group:
+    link = group.get(name, getlink=True)
+    if link is None:
         raise DamageError(f"{group.name.rstrip('/')}/{name} is missing")
-    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+    if not isinstance(link, h5py.HardLink):
         raise DamageError(f"{group.name.rstrip('/')}/{name} is a link that leads elsewhere")
     return group[name]
 

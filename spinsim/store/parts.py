@@ -44,5 +44,6 @@ def bare_dimension(group: h5py.Group, name: str, length: int) -> None:
 def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units: str) -> None:
     """Say what a dataset is, and which axes of its group it has."""
     dataset.attrs.update({"long_name": long_name, "units": units})
+    group = dataset.parent
     for axis, scale in enumerate(scales):
-        dataset.dims[axis].attach_scale(dataset.parent[scale])
+        dataset.dims[axis].attach_scale(group[scale])

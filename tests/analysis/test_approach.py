@@ -21,7 +21,7 @@ LADDER = np.geomspace(0.8, 2.0, 4)
 
 @pytest.fixture(scope="module")
 def glass() -> TemperResult:
-    model = ss.EdwardsAnderson(ss.cubic(3), samples=24, seed=5, couplings="gaussian")
+    model = ss.EdwardsAnderson(ss.cubic(3), samples=12, seed=5, couplings="gaussian")
     return ss.temper(model, LADDER, sweeps=800, thermalize=200, measure_every=2, seed=2)
 
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 from places import ROOT as CHECKOUT
@@ -38,10 +39,16 @@ LAYERS = [
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The statements of a file, which several tests look through."""
+    return ast.parse(path.read_text())
+
+
 def imported_parts(path: Path) -> set[str]:
     """First names below ``spinsim`` that a file imports, but for the list of jobs, which all may ask."""
     parts = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "spinsim":
             if node.module == "spinsim.jobs" and {alias.name for alias in node.names} <= {
                 "FOLDERS",
@@ -74,7 +81,7 @@ def test_every_module_has_a_layer() -> None:
 def constants_from(path: Path) -> set[Path]:
     """Files of the package whose constants a file imports: modules, and names that are written in capitals."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "spinsim":
             home = ROOT.joinpath(*node.module.split(".")[1:])
             found |= {home / f"{alias.name}.py" for alias in node.names}
@@ -103,7 +110,7 @@ def test_files_classes_and_functions_stay_small() -> None:
     for path in ROOT.rglob("*.py"):
         text, name = path.read_text(), path.relative_to(ROOT)
         large += [f"{name} has {text.count(chr(10))} lines"] if text.count("\n") > 400 else []
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and lines_of(node) > most[type(node)]:
                 large.append(f"{node.name} of {name} has {lines_of(node)} lines")
     assert not large

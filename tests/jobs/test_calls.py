@@ -109,7 +109,7 @@ def test_the_same_of_transfer_matrices(tmp_path: Path) -> None:
 
 
 def test_levels_that_do_not_converge(tmp_path: Path) -> None:
-    model = ss.EdwardsAnderson(ss.square(4), samples=2)
+    model = ss.EdwardsAnderson(ss.square(4))
     run_it = partial(ss.transfer, model, k=[0.05, 0.29], basis=12, device="cpu")
     with pytest.raises(ss.InputError, match="residual of"):
         run_it(most_steps=25)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,6 +23,12 @@ def rule_couplings(side: int) -> np.ndarray:
     return np.array([1 - 2 * (int(b * 2654435761 % 2**32).bit_count() % 2) for b in range(2 * side * side)], np.int8)
 
 
+@cache
+def ground_state(space: ss.Ising, k: float, sample: int) -> GroundState:
+    """The exact one, which takes seconds for 16 sites and serves several tests."""
+    return GroundState(space, k, sample)
+
+
 def record(row: str) -> None:
     """Write what was measured to standard output, which pytest shows with -s: numbers for docs/quantum.md."""
     sys.stdout.write(row + "\n")
@@ -29,7 +36,7 @@ def record(row: str) -> None:
 
 def check_averages(space: ss.Ising, result: ss.QuantumResult, sample: int, most_error: float) -> None:
     """Compare energies, overlaps and C(t) of both parities at the largest k with the ground state's."""
-    one, exact = sample_of(result, sample), GroundState(space, result.k[0], sample)
+    one, exact = sample_of(result, sample), ground_state(space, float(result.k[0]), sample)
     found = summarize(one).estimates
     expected = {
         "space_energy_per_site": float(exact.energy @ exact.weight),
@@ -59,7 +66,7 @@ def check_gaps(space: ss.Ising, result: ss.QuantumResult, most_error: dict[str, 
         found = gaps(result, parity)
         assert (found.operators[:, 0] > 1).all()
         for sample in range(space.samples):
-            exact = GroundState(space, result.k[0], sample).gap(parity)
+            exact = ground_state(space, float(result.k[0]), sample).gap(parity)
             gap, error = found.gap[sample, 0], found.error[sample, 0]
             window = f"{found.first[sample, 0]} to {found.last[sample, 0]}, chi^2 {found.chi_squared[sample, 0]:.1f}"
             score = (gap - exact) / error

@@ -134,7 +134,9 @@ LADDERS = {
 }
 
 
-@pytest.mark.parametrize(("couplings", "axis"), [("pm-j", "k"), ("pm-j", "gamma"), ("gaussian", "beta")])
+@pytest.mark.parametrize(
+    ("couplings", "axis"), [("pm-j", "k"), ("gaussian", "beta"), pytest.param("pm-j", "gamma", marks=pytest.mark.slow)]
+)
 def test_files_and_memory_agree_and_runs_go_on(tmp_path, couplings: str, axis: str) -> None:
     model = ss.EdwardsAnderson(ss.square(3), samples=2, seed=3, couplings=couplings)
     settings = LADDERS[axis] | {"slices": 6, "thermalize": 20, "seed": 8, "even_correlations": True}
@@ -216,7 +218,7 @@ def test_commands_of_the_general_form(do, told, capsys, monkeypatch, tmp_path) -
         assert word in shown
     assert "C/N" in analysed
     larger = do(line.replace("--size 3", "--size 4").replace("--slices 8", "--slices 4"), "b.h5")
-    finer = do(line.replace("--slices 8", "--slices 10"), "d.h5")
+    finer = do(line.replace("--slices 8 --sweeps 2000", "--slices 10 --sweeps 100"), "d.h5")
     one_sentence(run(capsys, monkeypatch, "plot", path, finer), "two runs have size L = 3")
     crossed = run(capsys, monkeypatch, "plot", path, larger, "--out", tmp_path / "crossings.pdf")
     assert crossed.status == 0
@@ -250,7 +252,7 @@ def test_the_coupling_in_time() -> None:
 
 
 def test_commands_tell_gaps_of_both_parities(do, capsys, monkeypatch, tmp_path) -> None:
-    line = "quantum --lattice chain --size 3 --couplings gaussian --k 0.5:0.6:2 --slices 32 --sweeps 2000 --quiet"
+    line = "quantum --lattice chain --size 3 --couplings gaussian --k 0.5:0.6:2 --slices 32 --sweeps 800 --measure-every 4 --quiet"
     averages = do(f"{line} --samples 2 --even-correlations", "averages.h5")
     leading = do(f"{line} --even-correlations --save-configurations 1", "leading.h5")
     for path, words in ((averages, ("median gap", "average: from")), (leading, ("gap a step", "operators:"))):

@@ -173,12 +173,12 @@ def test_errors_of_a_short_series_cover_the_truth() -> None:
     rho = (2 * tau - 1) / (2 * tau + 1)
     within = []
     model = Ising(ss.square(4))
-    for _ in range(runs):
-        noise = random.normal(size=(steps + 200, 2))
-        series = np.zeros_like(noise)
-        for t in range(1, len(noise)):
-            series[t] = rho * series[t - 1] + np.sqrt(1 - rho**2) * noise[t]
-        energy = np.repeat(series[200:, None, None, :1], 2, axis=-1)
+    noise = random.normal(size=(runs, steps + 200, 2))
+    series = np.zeros_like(noise)
+    for t in range(1, steps + 200):
+        series[:, t] = rho * series[:, t - 1] + np.sqrt(1 - rho**2) * noise[:, t]
+    for one in series:
+        energy = np.repeat(one[200:, None, None, :1], 2, axis=-1)
         made = TemperResult(
             model=model, temperature=np.array([1.0, 2.0]), sweep=np.arange(1, steps + 1), energy=16 * energy,
             magnetization=energy.astype(np.int64), overlap=np.empty((steps, 1, 0, 2), np.int64),

@@ -111,8 +111,9 @@ def test_files_of_earlier_versions_stay_readable(check, capsys, monkeypatch, tmp
         "anneal": ["plot a.h5"],
         "transfer": ["plot a.h5"],
         "temper": ["analyze a.h5", "plot a.h5 --what overlap"],
-        "temper-configurations": ["analyze a.h5 --from-configurations"],
-    }.get(Path(name).name, [])
+        "packed/temper": ["analyze a.h5"],
+        "packed/temper-configurations": ["analyze a.h5 --from-configurations"],
+    }.get(name, [])
     for command in commands:
         outcome = run(capsys, monkeypatch, *command.split())
         assert outcome.status == 0, outcome

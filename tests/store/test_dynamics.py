@@ -104,8 +104,8 @@ def test_runs_of_other_dynamics_can_be_read(capsys, monkeypatch, tmp_path, name:
     monkeypatch.chdir(tmp_path)
     Path("a.h5").write_bytes(small_file(f"packed/{name}"))
     monkeypatch.setattr(rng, "DYNAMICS", 2)
-    what = " --what overlap" if "temper" in name else ""
-    for line in ("show a.h5", "check a.h5", f"plot a.h5{what}", *["analyze a.h5"] * (name == "temper")):
+    of_series = ["analyze a.h5", "plot a.h5 --what overlap"] if name == "temper" else []
+    for line in ("show a.h5", "check a.h5", *of_series):
         outcome = run(capsys, monkeypatch, *line.split())
         assert outcome.status == 0, outcome
     assert ss.load("a.h5").finished == (name not in UNFINISHED)
