@@ -252,7 +252,7 @@ def test_the_coupling_in_time() -> None:
 
 
 def test_commands_tell_gaps_of_both_parities(do, capsys, monkeypatch, tmp_path) -> None:
-    line = "quantum --lattice chain --size 3 --couplings gaussian --k 0.5:0.6:2 --slices 32 --sweeps 800 --measure-every 4 --quiet"
+    line = "quantum --lattice chain --size 3 --couplings gaussian --k 0.5:0.6:2 --slices 32 --sweeps 2000 --quiet"
     averages = do(f"{line} --samples 2 --even-correlations", "averages.h5")
     leading = do(f"{line} --even-correlations --save-configurations 1", "leading.h5")
     for path, words in ((averages, ("median gap", "average: from")), (leading, ("gap a step", "operators:"))):
