@@ -83,7 +83,7 @@ class CudaSweeper(Protocol):
         """Many rounds with measurements between them in one launch on the present ladder, if the device can."""
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
+        """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
 
     def set_ladder(self, tempering: CudaTempering) -> None:
         """Make room for temperatures of each sample's replicas, and what launches need."""
@@ -164,7 +164,7 @@ class CudaEngine:
         return 1 if self._ladder is None else self._ladder.measuring.at_once
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+        """Set the inverse temperature: a number, one for each replica (replicas,), or of two terms (replicas, 2)."""
         with self._queue.here():
             self._sweeper.set_beta(beta)
         self._ladder = None
