@@ -143,7 +143,7 @@ def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extra
 
     Fits a + b Delta tau^2 to every average at every point of the ladder. Errors and chi^2 of one sample take the runs
     as independent; of several samples, which are the same in all runs, they take the covariance of the runs over
-    samples.
+    samples. Of samples that are not more than the runs it has no inverse: each run has its own error, and no chi^2.
 
     Args:
         runs: Results or files of the general form, two or more, of one model at the same gamma and beta.
