@@ -20,6 +20,7 @@ from spinsim.cli.saying import open_streams, say
 from spinsim.cli.show import show
 from spinsim.errors import InputError
 from spinsim.jobs import all_jobs
+from spinsim.mesh.launched import launched
 
 # click's ClickException, which newer versions of typer ship inside themselves
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
@@ -55,6 +56,22 @@ def main() -> None:
     open_streams()
     os.environ.pop("MPLBACKEND", None)  # figures go to files, and Matplotlib refuses a name that it does not know
     try:
+        how = launched()
+        if how is None:
+            status = _status()
+        else:
+            from spinsim.mesh.session import joined
+
+            with joined(how) as is_first:
+                status = _status() if is_first else 0
+    except InputError as error:
+        status = refuse(str(error))
+    sys.exit(status)
+
+
+def _status() -> int:
+    """Carry the command out, as a process that is alone or the first of several."""
+    try:
         status = app(prog_name="spinsim", standalone_mode=False) or 0
         sys.stdout.flush()
     except UsageProblem as error:
@@ -67,7 +84,7 @@ def main() -> None:
         status = refuse(f"{error.filename or 'a file'} cannot be used ({error.strerror}): make room or mend it")
     except (KeyboardInterrupt, typer.Abort):
         status = 130
-    sys.exit(status)
+    return int(status)
 
 
 def usage_sentence(error: Any) -> str:

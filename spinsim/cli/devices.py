@@ -6,7 +6,24 @@ from spinsim.cli.saying import say
 
 
 def devices() -> None:
-    """Say which engines can run here."""
+    """Say which engines can run here, on every rank where there are several."""
+    from spinsim.mesh.places import answers
+    from spinsim.mesh.ranks import name_of, why_not
+    from spinsim.mesh.session import others
+
+    lines = _of_this_process()
+    missing, ranks = why_not(), 1 + len(others())
+    lines.append(f"mpi   {missing}" if missing else f"mpi   ready: {ranks} rank{'s' if ranks > 1 else ''}")
+    for line in lines:
+        say(line)
+    for place, found in zip(others(), answers([place.ask(_of_this_process) for place in others()]), strict=True):
+        say(f"{place.ask(name_of, place.rank)()}:")
+        for line in found:
+            say(f"  {line}")
+
+
+def _of_this_process() -> list[str]:
+    """What a process can use."""
     import platform
 
     import llvmlite.binding as llvm
@@ -17,9 +34,9 @@ def devices() -> None:
 
     features = llvm.get_host_cpu_features()
     vectors = next((name for name in ("avx512f", "avx2", "avx", "neon", "sse2") if features.get(name)), "scalar")
-    say(
-        f"cpu   ready: {available_threads()} threads, {llvm.get_host_cpu_name()}, {vectors} vectors, "
-        f"{readable(available_bytes())} of memory free, {platform.system()} {platform.machine()}"
-    )
     missing = why_not()
-    say(f"cuda  {missing}" if missing else f"cuda  ready: {', '.join(names())}")
+    return [
+        f"cpu   ready: {available_threads()} threads, {llvm.get_host_cpu_name()}, {vectors} vectors, "
+        f"{readable(available_bytes())} of memory free, {platform.system()} {platform.machine()}",
+        f"cuda  {missing}" if missing else f"cuda  ready: {', '.join(names())}",
+    ]

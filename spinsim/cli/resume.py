@@ -14,7 +14,7 @@ from spinsim.settings.config import tables_of
 from spinsim.settings.setting import Setting, settings_of
 from spinsim.settings.shared import RunSettings
 
-_OF_RUN: Final = ("device", "threads", "checkpoint_every")
+_OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
 
 
 def _settings() -> dict[str, Setting]:

@@ -41,8 +41,10 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
 
     job, silent = job_of(plan.config.job), quiet or as_json
     if not silent:
-        for line in wrapped(job.describe(plan)):
-            say(line)
+        split = [f"Split: {plan.split}"] if plan.split else []
+        for sentence in [job.describe(plan), *split]:
+            for line in wrapped(sentence):
+                say(line)
     with job.progress(silent) as progress:
         try:
             ran = job.to_file(plan, Watch(progress.begin, progress.advance, partial(say, err=True)))

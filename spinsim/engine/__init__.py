@@ -1,4 +1,4 @@
-"""Engines: packed spins, their update and their exact measurement, one device each."""
+"""Engines: packed spins, their update and their exact measurement."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy.typing as npt
 
-from spinsim.engine.choosing import check_memory, check_run, choose, choose_packing
+from spinsim.engine.choosing import check_memory, check_run, choose_packing
 from spinsim.engine.devices import DEVICES, resolve_device
 from spinsim.engine.dynamics import Dynamics, Start
 from spinsim.engine.given_start import as_spins, begin_with
 from spinsim.engine.protocols import Counts, Engine
-from spinsim.engine.update import OfModel, Planned
+from spinsim.engine.split.shares import on_all_devices
+from spinsim.engine.update import Planned
 from spinsim.model.ising import Ising, check_model
 
 __all__ = [
@@ -43,7 +44,8 @@ def create_engine(
         model: What is simulated.
         replicas: Configurations of each sample.
         dynamics: How they move.
-        device: ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``.
+        device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, or ``cuda:all``, ``cuda:2`` and ``cuda:0,2`` for
+            all, two and certain GPUs, which share out the samples.
         threads: CPU threads, None for all.
         start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape (sites,), (samples, sites)
             or (samples, replicas, sites).
@@ -59,9 +61,4 @@ def create_engine(
         begin_with(engine, spins)
         return engine
     check_run(model, replicas, 0, 1)
-    outline = OfModel(model)
-    update = choose(outline)
-    if resolve_device(device) == "cuda":
-        return update.on_cuda(model, replicas, dynamics)
-    check_memory(outline, replicas)
-    return update.on_cpu(model, replicas, dynamics, threads)
+    return on_all_devices(model, replicas, dynamics, resolve_device(device), threads)

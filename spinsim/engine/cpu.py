@@ -115,7 +115,7 @@ class CpuEngine:
     """
 
     device_name = "cpu"
-    at_once = 1
+    at_once = devices = 1
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, parts: CpuParts) -> None:
         self.model, self.replicas, self.half_sweep = model, replicas, 0

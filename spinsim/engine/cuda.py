@@ -143,6 +143,8 @@ class CudaEngine:
         half_sweep: Half-sweeps queued.
     """
 
+    devices = 1
+
     def __init__(self, model: Ising, replicas: int, parts: CudaParts) -> None:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
         self.packing, self.colours = parts.packing, parts.sweeper.colours

@@ -1,29 +1,73 @@
-"""The devices that a run can be asked for."""
+"""The devices that a run can be asked for, and those that it gets."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from spinsim.errors import InputError
+from spinsim.inputs.gpus import check_gpus
+from spinsim.mesh.session import on_node
 
 DEVICES: Final = ("auto", "cpu", "cuda", "gpu")
+CUDA: Final = "cuda"
 
 
-def resolve_device(device: str) -> str:
-    """``cpu`` or ``cuda``; ``gpu`` is ``cuda``, and so is ``auto`` where a GPU can be used.
+def resolve_device(device: str, gpus: str | None = None) -> str:
+    """Where a run takes place: ``cpu``, ``cuda`` or, where GPUs are asked for, such as ``cuda:all``.
+
+    ``gpu`` is ``cuda``, and so is ``auto`` where a GPU can be used.
+
+    Args:
+        device: One of ``DEVICES``, or what this function has returned.
+        gpus: As ``check_gpus`` has it.
 
     Raises:
-        InputError: for an unknown device, and for ``cuda`` where there is none, saying what is missing.
+        InputError: for an unknown device, for ``cuda`` where there is none, saying what is missing, and for GPUs that
+            there are not.
     """
-    if device not in DEVICES:
+    kind, _, asked = device.partition(":")
+    if kind not in DEVICES or (asked and kind != CUDA):
         raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
-    if device == "cpu":
-        return device
+    gpus = asked or gpus
+    if kind == "cpu":
+        if gpus:
+            raise InputError(f"gpus {gpus} have no effect on the cpu: leave them out")
+        return kind
     from spinsim.cuda.device import why_not
 
     missing = why_not()
     if missing is None:
-        return "cuda"
-    if device != "auto":
+        if not gpus:
+            return CUDA
+        gpu_numbers(f"{CUDA}:{gpus}")
+        return f"{CUDA}:{gpus}"
+    if kind != "auto" or gpus:
         raise InputError(missing)
     return "cpu"
+
+
+def gpu_numbers(device: str) -> list[int]:
+    """Numbers of the GPUs that this process has of ``cuda`` or, say, ``cuda:all``; ranks of one node share them out.
+
+    Raises:
+        InputError: for GPUs that there are not.
+    """
+    from spinsim.cuda.device import names
+
+    there, gpus = range(len(names())), device.partition(":")[2] or "1"
+    check_gpus(gpus)
+    if "," not in gpus:
+        mine = on_node().share(there)
+        if gpus == "all":
+            return mine
+        if int(gpus) > len(mine):
+            what = "this machine" if on_node().ranks == 1 else f"each of the {on_node().ranks} ranks of this machine"
+            raise InputError(f"gpus {gpus} are more than the {len(mine)} of {what}: give fewer, or all")
+        return mine[: int(gpus)]
+    chosen = [int(number) for number in gpus.rstrip(",").split(",")]
+    missing = [number for number in chosen if number not in there]
+    if missing:
+        raise InputError(f"GPU {missing[0]} is not there: this machine has the numbers 0 to {len(there) - 1}")
+    if len(set(chosen)) < len(chosen):
+        raise InputError(f"gpus {gpus} name one twice: give each once")
+    return on_node().share(chosen)

@@ -86,6 +86,7 @@ class Sweeps(Protocol):
         model: What is simulated.
         replicas: Configurations of each sample.
         device_name: Where it runs.
+        devices: How many of these there are.
         colours: Half-sweeps in a sweep.
         half_sweep: Half-sweeps done.
     """
@@ -93,6 +94,7 @@ class Sweeps(Protocol):
     model: Ising
     replicas: int
     device_name: str
+    devices: int
     colours: int
     half_sweep: int
 
@@ -189,7 +191,7 @@ class Saves(Protocol):
 
 
 class Engine(Sweeps, Counting, Tempers, MeasuresLadder, Saves, Protocol):
-    """Replicas of every sample of one model, in packed form on one device: all of the above.
+    """Replicas of every sample of one model, in packed form on devices of one kind: all of the above.
 
     Attributes:
         packing: How spins are held: the name of the update.

@@ -178,7 +178,7 @@ class Update:
         counters: Fields of the random counter of a run of so many replicas.
         pack: The words of a snapshot from configurations (replicas, sites) of one sample.
         on_cpu: Makes the engine of a model, replicas, dynamics and threads.
-        on_cuda: Makes the engine of a model, replicas and dynamics on a GPU.
+        on_cuda: Makes the engine of a model, replicas and dynamics on the GPU of a number.
     """
 
     packing: Packing
@@ -187,7 +187,7 @@ class Update:
     counters: Callable[[Outline, int], Counters]
     pack: Callable[[Ising, npt.NDArray[np.int8]], npt.NDArray[np.uint64]]
     on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]
-    on_cuda: Callable[[Ising, int, Dynamics], Engine]
+    on_cuda: Callable[[Ising, int, Dynamics, int], Engine]
 
 
 def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:

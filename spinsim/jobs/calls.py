@@ -41,6 +41,7 @@ def resume(
     device: str | None = None,
     threads: int | None = None,
     checkpoint_every: float | None = None,
+    gpus: str | None = None,
     progress: bool = False,
 ) -> Any:
     """Complete the run of a file from its last checkpoint, or make a tempering run longer.
@@ -52,6 +53,7 @@ def resume(
         device: Where it goes on, if elsewhere; it does not change the outcome.
         threads: CPU threads, if another number.
         checkpoint_every: Seconds between checkpoints, if others.
+        gpus: GPUs that share out the samples, if others: ``all``, how many, or their numbers such as ``0,2``.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
 
     Returns:
@@ -61,7 +63,7 @@ def resume(
         InputError: for a file that holds no run to go on with, and for sweeps that it cannot have.
         KeyboardInterrupt: on Ctrl-C; the run has saved itself.
     """
-    how = {"device": device, "threads": threads, "checkpoint_every": checkpoint_every}
+    how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
     plan = plan_resume(Path(path), {"sweeps": sweeps, "most_steps": most_steps}, how)
     return carried_out(plan, path, progress, lambda done: None, None)
 

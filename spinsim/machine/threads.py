@@ -10,10 +10,18 @@ from itertools import pairwise
 
 from spinsim.errors import InputError
 
+_sharing = [1]  # processes that share the processors
+
+
+def share_processors(processes: int) -> None:
+    """Say that so many processes, this one among them, work on the same processors."""
+    _sharing[0] = processes
+
 
 def available_threads() -> int:
-    """Processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Processors this process may use, or its share of them."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, there // _sharing[0])
 
 
 class Threads:

@@ -19,6 +19,7 @@ import spinsim
 from spinsim import rng, store
 from spinsim.engine import Dynamics, Engine, Planned, check_memory
 from spinsim.engine.dynamics import STARTS
+from spinsim.engine.split.shares import in_words
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
 from spinsim.jobs import job_of
@@ -104,6 +105,11 @@ class Plan(Generic[AnyConfig]):
         """Rows of the run for each one at which configurations are saved; 0 where none are."""
         every: int = self.config.run.save_configurations
         return every
+
+    @property
+    def split(self) -> str:
+        """How devices share out the work, in a sentence; empty where there is one."""
+        return in_words(self.model.samples, self.device)
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 where it has none."""
@@ -219,7 +225,8 @@ def command_line() -> str:
 def engine_attributes(engine: Engine | InField | BestSlices) -> dict[str, str]:
     """Root attributes that say how it ran; the packing follows from the configuration."""
     kind = "cpu" if engine.device_name == "cpu" else "cuda"
-    return {"engine": f"{kind}, {engine.packing}", "devices": engine.device_name}
+    many = f"{engine.devices} x " if engine.devices > 1 else ""
+    return {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}
 
 
 def updates_done(engine: Engine | InField | BestSlices) -> int:

@@ -41,7 +41,7 @@ def plan_resume(path: Path, changes: Mapping[str, Any], run: Mapping[str, Any]) 
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
     job = job_of(config.job)
     config = job.changed(replace(config, run=replace(config.run, out=str(path), **run)), changes, path)
-    device = resolve_device(config.run.device)
+    device = resolve_device(config.run.device, config.run.gpus)
     plan: Plan[Any] = job.plan_type(config, model, device, *identify(config, model), start=start)
     identity = plan.attributes["config_sha256"]
     if "sweeps" not in changes or identity == attributes["config_sha256"]:

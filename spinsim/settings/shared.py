@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from spinsim.errors import InputError
+from spinsim.inputs.gpus import check_gpus
 from spinsim.model.geometry import CELLS
 from spinsim.settings.setting import GRID, SIDES, Table, setting
 
@@ -132,6 +133,13 @@ class RunSettings(Table):
         choices=("auto", "cpu", "cuda", "gpu"),
         physics=False,
     )
+    gpus: str | None = setting(
+        None,
+        "GPUs that share out the samples: all, how many, or their numbers such as 0,2",
+        shown="one for each process",
+        physics=False,
+        before=None,
+    )
     threads: int | None = setting(
         None, "CPU threads; no number changes the outcome", shown="all", low=1, high=4096, physics=False
     )
@@ -146,3 +154,8 @@ class RunSettings(Table):
         high=10**12,
         before=0,
     )
+
+    def check_together(self) -> None:
+        """Refuse what names no GPUs."""
+        if self.gpus is not None:
+            check_gpus(self.gpus)

@@ -33,6 +33,7 @@ LAYERS = [
     ["model", "cuda"],
     ["inputs"],
     ["rng", "packing", "bits", "acceptance"],
+    ["mesh"],
     ["machine"],
     ["errors"],
 ]

@@ -75,6 +75,8 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     settings |= {"replicas": replicas, "seed": seed, "device": device, "threads": threads}
     config = config_of_call(Anneal, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
     config = config.with_temperatures(model.energy_scale)
-    plan = AnnealPlan(config, model, resolve_device(device), *identity_of_call(config, model), start=spins)
+    plan = AnnealPlan(
+        config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model), start=spins
+    )
     result: AnnealResult = carried_out(plan, out, progress, on_updates, anneal_in_memory)
     return result

@@ -61,7 +61,7 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     check_nameable(config.anneal.start)
     steps = config.anneal.steps
     require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
-    device = resolve_device(config.run.device)
+    device = resolve_device(config.run.device, config.run.gpus)
     model = build_model(config.model, config.run.replicas * config.anneal.slices_in_time)
     config = config.with_temperatures(model.energy_scale)
     return AnnealPlan(config, model, device, *identify(config, model))

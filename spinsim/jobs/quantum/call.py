@@ -100,6 +100,8 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     named, spins = start_of_call(start, in_time, None)
     settings |= {"start": named, "out": out, "checkpoint_every": checkpoint_every}
     config = config_of_call(Quantum, in_time, settings)
-    plan = QuantumPlan(config, in_time, resolve_device(device), *identity_of_call(config, in_time), start=spins)
+    plan = QuantumPlan(
+        config, in_time, resolve_device(device, config.run.gpus), *identity_of_call(config, in_time), start=spins
+    )
     result: QuantumResult = carried_out(plan, out, progress, on_updates, quantum_in_memory)
     return result

@@ -61,7 +61,7 @@ def plan_quantum(config: Quantum) -> QuantumPlan:
     """
     q = config.quantum
     check_nameable(q.start)
-    device = resolve_device(config.run.device)
+    device = resolve_device(config.run.device, config.run.gpus)
     model = build_model(config.model, config.run.replicas * _places(q), q.slices, q.is_general)
     return QuantumPlan(config, model, device, *identify(config, model))
 

@@ -81,6 +81,8 @@ def temper(  # noqa: D417  (the settings describe themselves)
     settings |= {"seed": seed, "device": device, "threads": threads}
     config = config_of_call(Temper, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
     config = config.with_temperatures(model.energy_scale)
-    plan = TemperPlan(config, model, resolve_device(device), *identity_of_call(config, model), start=spins)
+    plan = TemperPlan(
+        config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model), start=spins
+    )
     result: TemperResult = carried_out(plan, out, progress, on_updates, temper_in_memory)
     return result

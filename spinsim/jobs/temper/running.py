@@ -52,7 +52,7 @@ def plan_temper(config: Temper) -> TemperPlan:
         InputError: for anything that keeps the run from beginning.
     """
     check_nameable(config.temper.start)
-    device = resolve_device(config.run.device)
+    device = resolve_device(config.run.device, config.run.gpus)
     model = build_model(config.model, config.run.replicas * _temperatures(config.temper))
     config = config.with_temperatures(model.energy_scale)
     return TemperPlan(config, model, device, *identify(config, model))

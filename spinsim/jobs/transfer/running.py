@@ -13,9 +13,11 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
+from spinsim.inputs.texts import count
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.jobs.transfer.tasks import Found, Row, Saved, Work, saved_state
+from spinsim.mesh.session import others
 from spinsim.run.common import SILENT, Plan, Watch, build_model, check_disk, identify, to_file
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
@@ -31,6 +33,11 @@ class TransferPlan(Plan[Transfer]):
     def rows(self) -> int:
         """Rows of the finished file, one for each sample and point."""
         return self.work().rows
+
+    @property
+    def split(self) -> str:
+        """How ranks share out the work: one does all of it."""
+        return f"none, which leaves {count(len(others()), 'rank')} idle" if others() else ""
 
     def work(self) -> Work:
         """Its tasks."""

@@ -88,6 +88,7 @@ class Transfer(Config):
         replicas={"default": 1, "unused": True},
         seed={"help": "Seed of the start vectors, 64 bits"},
         rng_rounds={"unused": True},
+        gpus={"unused": True},
         threads={"help": "CPU threads"},
         save_configurations={"unused": True},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
@@ -17,6 +18,7 @@ from spinsim.cuda import compile as compiling
 
 SHARED: Final = 232448  # bytes that a block may have, as in device.h
 MEMORY: Final = 2**33
+ONE_AT_A_TIME: Final = threading.Lock()  # launches and compiling, as kernels have variables of their own
 
 
 class Memory:
@@ -90,9 +92,10 @@ class Function:
     every: Final[list[Function]] = []
 
     def __init__(self, code: str, expression: str) -> None:
-        self.library = compile_instance(code, expression)
-        self.every.append(self)
-        self.kernel = SimpleNamespace(ptr=len(self.every) - 1)
+        with ONE_AT_A_TIME:
+            self.library = compile_instance(code, expression)
+            self.every.append(self)
+            self.kernel = SimpleNamespace(ptr=len(self.every) - 1)
 
 
 class RawModule:
@@ -120,7 +123,8 @@ def _launch(
 ) -> None:
     assert shared <= SHARED
     grid = (ctypes.c_uint * 3)(gx, gy, gz)
-    Function.every[function].library.launch_instance(ctypes.c_void_p(values), grid, ctypes.c_uint(threads))
+    with ONE_AT_A_TIME:
+        Function.every[function].library.launch_instance(ctypes.c_void_p(values), grid, ctypes.c_uint(threads))
 
 
 def _module() -> ModuleType:

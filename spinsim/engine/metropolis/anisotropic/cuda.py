@@ -37,7 +37,7 @@ MODEL: Final = struct_type(
 )
 
 
-def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> CudaEngine:
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of a model of two terms, each of couplings of one magnitude, in a uniform field."""
     plan, queue = TermPlan(model, replicas, dynamics, UNBOUNDED), Queue(device, dynamics)
     check_grid(*plan.shape[:2])

@@ -32,10 +32,10 @@ def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None
     return engine(model, replicas, dynamics, threads)
 
 
-def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:
+def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
     from spinsim.engine.metropolis.anisotropic.cuda import engine
 
-    return engine(model, replicas, dynamics)
+    return engine(model, replicas, dynamics, device)
 
 
 UPDATE: Final = Update(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)

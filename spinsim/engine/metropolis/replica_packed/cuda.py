@@ -43,7 +43,7 @@ SWEEPS_A_LAUNCH: Final = 1000
 UNBOUNDED: Final = 2**62
 
 
-def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> CudaEngine:
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of a model of couplings of one magnitude and a uniform field."""
     plan, queue = ReplicaPlan(model, replicas, dynamics, UNBOUNDED), Queue(device, dynamics)
     check_grid(*plan.shape[:2])

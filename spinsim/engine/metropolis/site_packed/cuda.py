@@ -40,7 +40,7 @@ UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 HALF_SWEEPS_A_LAUNCH: Final = 2000
 
 
-def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> CudaEngine:
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
     plan, queue = SitePlan(model, replicas, dynamics), Queue(device, dynamics)
     check_grid(model.samples, replicas)

@@ -50,10 +50,10 @@ def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None
     return engine(model, replicas, dynamics, threads)
 
 
-def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics) -> Engine:
+def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
     from spinsim.engine.metropolis.site_packed.cuda import engine
 
-    return engine(model, replicas, dynamics)
+    return engine(model, replicas, dynamics, device)
 
 
 UPDATE: Final = Update(Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda)

@@ -37,7 +37,7 @@ WORD_REPLICAS: Final = 32  # of a column in shared memory, where copies are comp
 MEASURE_COLUMNS: Final = 32  # threads side by side in a block, at most
 
 
-def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int = 0) -> CudaEngine:
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of any couplings and fields."""
     plan, queue = UnpackedPlan(model), Queue(device, dynamics)
     check_grid(model.samples, 1)

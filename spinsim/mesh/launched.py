@@ -1,0 +1,40 @@
+"""Whether this process was started under MPI, as the environment tells before MPI itself is touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Launched(NamedTuple):
+    """A process among those that were started together.
+
+    Attributes:
+        rank: Its number.
+        ranks: How many there are.
+        by: What started them, in words.
+    """
+
+    rank: int
+    ranks: int
+    by: str
+
+
+_VARIABLES: Final = (
+    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MPICH", "PMI_RANK", "PMI_SIZE"),
+    ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+)
+"""Of each launcher the rank and the number of ranks; Intel MPI has the variables of MPICH.
+
+A batch script of Slurm that srun did not start is of no step, so that it has no number of tasks."""
+
+
+def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
+    """How this process was started with others; None where it is alone."""
+    for by, rank, ranks in _VARIABLES:
+        if rank in environment and ranks in environment:
+            found = Launched(int(environment[rank]), int(environment[ranks]), by)
+            return found if found.ranks > 1 else None
+    return None

@@ -1,0 +1,71 @@
+"""Places where objects live and have functions carried out on them: this thread, a thread of its own, another rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Reply = Callable[[], Any]
+"""Waits for the outcome of what was asked for, and returns it or raises what it raised."""
+
+
+@dataclass
+class Kept:
+    """An object that stays at its place; others hold this in its stead and pass it on to functions that work there.
+
+    Attributes:
+        value: The object.
+    """
+
+    value: Any
+
+
+class Place(Protocol):
+    """Somewhere functions are carried out, one after the other in the order in which they are asked for."""
+
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        """Have a function carried out there.
+
+        Args:
+            function: One of a module. What it keeps at its place it returns as ``Kept``.
+            arguments: Plain data, and what was kept there, of which the function gets the object itself.
+        """
+
+
+def opened(arguments: Iterable[Any]) -> list[Any]:
+    """The arguments of a function at the place where all that is kept lives."""
+    return [argument.value if isinstance(argument, Kept) else argument for argument in arguments]
+
+
+class Here(Place):
+    """This thread, which begins when the outcome is waited for, so that other places can begin before."""
+
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        """Have a function carried out."""
+        return lambda: function(*opened(arguments))
+
+
+class InThread(Place):
+    """A thread of its own, as a call may wait until a GPU has room for what it queues."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1)
+
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        """Have a function carried out."""
+        return self._thread.submit(function, *opened(arguments)).result
+
+
+def answers(replies: Iterable[Reply]) -> list[Any]:
+    """All outcomes of what was asked for at several places; the first failure is raised when all are there."""
+    found, failures = [], []
+    for reply in replies:
+        try:
+            found.append(reply())
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return found

@@ -1,0 +1,160 @@
+"""The ranks of a run as MPI has them: messages through host memory, and signs of life."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import socket
+import sys
+import threading
+import time
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim.errors import InputError
+from spinsim.mesh.launched import Launched
+
+MESSAGE, BEAT = 1, 2  # tags
+PIECE: Final = 2**30  # bytes; counts of MPI are 32-bit numbers
+BEAT_EVERY: Final = 2.0  # seconds
+SILENT_FOR: Final = 45.0  # seconds after which a rank is given up
+FIRST: Final = 0  # the rank that carries out the command
+
+
+class Ranks:
+    """All processes of a run, of which this one is a rank.
+
+    A thread tells the others that this process lives, and ends the job where one of them falls silent.
+
+    Args:
+        launched: How this process was started.
+
+    Attributes:
+        rank: Of this process.
+        size: Number of processes.
+
+    Raises:
+        InputError: where mpi4py is missing or knows of other ranks.
+    """
+
+    def __init__(self, launched: Launched) -> None:
+        missing = why_not()
+        if missing:
+            raise InputError(f"{launched.by} has started {launched.ranks} ranks but cannot be used: {missing}")
+        from mpi4py import MPI
+
+        MPI.Init_thread(MPI.THREAD_MULTIPLE)
+        atexit.register(MPI.Finalize)
+        self._comm = comm = MPI.COMM_WORLD
+        self.rank, self.size = comm.rank, comm.size
+        if self.size != launched.ranks:
+            raise InputError(
+                f"{launched.by} has started {launched.ranks} ranks but the MPI library of mpi4py finds {self.size}: "
+                "install mpi4py for the same MPI, or choose another --mpi of srun"
+            )
+        if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
+            raise InputError("this MPI library serves one thread alone: take one that was built for several")
+        self._lock = threading.Lock()  # MPI is called by one thread at a time
+        self._left = threading.Event()
+        self._peers = range(1, self.size) if self.rank == FIRST else [FIRST]
+        self._life = threading.Thread(target=self._live, daemon=True)
+        self._life.start()
+
+    def send(self, message: bytes, to: int) -> None:
+        """Send a message; return when its memory may be changed."""
+        content = np.frombuffer(message, np.uint8)
+        self._send(np.array([content.size], np.int64), to)
+        for first in range(0, content.size, PIECE):
+            self._send(content[first : first + PIECE], to)
+
+    def receive(self, sender: int) -> bytes:
+        """Wait for the next message of a rank."""
+        size = np.empty(1, np.int64)
+        self._receive(size, sender)
+        content = np.empty(int(size[0]), np.uint8)
+        for first in range(0, content.size, PIECE):
+            self._receive(content[first : first + PIECE], sender)
+        return content.tobytes()
+
+    def _send(self, array: Any, to: int) -> None:
+        with self._lock:
+            request = self._comm.Isend(array, to, MESSAGE)
+        self._wait(request)
+
+    def _receive(self, array: Any, sender: int) -> None:
+        with self._lock:
+            request = self._comm.Irecv(array, sender, MESSAGE)
+        self._wait(request)
+
+    def _wait(self, request: Any, most: float = math.inf) -> None:
+        """Wait without keeping a processor busy for long, as others may compute on it; at most so many seconds."""
+        pause, end = 0.0, time.monotonic() + most
+        while time.monotonic() < end:
+            with self._lock:
+                if request.Test():
+                    return
+            time.sleep(pause)
+            pause = min(pause + 1e-5, 1e-3)
+        self.abort("a rank does not come to its end")
+
+    def _live(self) -> None:
+        """Tell others that this process lives, and hear whether they do."""
+        beat, sent = np.zeros(1, np.uint8), list[Any]()
+        heard = dict.fromkeys(self._peers, time.monotonic())
+        while not self._left.wait(BEAT_EVERY):
+            with self._lock:
+                sent = [request for request in sent if not request.Test()]
+                sent += [self._comm.Isend(beat, peer, BEAT) for peer in self._peers if not sent]
+                for peer in self._peers:
+                    while self._comm.Iprobe(peer, BEAT):
+                        self._comm.Recv(beat, peer, BEAT)
+                        heard[peer] = time.monotonic()
+            for peer, when in heard.items():
+                if time.monotonic() - when > SILENT_FOR:
+                    self.abort(f"rank {peer} has not been heard of for {SILENT_FOR:.0f} s")
+
+    def leave(self) -> None:
+        """Give no more signs of life; all ranks do so together, and receive all that was sent."""
+        self._left.set()
+        self._life.join()
+        last, beat = np.ones(1, np.uint8), np.zeros(1, np.uint8)
+        with self._lock:
+            sent = [self._comm.Isend(last, peer, BEAT) for peer in self._peers]
+        for peer in self._peers:
+            while not beat[0]:
+                with self._lock:
+                    request = self._comm.Irecv(beat, peer, BEAT)
+                self._wait(request, SILENT_FOR)
+            beat[0] = 0
+        for request in sent:
+            self._wait(request, SILENT_FOR)
+
+    def abort(self, reason: str, status: int = 1) -> None:
+        """End the processes of all ranks at once, after saying why."""
+        if reason:
+            sys.stderr.write(
+                f"spinsim: {reason}, so that all ranks end: 'spinsim resume FILE' goes on from the last checkpoint\n"
+            )
+            sys.stderr.flush()
+        self._comm.Abort(status)
+
+
+def why_not() -> str | None:
+    """What keeps several ranks from working together here, None where nothing does."""
+    try:
+        import mpi4py
+
+        mpi4py.rc(initialize=False, finalize=False)  # processes that are alone do without
+        from mpi4py import MPI  # noqa: F401
+    except ImportError:
+        return "install spinsim[mpi] to use several processes"
+    except RuntimeError:
+        return "mpi4py finds no MPI library: install one such as mpich or openmpi"
+    return None
+
+
+def name_of(rank: int) -> str:
+    """A rank in words, told by its own process."""
+    return f"rank {rank} on {socket.gethostname()}, process {os.getpid()}"

@@ -1,0 +1,161 @@
+"""Runs of several MPI ranks on the CPU: files, interruptions, and ranks that fail, die or fall silent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from harness import Outcome, contents, one_sentence, run
+from test_split import OWN, RUNS
+
+from spinsim.mesh.launched import Launched, launched
+
+LONG = "anneal --lattice cubic --size 8 --couplings pm-j --samples 4 --replicas 128 --steps 200 --sweeps 20 --quiet"
+FEW = {"anneal": RUNS["anneal"], "temper": RUNS["temper-gaussian"], "quantum": RUNS["quantum"]}
+
+
+def mpiexec() -> str:
+    """The launcher beside this Python or on the path."""
+    found = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if found is None:
+        pytest.skip("there is no mpiexec: install mpich or openmpi")
+    pytest.importorskip("mpi4py", reason="mpi4py is missing: install spinsim[mpi]")
+    return found
+
+
+def begin(ranks: int, folder: Path, line: str, code: str = "") -> subprocess.Popen[str]:
+    """``spinsim`` on several ranks, after the statements of ``code``."""
+    start = [sys.executable, "-c", f"{code}\nfrom spinsim.cli import main; main()", *line.split()]
+    return subprocess.Popen(
+        [mpiexec(), "-n", str(ranks), *start], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def on_ranks(ranks: int, folder: Path, line: str, code: str = "") -> Outcome:
+    process = begin(ranks, folder, line, code)
+    out, err = process.communicate(timeout=100)
+    return Outcome(process.returncode, out, err)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("job", "ranks"),
+    [("anneal", 3), ("temper", 2), ("quantum", 3)]
+    + [
+        pytest.param(job, ranks, marks=pytest.mark.slow)
+        for job, ranks in (("anneal", 2), ("temper", 3), ("quantum", 2))
+    ],
+)
+def test_files_of_several_ranks_are_those_of_one(do, tmp_path: Path, job: str, ranks: int) -> None:
+    line = FEW[job] + " --device cpu --threads 1 --quiet --out"
+    assert on_ranks(ranks, tmp_path, f"{line} a.h5") == (0, "", "")
+    assert contents(tmp_path / "a.h5", *OWN) == contents(do(f"{line} b.h5", "one"), *OWN)
+
+
+@pytest.mark.system
+def test_a_run_is_interrupted_and_goes_on_with_another_number_of_ranks(do, tmp_path: Path) -> None:
+    code = (
+        "from spinsim.jobs.anneal import running\n"
+        "def stop(self, file, go_on=running._Annealing.go_on):\n"
+        "    self._saving.asked_to_stop = True\n    go_on(self, file)\nrunning._Annealing.go_on = stop"
+    )
+    found = on_ranks(3, tmp_path, f"{LONG} --out b.h5", code)
+    assert "Interrupted; spinsim resume b.h5" in found.err
+    assert found.status != 0
+    assert on_ranks(2, tmp_path, "resume b.h5 --quiet") == (0, "", "")
+    assert contents(tmp_path / "b.h5", *OWN) == contents(do(f"{LONG} --out a.h5", "one"), *OWN)
+
+
+@pytest.mark.system
+def test_an_error_of_one_rank_ends_all_with_its_sentence(tmp_path: Path) -> None:
+    code = (
+        "import os\nfrom spinsim.errors import InputError\nfrom spinsim.engine.cpu import CpuEngine\n"
+        "def refuse(self, beta):\n    raise InputError('no room')\n"
+        "if os.environ.get('PMI_RANK', os.environ.get('OMPI_COMM_WORLD_RANK')) == '1': CpuEngine.set_beta = refuse"
+    )
+    found = on_ranks(2, tmp_path, LONG, code)
+    assert found.status == 2
+    assert "spinsim: rank 1 on " in found.err
+    assert found.err.splitlines()[0].endswith("no room")
+
+
+@pytest.mark.system
+def test_bad_input_is_refused_once(tmp_path: Path) -> None:
+    found = on_ranks(3, tmp_path, "anneal --size 0")
+    assert found.err.count("size '0' is not a lattice size") == 1
+    assert found.status == 2
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.system
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes as Linux shows them")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_rank_that_dies_or_falls_silent_ends_the_job(do, tmp_path: Path, number: signal.Signals) -> None:
+    """The file goes on afterwards to the same bits."""
+    code = "from spinsim.mesh import ranks\nranks.BEAT_EVERY, ranks.SILENT_FOR = 0.2, 2.0"
+    process = begin(2, tmp_path, f"{LONG} --out a.h5 --checkpoint-every 0", code)
+    end = time.monotonic() + 60
+    while not (tmp_path / "a.h5").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    first, second = ranks_of(tmp_path)
+    os.kill(second, number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    if number == signal.SIGSTOP:
+        assert "spinsim: rank 1 has not been heard of for 2 s" in err
+    while (alive(first) or alive(second)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not alive(first)
+    assert not alive(second)
+    expected = contents(do(f"{LONG} --out b.h5", "one"), *OWN)
+    do(f"resume {tmp_path / 'a.h5'} --quiet", "one")
+    assert contents(tmp_path / "a.h5", *OWN) == expected
+
+
+def ranks_of(folder: Path) -> list[int]:
+    """Processes that have been started in a folder with ``main``, in the order of their ranks."""
+    found = {}
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and (process / "cwd").readlink() == folder:
+                environment = dict(
+                    part.split("=", 1) for part in (process / "environ").read_text().split("\0") if "=" in part
+                )
+                how = launched(environment)
+                if how is not None:
+                    found[how.rank] = int(process.name)
+        except OSError:
+            continue
+    return [found[rank] for rank in sorted(found)]
+
+
+def alive(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_how_a_process_was_started() -> None:
+    assert launched({}) is None
+    assert launched({"PMI_RANK": "0", "PMI_SIZE": "1"}) is None
+    assert launched({"PMI_RANK": "1", "PMI_SIZE": "3"}) == Launched(1, 3, "MPICH")
+    assert launched({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}) == Launched(0, 2, "Open MPI")
+    assert launched({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) is None  # a batch script
+    assert launched({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}) == Launched(2, 4, "Slurm")
+
+
+def test_a_missing_mpi4py_is_named_once(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    for name, value in (("PMI_RANK", "0"), ("PMI_SIZE", "2")):
+        monkeypatch.setenv(name, value)
+    one_sentence(run(capsys, monkeypatch, "devices"), "MPICH has started 2 ranks", "install spinsim[mpi]")
+    monkeypatch.setenv("PMI_RANK", "1")
+    assert run(capsys, monkeypatch, "devices") == (2, "", "")
