@@ -189,11 +189,11 @@ def test_analyze_extrapolates(do, capsys, monkeypatch) -> None:
     assert "Delta tau" not in said
     said = " ".join(run(capsys, monkeypatch, "analyze", *paths[:2], other).out.split())
     assert "two runs draw a line and cannot test the law" in said
-    *_, last = json.loads(run(capsys, monkeypatch, "analyze", *paths, "--json").out)
+    *_, last = json.loads(run(capsys, monkeypatch, "analyze", *paths[:2], "--json").out)
     (found,) = last["extrapolations"]
-    assert found["slices"] == [4, 6, 8]
+    assert found["slices"] == [4, 6]
     np.testing.assert_allclose(
-        found["transverse_magnetization"], ss.extrapolate(paths).columns()["transverse_magnetization"]
+        found["transverse_magnetization"], ss.extrapolate(paths[:2]).columns()["transverse_magnetization"]
     )
 
 
