@@ -196,7 +196,8 @@ class Job(ABC):
             InputError: saying what to do with the file instead.
         """
         raise InputError(
-            f"{path} holds {self.a_run}, whose series are not in equilibrium: give the file of a temper run"
+            f"{path} holds {self.a_run}, whose series are not in equilibrium: give the file of a temper run or of a "
+            "quantum run"
         )
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:

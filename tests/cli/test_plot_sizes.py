@@ -95,7 +95,7 @@ def test_sizes_that_cannot_be_compared():
         sizes.compare_sizes([glass(2, copies=1), glass(4)])
     cold = ferromagnet(4, ladder=LADDER / 4)
     (pair,) = sizes.compare_sizes([cold, ferromagnet(6)])[0].crossings
-    assert pair.crossing.reason == "their temperatures do not overlap"
+    assert pair.crossing.reason == "their ladders do not overlap"
     few = ferromagnet(4, ladder=LADDER[:3])
     (pair,) = sizes.compare_sizes([few, ferromagnet(6)])[0].crossings
     assert pair.crossing.reason == "fewer than 4 points of the ladder have a value"
