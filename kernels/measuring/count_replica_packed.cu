@@ -33,7 +33,8 @@ __device__ __forceinline__ void count_bonds(const uint4* lattice, const int2* ed
         bonds, block_totals, totals);
 }
 
-// Counts replica-packed lattices into totals[(sample * blocks + block) * 128 + lane], of each sum. The first sublattice has the first places; it is counted alone where `up_first` is not null.
+// Counts replica-packed lattices into totals[(sample * blocks + block) * 128 + lane], of each sum. The first sublattice has the
+// first places; it is counted alone where `up_first` is not null.
 __global__ __launch_bounds__(THREADS, 4) void count_replica(const uint4* state, u32 sites, const int2* edges,
                                                         const u8* negative, size_t sign_stride, u32 bonds, u32 first_sites,
                                                         u64* up, u64* unsatisfied, u64* up_first) {

@@ -155,21 +155,17 @@ class PartSums:
         ]
 
 
+Struct = npt.NDArray[np.void]
+"""A struct as kernels take it."""
+
+
 class CopyCounting(Protocol):
     """Counts where copies differ; each layout of spins has its own way."""
 
-    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], totals: npt.NDArray[np.void]) -> None:
+    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
         """Queue what takes all samples' differing sites and bonds from ``TOTALS``, beside the parts."""
 
-    def queue_parts(
-        self,
-        stream: Any,
-        state: Any,
-        pairs: npt.NDArray[np.void],
-        totals: npt.NDArray[np.void],
-        first: int,
-        samples: int,
-    ) -> None:
+    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
         """Queue the sums of some samples' parts, and what they take from ``TOTALS``."""
 
 
@@ -235,10 +231,10 @@ class Comparison:
         count = len(outcomes)
         outcomes += [Outcome()] * (PARTS - count)
         for first in range(0, what.model.samples if parts and what.count else 0, together):
-            samples = min(together, what.model.samples - first)
-            self._counting.queue_parts(stream, at, pairs, totals, first, samples)
+            samples = range(first, min(first + together, what.model.samples))
+            self._counting.queue_parts(stream, at, pairs, totals, samples)
             if count:
-                grid = -(-what.count // THREADS), count, samples
+                grid = -(-what.count // THREADS), count, len(samples)
                 self._finish(stream, grid, THREADS, outcomes=(outcomes,), first=first)
 
     def _outcome(self, number: int, to: dict[str, int]) -> Outcome:

@@ -28,6 +28,7 @@ from spinsim.engine.measuring.cuda_comparison import (
     Comparison,
     Part,
     PartSums,
+    Struct,
 )
 from spinsim.engine.measuring.in_time.cuda import InTime
 from spinsim.engine.measuring.in_time.items import pairs_in_time, slices
@@ -161,21 +162,13 @@ class ListCounting:
         wanted = BLOCKS * multiprocessors(what.device) // (held.together * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
 
-    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], totals: npt.NDArray[np.void]) -> None:
+    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
         """Nothing to queue: the parts hold all sites and bonds."""
 
-    def queue_parts(
-        self,
-        stream: Any,
-        state: Any,
-        pairs: npt.NDArray[np.void],
-        totals: npt.NDArray[np.void],
-        first: int,
-        samples: int,
-    ) -> None:
+    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
         """Queue the sums of some samples' parts, and what they take from the totals."""
-        grid = sum(self._shares), self._chunks, samples
-        self._count(stream, grid, THREADS, state=state, pairs=pairs, totals=totals, first=first)
+        grid = sum(self._shares), self._chunks, len(samples)
+        self._count(stream, grid, THREADS, state=state, pairs=pairs, totals=totals, first=samples.start)
 
 
 def _placed(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:

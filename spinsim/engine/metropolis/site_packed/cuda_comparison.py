@@ -10,7 +10,7 @@ import numpy.typing as npt
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch
-from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums
+from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums, Struct
 from spinsim.packing import LANES
 
 BLOCKS: Final = 8  # on one multiprocessor
@@ -68,7 +68,7 @@ class LatticeCounting:
         fill = BLOCKS * multiprocessors(self._what.device) // max(1, compared * samples)
         return min(-(-self._words // THREADS), max(fill, -(-self._words // MOST_WORDS)), 65535)
 
-    def queue_totals(self, stream: Any, state: Any, pairs: npt.NDArray[np.void], totals: npt.NDArray[np.void]) -> None:
+    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
         """Queue the overlaps or, where all is asked for, the link overlaps of all samples."""
         count, samples = self._what.pairs, self._what.model.samples
         if count:
@@ -76,18 +76,10 @@ class LatticeCounting:
             same = totals["links" if self._what.full else "overlap"]
             self._add(stream, grid, THREADS, state=state, pairs=pairs, same=same)
 
-    def queue_parts(
-        self,
-        stream: Any,
-        state: Any,
-        pairs: npt.NDArray[np.void],
-        totals: npt.NDArray[np.void],
-        first: int,
-        samples: int,
-    ) -> None:
+    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
         """Queue the sums of some samples' layers."""
         for sums in self._held.sums:
             sums.data.memset_async(0, sums.nbytes, stream)
-        grid = self._what.count, self._shares(self._what.count, samples), samples
+        grid = self._what.count, self._shares(self._what.count, len(samples)), len(samples)
         for launch in self._layers:
-            launch(stream, grid, THREADS, state=state, pairs=pairs, first=first)
+            launch(stream, grid, THREADS, state=state, pairs=pairs, first=samples.start)
