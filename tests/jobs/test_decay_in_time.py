@@ -103,12 +103,6 @@ def test_small_spaces(couplings: str) -> None:
     check_gaps(space, result, {"odd": 0.02, "even": 0.1})
 
 
-def test_numbers_of_two_programs_roughly() -> None:
-    space = ss.Ising(ss.square(4), couplings=rule_couplings(4))
-    result = ss.quantum(space, LADDER, 64, sweeps=3000, thermalize=500, replicas=21, seed=4, even_correlations=True)
-    check_averages(space, result, 0, 1e-3)
-
-
 def test_gaps_of_the_general_form() -> None:
     """Gap / k is the difference of energies of the quantum model, here of a ring of 6 by its Hamiltonian."""
     times = {"sweeps": 3000, "thermalize": 300, "measure_every": 5}
