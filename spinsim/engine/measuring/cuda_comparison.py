@@ -149,7 +149,7 @@ class PartSums:
         bytes_a_sample = 4 * sum(part.segments * part.compared for part in parts if not part.is_total)
         self.together = min(what.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)), GRID_LIMIT)
         require_memory(what.device, self.together * bytes_a_sample, f"comparing copies of {what.model.name}")
-        self.sums = [
+        self.sums: list[Any] = [
             None if part.is_total else cupy.empty((self.together, part.segments, part.compared), cupy.uint32)
             for part in parts
         ]
