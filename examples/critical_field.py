@@ -44,7 +44,7 @@ Runs = dict[tuple[int, int], tuple[ss.QuantumResult, Summary]]
 Limits = dict[tuple[str, int, int], Limit]
 
 
-def simulate(sides: list[int], steps: list[int], samples: int, sweeps: int, every: int) -> Runs:
+def simulate(sides: list[int], steps: list[int], samples: int, sweeps: int, every: int, thermalize: int) -> Runs:
     """Run every size at every step in time, of so many slices for each unit of beta."""
     # The model is clean, yet has samples, all alike: they fill the device, and errors over them need no autocorrelation
     # time. Eight copies of sixteen fields are the 128 replicas of a word.
@@ -56,7 +56,7 @@ def simulate(sides: list[int], steps: list[int], samples: int, sweeps: int, ever
             beta=side / 2,
             slices=step * side // 2,
             sweeps=sweeps,
-            thermalize=sweeps // 10,
+            thermalize=thermalize,
             measure_every=every,
             swap_every=5,
             replicas=8,
@@ -133,7 +133,7 @@ if __name__ == "__main__":
         sides, steps, samples, sweeps = [2, 4], [4, 6, 8], 10, 400
     elif "--full" in sys.argv:
         sides, steps, samples, sweeps, every = [4, 8, 16], [8, 12, 16, 24], 32, 60_000, 200
-    runs = simulate(sides, steps, samples, sweeps, every)
+    runs = simulate(sides, steps, samples, sweeps, every, thermalize=sweeps // 10)
     path = Path(tempfile.mkdtemp(prefix="spinsim-")) / "critical_field.png"
     if "--figure" in sys.argv:
         path = Path(sys.argv[sys.argv.index("--figure") + 1])

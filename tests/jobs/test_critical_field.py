@@ -12,9 +12,12 @@ SIDES, STEPS = [4, 8, 16], [8, 12, 16]
 
 @pytest.mark.slow
 def test_critical_field_of_the_square_lattice() -> None:
-    """Twenty minutes on two cores, one or two on a GPU, which is taken where there is one."""
+    """Half an hour on two cores, a minute on a GPU, which is taken where there is one.
+
+    At the finest step correlations at the transition last for a thousand sweeps and more.
+    """
     example = runpy.run_path(str(ROOT / "examples/critical_field.py"), run_name="critical_field")
-    runs = example["simulate"](SIDES, STEPS, samples=16, sweeps=3000, every=10)
+    runs = example["simulate"](SIDES, STEPS, samples=10, sweeps=8000, every=10, thermalize=3000)
     limits, critical = example["find_limits"](runs, SIDES, STEPS), example["CRITICAL"]
     for sizes, most in (((4, 8), 0.02), ((8, 16), 0.006)):
         for name in ("correlation_length_over_L", "correlation_time_over_slices"):
