@@ -24,6 +24,8 @@ from spinsim.store.schema import check_schema
 SCHEMA: Final = "spinsim/1"
 _TRIES: Final = 40  # to see a whole header of a file that is being written
 _WAIT: Final = 0.025
+_CLOCK_STEP: Final = 50_000_000  # nanoseconds; a file can be written twice at what its system takes for one time
+_checked: Final[dict[tuple[int, int], tuple[int, int]]] = {}  # files by their numbers: when written last, and bytes
 _FOREIGN: Final = (
     AttributeError,
     LookupError,
@@ -155,7 +157,7 @@ def _open_checked(path: Path) -> h5py.File:
         raise InputError(f"{path} is not an HDF5 file: give a file that spinsim wrote") from error
     try:
         _check_version(path, file)
-        check_schema(file)
+        _check_unless_known(file)
     except BaseException as error:
         file.close()
         if isinstance(error, DamageError):
@@ -164,6 +166,18 @@ def _open_checked(path: Path) -> h5py.File:
             raise InputError(f"{path} is damaged, a part cannot be read: take another copy of it") from error
         raise
     return file
+
+
+def _check_unless_known(file: h5py.File) -> None:
+    """Check the schema of a file, unless this process has checked it and it has not been written since."""
+    found = os.fstat(file.id.get_vfd_handle())
+    which, version = (found.st_dev, found.st_ino), (found.st_mtime_ns, found.st_size)
+    if _checked.get(which) == version:
+        return
+    began = time.time_ns()
+    check_schema(file)
+    if began - found.st_mtime_ns > _CLOCK_STEP:
+        _checked[which] = version
 
 
 def _open_unlocked(path: Path) -> h5py.File:
