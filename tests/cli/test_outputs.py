@@ -95,6 +95,7 @@ def test_a_table_is_replaced_only_where_asked(refuse, done, folder):
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.system
 def test_one_figure_that_is_there_keeps_all_from_being_written(refuse, done, folder):
     (folder / "run-configuration.pdf").write_bytes(HEADS["pdf"])
     refuse("plot run.h5", "run-configuration.pdf exists already", "--overwrite")

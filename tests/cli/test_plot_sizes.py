@@ -171,6 +171,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.system
 def test_plot_of_two_sizes(folder, capsys, monkeypatch):
     outcome = run(capsys, monkeypatch, "plot", "8.h5", "4.h5", "--what", "crossings", "--out", "c.png")
     assert outcome.status == 0, outcome

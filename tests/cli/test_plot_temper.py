@@ -147,6 +147,7 @@ def new(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {"glass.h5", "4.h5", "8.h5"}
 
 
+@pytest.mark.system
 def test_plot_of_one_file(folder, capsys, monkeypatch):
     names = [f"glass-{what}.pdf" for what in ("thermodynamics", "overlap", "exchange", "equilibration")]
     assert run(capsys, monkeypatch, "plot", "glass.h5").out.splitlines() == names

@@ -173,6 +173,7 @@ def test_the_first_slice_is_space() -> None:
 LINE = "quantum --lattice chain --size 4 --gamma 0.8,1.2 --beta 1 --sweeps 400 --thermalize 20 --quiet"
 
 
+@pytest.mark.system
 def test_analyze_extrapolates(do, capsys, monkeypatch) -> None:
     paths = [do(f"{LINE} --slices {slices}", f"{slices}.h5") for slices in (4, 6, 8)]
     other = do(f"{LINE} --slices 4 --field 0.5", "other.h5")

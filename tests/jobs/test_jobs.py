@@ -66,6 +66,7 @@ def test_what_a_job_does_not_have_is_refused_in_a_sentence(line, words, file, kn
 
 
 def test_without_that_line_the_file_is_of_no_known_job(file, capsys, monkeypatch):
+    monkeypatch.setattr("spinsim.store.reading._checked", {})  # the file was checked while the line was there
     one_sentence(run(capsys, monkeypatch, "show", file), "its job 'tally' is none of anneal, temper, quantum, transfer")
     with pytest.raises(KeyError):
         job_of("tally")

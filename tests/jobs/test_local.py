@@ -110,6 +110,7 @@ def test_files_and_memory_agree_and_runs_go_on(device: str, tmp_path) -> None:
         ss.table(without, by="site")
 
 
+@pytest.mark.system
 def test_commands(do, capsys, monkeypatch, tmp_path) -> None:
     line = "quantum --size 3 --couplings pm-j --samples 2 --k 0.3,0.4 --slices 8 --sweeps 400 --quiet"
     path = do(f"{line} --local-susceptibility")

@@ -195,6 +195,7 @@ def told(capsys, monkeypatch, tmp_path) -> Callable[[Path, tuple[tuple[str, str]
     return tell
 
 
+@pytest.mark.system
 def test_commands(do, told, capsys, monkeypatch, tmp_path) -> None:
     line = "quantum --size 4 --couplings pm-j --k 0.25:0.31:4 --slices 8 --sweeps 2000 --thermalize 100 --quiet"
     path = do(line, "a.h5")
@@ -210,6 +211,7 @@ def test_commands(do, told, capsys, monkeypatch, tmp_path) -> None:
     assert "L = 4 and L = 5" in crossed.out
 
 
+@pytest.mark.system
 def test_commands_of_the_general_form(do, told, capsys, monkeypatch, tmp_path) -> None:
     line = "quantum --size 3 --gamma 2:4:4 --beta 2 --slices 8 --sweeps 2000 --thermalize 100 --quiet"
     path = do(line, "a.h5")
@@ -251,6 +253,7 @@ def test_the_coupling_in_time() -> None:
     np.testing.assert_allclose(found, [-np.log(np.tanh(gamma * step)) / 2 for gamma, step in points], rtol=1e-6)
 
 
+@pytest.mark.system
 def test_commands_tell_gaps_of_both_parities(do, capsys, monkeypatch, tmp_path) -> None:
     line = "quantum --lattice chain --size 3 --couplings gaussian --k 0.5:0.6:2 --slices 32 --sweeps 2000 --quiet"
     averages = do(f"{line} --samples 2 --even-correlations", "averages.h5")

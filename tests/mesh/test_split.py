@@ -109,6 +109,7 @@ def test_a_ladder_of_parts(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 @pytest.mark.parametrize("line", RUNS.values(), ids=RUNS)
+@pytest.mark.system
 def test_files_of_several_devices_are_those_of_one(do, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
     line += " --device cpu --quiet"
     expected = contents(do(f"{line} --out a.h5", "one"), *OWN)
@@ -124,6 +125,7 @@ def test_a_file_says_how_many_devices_there_were(monkeypatch: pytest.MonkeyPatch
     assert ss.anneal(ss.Ising(ss.square(4)), temperatures=[1.0], sweeps=1, replicas=2).attributes["devices"] == "cpu"
 
 
+@pytest.mark.system
 def test_a_longer_run_goes_on_with_another_number_of_devices(do, monkeypatch: pytest.MonkeyPatch) -> None:
     line, more = RUNS["temper"] + " --device cpu --quiet", " --sweeps 90"
     expected = contents(do(line.replace(" --sweeps 60", more) + " --out a.h5", "one"), *OWN, "config_sha256")

@@ -90,6 +90,7 @@ def test_identities_of_old_runs_stay_and_strengths_count() -> None:
 
 
 @pytest.mark.parametrize("job", ["anneal --steps 20", "temper --sweeps 200 --thermalize 50 --temperatures 1:2:3"])
+@pytest.mark.system
 def test_commands_write_files_that_resume(tmp_path, monkeypatch, job: str) -> None:
     monkeypatch.chdir(tmp_path)
     flags = f"{job} --lattice cubic --size 4x3x2 --couplings pm-j --couplings-along 1,1,0.5 --replicas 2 --device cpu"

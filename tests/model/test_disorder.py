@@ -118,6 +118,7 @@ def test_no_digest_of_a_run_changes_and_both_count_in_it() -> None:
 @pytest.mark.parametrize(
     "job", ["anneal --steps 20", "temper --sweeps 200 --thermalize 50 --temperatures 1:2:3", "transfer --k 0.4"]
 )
+@pytest.mark.system
 def test_commands_write_files_that_resume(tmp_path, monkeypatch, job: str) -> None:
     """A run that is extended or asked for again keeps its model."""
     monkeypatch.chdir(tmp_path)

@@ -23,6 +23,8 @@ from spinsim.run import plan_resume
 OWN = ("command", "config", "history")
 ANNEAL = "anneal --size 4 --couplings pm-j --samples 2 --steps 12 --sweeps 2 --replicas 5 --quiet"
 TEMPER = "temper --size 4 --couplings pm-j --samples 2 --temperatures 1,2,3 --thermalize 10 --sweeps 200 --quiet"
+pytestmark = pytest.mark.system
+
 TRANSFER = "transfer --width 4 --couplings pm-j --samples 2 --k 0.2,0.3 --device cpu --quiet"
 JOBS = {"anneal": ANNEAL, "temper": TEMPER, "transfer": TRANSFER}
 ROW = {"anneal": 7, "temper": 11, "transfer": 2}
