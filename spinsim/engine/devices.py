@@ -6,7 +6,9 @@ from typing import Final
 
 from spinsim.errors import InputError
 from spinsim.inputs.gpus import check_gpus
-from spinsim.mesh.session import on_node
+from spinsim.mesh.group import Seat
+from spinsim.mesh.places import Here, InThread, answers
+from spinsim.mesh.session import on_node, others
 
 DEVICES: Final = ("auto", "cpu", "cuda", "gpu")
 CUDA: Final = "cuda"
@@ -44,6 +46,25 @@ def resolve_device(device: str, gpus: str | None = None) -> str:
     if kind != "auto" or gpus:
         raise InputError(missing)
     return "cpu"
+
+
+def seats(device: str) -> list[Seat]:
+    """All devices of this process and of the ranks that serve it, each with a thread of its own, in their order.
+
+    Args:
+        device: As ``resolve_device`` returns it.
+    """
+    asked = answers([place.ask(_gpus, device) for place in others()])
+    mine = _gpus(device)
+    found = [Seat(InThread() if len(mine) > 1 else Here(), gpu) for gpu in mine]
+    for place, gpus in zip(others(), asked, strict=True):
+        found += [Seat(place.thread(1 + k) if len(gpus) > 1 else place, gpu) for k, gpu in enumerate(gpus)]
+    return found
+
+
+def _gpus(device: str) -> list[int | None]:
+    """Numbers of the GPUs of this process, None for the CPU."""
+    return [None] if device == "cpu" else [*gpu_numbers(device)]
 
 
 def gpu_numbers(device: str) -> list[int]:

@@ -58,8 +58,16 @@ class InThread(Place):
         return self._thread.submit(function, *opened(arguments)).result
 
 
+class LeftWaitingError(RuntimeError):
+    """Another place has failed, which left this one waiting for it."""
+
+
 def answers(replies: Iterable[Reply]) -> list[Any]:
-    """All outcomes of what was asked for at several places; the first failure is raised when all are there."""
+    """All outcomes of what was asked for at several places.
+
+    Raises:
+        Exception: the first failure that is a cause of its own, when all outcomes are there.
+    """
     found, failures = [], []
     for reply in replies:
         try:
@@ -67,5 +75,5 @@ def answers(replies: Iterable[Reply]) -> list[Any]:
         except Exception as error:
             failures.append(error)
     if failures:
-        raise failures[0]
+        raise next((error for error in failures if not isinstance(error, LeftWaitingError)), failures[0])
     return found

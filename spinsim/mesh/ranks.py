@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -16,10 +17,11 @@ import numpy as np
 from spinsim.errors import InputError
 from spinsim.mesh.launched import Launched
 
-MESSAGE, BEAT = 1, 2  # tags
+MESSAGE, BEAT, EXCHANGE = 1, 2, 3  # tags, the last one and all above it of arrays
 PIECE: Final = 2**30  # bytes; counts of MPI are 32-bit numbers
 BEAT_EVERY: Final = 2.0  # seconds
 SILENT_FOR: Final = 45.0  # seconds after which a rank is given up
+IDLE_FOR: Final = 600.0  # seconds that a rank waits for an array of another
 FIRST: Final = 0  # the rank that carries out the command
 
 
@@ -66,17 +68,25 @@ class Ranks:
         """Send a message; return when its memory may be changed."""
         content = np.frombuffer(message, np.uint8)
         self._send(np.array([content.size], np.int64), to)
-        for first in range(0, content.size, PIECE):
-            self._send(content[first : first + PIECE], to)
+        for piece in _pieces(content):
+            self._send(piece, to)
 
     def receive(self, sender: int) -> bytes:
         """Wait for the next message of a rank."""
         size = np.empty(1, np.int64)
         self._receive(size, sender)
         content = np.empty(int(size[0]), np.uint8)
-        for first in range(0, content.size, PIECE):
-            self._receive(content[first : first + PIECE], sender)
+        for piece in _pieces(content):
+            self._receive(piece, sender)
         return content.tobytes()
+
+    def exchange(self, give: Iterable[tuple[Any, int, int]], get: Iterable[tuple[Any, int, int]]) -> None:
+        """Send arrays and receive others, each with its rank and a tag from 0 on; equal ones keep order."""
+        with self._lock:
+            requests = [self._comm.Irecv(piece, rank, EXCHANGE + tag) for a, rank, tag in get for piece in _pieces(a)]
+            requests += [self._comm.Isend(piece, rank, EXCHANGE + tag) for a, rank, tag in give for piece in _pieces(a)]
+        for request in requests:
+            self._wait(request, IDLE_FOR, f"another rank has not answered for {IDLE_FOR:.0f} s")
 
     def _send(self, array: Any, to: int) -> None:
         with self._lock:
@@ -88,7 +98,7 @@ class Ranks:
             request = self._comm.Irecv(array, sender, MESSAGE)
         self._wait(request)
 
-    def _wait(self, request: Any, most: float = math.inf) -> None:
+    def _wait(self, request: Any, most: float = math.inf, late: str = "a rank does not come to its end") -> None:
         """Wait without keeping a processor busy for long, as others may compute on it; at most so many seconds."""
         pause, end = 0.0, time.monotonic() + most
         while time.monotonic() < end:
@@ -97,7 +107,7 @@ class Ranks:
                     return
             time.sleep(pause)
             pause = min(pause + 1e-5, 1e-3)
-        self.abort("a rank does not come to its end")
+        self.abort(late)
 
     def _live(self) -> None:
         """Tell others that this process lives, and hear whether they do."""
@@ -139,6 +149,12 @@ class Ranks:
             )
             sys.stderr.flush()
         self._comm.Abort(status)
+
+
+def _pieces(array: Any) -> list[Any]:
+    """The bytes of an array in one piece, as many at a time as MPI takes."""
+    content = array.reshape(-1).view(np.uint8)
+    return [content[first : first + PIECE] for first in range(0, content.size, PIECE)]
 
 
 def why_not() -> str | None:

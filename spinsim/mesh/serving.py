@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any
 
 from spinsim.errors import InputError
 from spinsim.mesh.messages import as_bytes, from_bytes
-from spinsim.mesh.places import Kept, Place, Reply, opened
+from spinsim.mesh.places import InThread, Kept, LeftWaitingError, Place, Reply, opened
 from spinsim.mesh.ranks import FIRST, Ranks, name_of
 
 STOP = None
@@ -43,23 +45,44 @@ class AtRank(Place):
         rank: Its number.
 
     Attributes:
-        waiting: Whether it has been asked for what it has not answered.
+        rank: As given.
     """
 
     def __init__(self, ranks: Ranks, rank: int) -> None:
-        self._ranks, self.rank, self.waiting = ranks, rank, False
+        self._ranks, self.rank = ranks, rank
         self._dropped = deque[int]()
+        self._numbers = count()
+        self._waiting = set[int]()
+        self._arrived: dict[int, tuple[Any, Exception | None]] = {}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it has been asked for what it has not answered."""
+        return bool(self._waiting)
+
+    def thread(self, number: int) -> InThreadAtRank:
+        """The thread of the rank with that number, from 1 on."""
+        return InThreadAtRank(self, number)
 
     def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out."""
-        dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
-        self._ranks.send(as_bytes((dropped, function, arguments), _number_of), self.rank)
-        self.waiting = True
-        return self._answer
+        return self.ask_thread(0, function, *arguments)
 
-    def _answer(self) -> Any:
-        outcome, failure = from_bytes(self._ranks.receive(self.rank), lambda number: There(number, self._dropped))
-        self.waiting = False
+    def ask_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
+        """Have a function carried out by one of the rank's threads."""
+        dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
+        number = next(self._numbers)
+        self._ranks.send(as_bytes((dropped, number, thread, function, arguments), _number_of), self.rank)
+        self._waiting.add(number)
+        return partial(self._answer, number)
+
+    def _answer(self, number: int) -> Any:
+        while number not in self._arrived:  # threads answer in any order
+            message = self._ranks.receive(self.rank)
+            which, outcome, failure = from_bytes(message, lambda number: There(number, self._dropped))
+            self._waiting.remove(which)
+            self._arrived[which] = outcome, failure
+        outcome, failure = self._arrived.pop(number)
         if failure is not None:
             raise failure
         return outcome
@@ -69,36 +92,86 @@ class AtRank(Place):
         self._ranks.send(as_bytes(STOP, _number_of), self.rank)
 
 
+class InThreadAtRank(Place):
+    """A thread of a serving rank, beside others that serve at the same time.
+
+    Args:
+        of: The rank.
+        number: From 1 on; 0 is the one that takes the requests.
+
+    Attributes:
+        rank: Number of the rank.
+    """
+
+    def __init__(self, of: AtRank, number: int) -> None:
+        self._of, self._number, self.rank = of, number, of.rank
+
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        """Have a function carried out."""
+        return self._of.ask_thread(self._number, function, *arguments)
+
+
 def _number_of(thing: Any) -> int | None:
     return thing.number if isinstance(thing, There) else None
 
 
-def serve(ranks: Ranks) -> None:
-    """Carry out what rank 0 asks for, until it lets go."""
-    kept: dict[int, Kept] = {}
-    numbers = count()
+class _Serving:
+    """What a serving rank keeps, and its threads."""
 
-    def keep(thing: Any) -> int | None:
+    def __init__(self, ranks: Ranks) -> None:
+        self._ranks = ranks
+        self._kept: dict[int, Kept] = {}
+        self._numbers = count()
+        self._threads: dict[int, InThread] = {}
+        self._answering = threading.Lock()
+
+    def _keep(self, thing: Any) -> int | None:
         if not isinstance(thing, Kept):
             return None
-        number = next(numbers)
-        kept[number] = thing
+        number = next(self._numbers)
+        self._kept[number] = thing
         return number
 
-    while True:
-        message = from_bytes(ranks.receive(FIRST), kept.__getitem__)
+    def next(self) -> bool:
+        """Take the next request; whether there was one."""
+        message = from_bytes(self._ranks.receive(FIRST), self._kept.__getitem__)
         if message is STOP:
-            return
-        dropped, function, arguments = message
-        for number in dropped:
-            del kept[number]
+            return False
+        dropped, number, thread, function, arguments = message
+        for each in dropped:
+            del self._kept[each]
+        opened_here = opened(arguments)
+        del message, arguments  # what they hold may be dropped next
+        if thread:
+            self._threads.setdefault(thread, InThread()).ask(self._in_thread, number, function, opened_here)
+        else:
+            self._carry_out(number, function, opened_here)
+        return True
+
+    def _in_thread(self, number: int, function: Callable[..., Any], arguments: list[Any]) -> None:
+        try:
+            self._carry_out(number, function, arguments)
+        except Exception as error:  # rank 0 waits for an answer
+            self._ranks.abort(f"{name_of(self._ranks.rank)} cannot answer ({error!r})")
+
+    def _carry_out(self, number: int, function: Callable[..., Any], arguments: list[Any]) -> None:
         outcome: Any = None
         failure: Exception | None = None
         try:
-            outcome = function(*opened(arguments))
+            outcome = function(*arguments)
         except (InputError, MemoryError) as error:
-            failure = InputError(f"{name_of(ranks.rank)}: {error or 'memory ran out'}")
+            failure = InputError(f"{name_of(self._ranks.rank)}: {error or 'memory ran out'}")
+        except LeftWaitingError as error:
+            failure = LeftWaitingError(f"{name_of(self._ranks.rank)}: {error}")
         except Exception:
-            failure = RankError(f"{name_of(ranks.rank)} has failed:\n{traceback.format_exc()}")
-        del message, arguments  # what they hold may be dropped next
-        ranks.send(as_bytes((outcome, failure), keep), FIRST)
+            failure = RankError(f"{name_of(self._ranks.rank)} has failed:\n{traceback.format_exc()}")
+        arguments.clear()
+        with self._answering:
+            self._ranks.send(as_bytes((number, outcome, failure), self._keep), FIRST)
+
+
+def serve(ranks: Ranks) -> None:
+    """Carry out what rank 0 asks for, until it lets go."""
+    serving = _Serving(ranks)
+    while serving.next():
+        pass

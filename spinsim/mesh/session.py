@@ -41,11 +41,17 @@ class _Session:
 
     on_node = OnNode(0, 1)
     others: tuple[AtRank, ...] = ()
+    ranks: Ranks | None = None
 
 
 def others() -> tuple[AtRank, ...]:
     """The ranks that serve this process, none where it is alone."""
     return _Session.others
+
+
+def ranks() -> Ranks | None:
+    """All ranks, as this process sees them; None where it is alone."""
+    return _Session.ranks
 
 
 def on_node() -> OnNode:
@@ -69,6 +75,7 @@ def joined(how: Launched) -> Iterator[bool]:
         if how.rank != FIRST:
             raise SystemExit(2) from None
         raise
+    _Session.ranks = ranks
     if ranks.rank != FIRST:
         _serve(ranks)
         yield False
@@ -82,7 +89,7 @@ def joined(how: Launched) -> Iterator[bool]:
             ranks.abort("", 130)
         for place in _Session.others:
             place.stop()
-        _Session.others = ()
+        _Session.others, _Session.ranks = (), None
         ranks.leave()
 
 

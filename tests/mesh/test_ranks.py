@@ -72,6 +72,37 @@ def test_a_run_is_interrupted_and_goes_on_with_another_number_of_ranks(do, tmp_p
     assert contents(tmp_path / "b.h5", *OWN) == contents(do(f"{LONG} --out a.h5", "one"), *OWN)
 
 
+GROUPS = f"""
+import sys
+sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parent.parent / "support")!r}]
+from spinsim.mesh.group import Seat, make_group, together
+from spinsim.mesh.launched import launched
+from spinsim.mesh.places import Here, InThread
+from spinsim.mesh.session import joined, others
+from test_group import exchange_all, expected, fail_at
+with joined(launched()) as first:
+    if first:
+        (other,) = others()
+        pair = make_group([Seat(Here()), Seat(other)])
+        assert together(pair, exchange_all, "cpu") == [expected(2, k) for k in range(2)]
+        places = [InThread(), other.thread(1), other.thread(2), InThread()]
+        four = make_group([Seat(place) for place in places])
+        assert together(four, exchange_all, "cpu") == [expected(4, k) for k in range(4)]
+        print("done", flush=True)
+        together(four, fail_at, {{}})
+"""
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("failing", [0, 2])
+def test_members_at_ranks_exchange_arrays_and_end_together(tmp_path: Path, failing: int) -> None:
+    found = on_ranks(2, tmp_path, "", GROUPS.format(failing) + "sys.exit()")
+    assert found.status != 0
+    assert found.out == "done\n"
+    assert f"spinsim: rank {failing // 2} on " in found.err
+    assert "has failed (InputError('no room')), so that all ranks end" in found.err
+
+
 @pytest.mark.system
 def test_an_error_of_one_rank_ends_all_with_its_sentence(tmp_path: Path) -> None:
     code = (
