@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spinsim.mesh.session import others
 from spinsim.mesh.places import answers
+from spinsim.mesh.session import others
 
 
 def new_name() -> Any:

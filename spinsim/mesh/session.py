@@ -54,6 +54,17 @@ def ranks() -> Ranks | None:
     return _Session.ranks
 
 
+@contextmanager
+def first_ranks(count: int) -> Iterator[None]:
+    """Have the first ``count`` ranks alone share what is begun meanwhile, as a comparison of their numbers needs."""
+    everyone = _Session.others
+    _Session.others = everyone[: count - 1]
+    try:
+        yield
+    finally:
+        _Session.others = everyone
+
+
 def on_node() -> OnNode:
     """Which of the ranks of its node this process is."""
     return _Session.on_node

@@ -6,7 +6,7 @@ import pytest
 from harness import run
 
 import spinsim as ss
-from spinsim.benchmark import metropolis, temper
+from spinsim.benchmark import metropolis, scaling, temper
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,19 @@ def test_a_line_for_each_case(capsys, monkeypatch, what: str, case: object) -> N
     assert outcome.status == 0
     assert outcome.out.count("small one") == 2
     assert outcome.out.rstrip().endswith("of others")
+
+
+def test_numbers_of_devices_side_by_side(capsys, monkeypatch) -> None:
+    """One device alone is the first line of each case; tests/mesh has several ranks."""
+    monkeypatch.setattr("spinsim.benchmark.scaling.SECONDS", 1e-3)
+    monkeypatch.setattr("spinsim.benchmark.timing.SECONDS", 1e-3)
+    cases = (
+        scaling.ScalingCase("sweeps", "weak", lambda n: ss.Ising(ss.square(4, 4 * n)), 3, (2.3,)),
+        scaling.ScalingCase("a ladder", "strong", lambda _: ss.Ising(ss.square(4)), 4, (1.5, 3.0), 2),
+    )
+    monkeypatch.setattr("spinsim.benchmark.scaling.CPU_CASES", cases)
+    outcome = run(capsys, monkeypatch, "bench", "scaling", "--device", "cpu", "--repeats", 3)
+    assert outcome.status == 0
+    lines = outcome.out.splitlines()[-2:]
+    assert [line.split()[0] for line in lines] == ["sweeps", "a"]
+    assert all(line.endswith("1.000     100.0%") for line in lines)
