@@ -112,6 +112,7 @@ class CpuEngine:
 
     Attributes:
         half_sweep: Half-sweeps done.
+        temperatures: As its update gives it.
     """
 
     device_name = "cpu"
@@ -122,8 +123,9 @@ class CpuEngine:
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, parts.threads)
-        self._temperatures = parts.temperatures
+        self.temperatures = parts.temperatures
         self._tempering: CpuTempering | None = None
+        self._taken: Ladder | None = None
 
     @property
     def tasks(self) -> int:
@@ -164,7 +166,7 @@ class CpuEngine:
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
-        ladder = check_ladder(beta, copies, self.replicas, self._temperatures)
+        ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         self._tempering = CpuTempering(ladder, self.model, self._dynamics)
         self._sweeper.set_ladder(ladder)
         self._take_places(self._tempering)
@@ -172,6 +174,18 @@ class CpuEngine:
     def _take_places(self, tempering: CpuTempering) -> None:
         """Give replicas the temperatures that exchanges have left them."""
         self._sweeper.set_places(tempering.ladder, tempering.exchange.place)
+
+    def take_ladder(self, ladder: Ladder) -> None:
+        """Make ready for places on a ladder whose exchanges are made elsewhere."""
+        self._tempering, self._taken = None, ladder
+        self._sweeper.set_ladder(ladder)
+
+    def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
+        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken; what is counted then."""
+        assert self._taken is not None  # noqa: S101  (``take_ladder`` came before)
+        self._sweeper.set_places(self._taken, place)
+        self.sweep(count)
+        return self._counts()
 
     def _on_ladder(self) -> CpuTempering:
         if self._tempering is None:

@@ -20,7 +20,7 @@ from spinsim.engine.measuring.cuda_ladder import LadderMeasuring
 from spinsim.engine.measuring.in_time.local import HostSquares
 from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares
 from spinsim.engine.snapshots import exchange_of, snapshot_of
-from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.tempering.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -85,7 +85,7 @@ class CudaSweeper(Protocol):
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
 
-    def set_ladder(self, tempering: CudaTempering) -> None:
+    def set_ladder(self, placed: Placed) -> None:
         """Make room for temperatures of each sample's replicas, and what launches need."""
 
     def lay_tables(self) -> None:
@@ -141,6 +141,7 @@ class CudaEngine:
 
     Attributes:
         half_sweep: Half-sweeps queued.
+        temperatures: As its update gives it.
     """
 
     devices = 1
@@ -150,9 +151,10 @@ class CudaEngine:
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self.device_name = names()[parts.queue.device]
         self._queue, self._state, self._sweeper = parts.queue, parts.state, parts.sweeper
-        self._counting, self._compare, self._temperatures = parts.counting, parts.compare, parts.temperatures
+        self._counting, self._compare, self.temperatures = parts.counting, parts.compare, parts.temperatures
         self._squares = parts.squares or partial(HostSquares, model)
         self._ladder: OnLadder | None = None
+        self._given: GivenPlaces | None = None
         weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is free for others
 
     @property
@@ -210,7 +212,7 @@ class CudaEngine:
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
         queue, counting = self._queue, self._counting
-        ladder = check_ladder(beta, copies, self.replicas, self._temperatures)
+        ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         with queue.here():
             steps = ladder.steps(self.model)
             tempering = CudaTempering(queue, ladder, steps, counting.shape, counting.observables)
@@ -220,6 +222,22 @@ class CudaEngine:
             self._ladder = OnLadder(tempering, measuring)
             self._sweeper.set_ladder(tempering)
             self._sweeper.lay_tables()
+
+    def take_ladder(self, ladder: Ladder) -> None:
+        """Make ready for places on a ladder whose exchanges are made elsewhere."""
+        self._ladder = None
+        with self._queue.here():
+            self._given = GivenPlaces(ladder, (self.model.samples, self.replicas))
+            self._sweeper.set_ladder(self._given)
+
+    def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
+        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken; what is counted then."""
+        assert self._given is not None  # noqa: S101  (``take_ladder`` came before)
+        with self._queue.here():
+            self._given.set(place)
+            self._sweeper.lay_tables()
+            self.sweep(count)
+            return self.counts()
 
     def _on_ladder(self) -> OnLadder:
         if self._ladder is None:

@@ -29,6 +29,7 @@ class Queue:
         stream: Where all work is queued.
         rng_rounds: Philox rounds.
         first_sample: Number of the model's first sample in the whole run, as kernels take it.
+        first_block: Number of the first block of replicas, likewise.
         keys: Round keys, as kernels take them.
     """
 
@@ -36,7 +37,7 @@ class Queue:
         import cupy
 
         self.device, self.rng_rounds, self.keys = device, dynamics.rng_rounds, round_keys(dynamics.seed)
-        self.first_sample = np.uint32(dynamics.first_sample)
+        self.first_sample, self.first_block = np.uint32(dynamics.first_sample), np.uint32(dynamics.first_block)
         with cupy.cuda.Device(device):
             self.stream = cupy.cuda.Stream(non_blocking=True)
 
@@ -57,7 +58,7 @@ class Queue:
         Launch(self.device, "metropolis/start.cu", f"random_start<{self.rng_rounds}>", {
             "state": state, "lanes": lanes, "order": np.uint64(0) if order is None else order,
             "sites": np.uint32(sites), "first_sample": self.first_sample + np.uint32(sample),
-            "first_block": np.uint32(0), "key": self.keys,
+            "first_block": self.first_block, "key": self.keys,
         })(self.stream, (-(-sites // START_THREADS), blocks, samples), START_THREADS)  # fmt: skip
 
 

@@ -26,6 +26,8 @@ class Dynamics:
         zero_acceptance: Acceptance probability of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
         first_sample: Number of the model's first sample in the whole run, where the model is a part of that run's.
+        first_block: Number of the first block of each sample's replicas in the whole run, where an engine has some of
+            them: of 128 replicas, or of ``Update.together``.
     """
 
     seed: int = 1
@@ -33,6 +35,7 @@ class Dynamics:
     zero_acceptance: float = ZERO_ACCEPTANCE
     rng_rounds: int = rng.ROUNDS
     first_sample: int = 0
+    first_block: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", rng.check_seed(self.seed))
@@ -44,5 +47,6 @@ class Dynamics:
 
     def counter_block(self, sample: int, block: int) -> np.uint64:
         """Counter word 1 of a block of replicas of a sample of the model."""
-        word: np.uint64 = rng.counter_block(np.uint64(self.first_sample + sample), np.uint64(block))
+        where = np.uint64(self.first_sample + sample), np.uint64(self.first_block + block)
+        word: np.uint64 = rng.counter_block(*where)
         return word

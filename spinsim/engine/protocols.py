@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Correlations, Wanted
-from spinsim.engine.tempering.ladder import Exchange
+from spinsim.engine.tempering.ladder import Exchange, Ladder
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
@@ -149,6 +149,23 @@ class Tempers(Protocol):
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         """Ask for the present state of the exchange; the function returned waits for it."""
+
+
+class KeepsPlaces(Protocol):
+    """Keeps replicas at places of a ladder whose exchanges are made elsewhere, as where others have replicas of it too.
+
+    Attributes:
+        temperatures: How many inverse temperatures of a replica the update takes: one, one for each of two terms, or
+            both; where it takes two alone, one is that of both terms.
+    """
+
+    temperatures: tuple[int, ...]
+
+    def take_ladder(self, ladder: Ladder) -> None:
+        """Make ready for places on a ladder, however many replicas it has."""
+
+    def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
+        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken; what is counted then."""
 
 
 class MeasuresLadder(Protocol):

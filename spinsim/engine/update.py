@@ -179,6 +179,8 @@ class Update:
         pack: The words of a snapshot from configurations (replicas, sites) of one sample.
         on_cpu: Makes the engine of a model, replicas, dynamics and threads.
         on_cuda: Makes the engine of a model, replicas and dynamics on the GPU of a number.
+        together: Consecutive replicas of a sample that one device must have: those of a block of the random counter,
+            which are blocks of the second axis of a snapshot's spins.
     """
 
     packing: Packing
@@ -188,6 +190,7 @@ class Update:
     pack: Callable[[Ising, npt.NDArray[np.int8]], npt.NDArray[np.uint64]]
     on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]
     on_cuda: Callable[[Ising, int, Dynamics, int], Engine]
+    together: int = LANES
 
 
 def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:

@@ -18,8 +18,9 @@ import numpy.typing as npt
 import spinsim
 from spinsim import rng, store
 from spinsim.engine import Dynamics, Engine, Planned, check_memory
+from spinsim.engine.choosing import update_of
 from spinsim.engine.dynamics import STARTS
-from spinsim.engine.split.shares import in_words
+from spinsim.engine.split.shares import Work, in_words
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
 from spinsim.jobs import job_of
@@ -109,7 +110,17 @@ class Plan(Generic[AnyConfig]):
     @property
     def split(self) -> str:
         """How devices share out the work, in a sentence; empty where there is one."""
-        return in_words(self.model.samples, self.device)
+        return in_words(Work(self.model.samples, self.replicas, self.together), self.device)
+
+    @property
+    def replicas(self) -> int | None:
+        """Replicas of each sample; None where that is not known yet."""
+        return int(self.config.run.replicas)
+
+    @property
+    def together(self) -> int:
+        """Consecutive replicas that one device must have."""
+        return update_of(self.model).together
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 where it has none."""

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from harness import Outcome, contents, one_sentence, run
-from test_split import OWN, RUNS
+from several import OWN
+from test_split import RUNS
 
 from spinsim.mesh.launched import Launched, launched
 

@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 from engines import PACKED, TEMPERED, check_counts, configurations, ladder
 from harness import contents, one_sentence, run
+from several import OWN, on_cpus, same
 
 import spinsim as ss
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.devices import gpu_numbers, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
-from spinsim.engine.split import shares
 from spinsim.mesh import session
-from spinsim.mesh.places import Here, InThread
 from spinsim.mesh.session import OnNode
 
-OWN = ("command", "config", "devices", "history")
 RUNS = {
     "anneal": "anneal --size 6 --couplings pm-j --samples 5 --replicas 70 --steps 6 --sweeps 4 --save-configurations 2",
     "anneal-field": "anneal --size 6 --couplings pm-j --samples 3 --fields 1:0:4 --steps 4 --sweeps 2",
@@ -33,12 +31,6 @@ RUNS = {
 }  # fmt: skip
 
 
-def on_cpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """Give this process so many devices, each of which is the CPU."""
-    places = [Here(), *(InThread() for _ in range(count - 1))]
-    monkeypatch.setattr(shares, "_own", lambda device: [shares.Seat(place, 1) for place in places])
-
-
 def engines(monkeypatch: pytest.MonkeyPatch, name: str, replicas: int) -> tuple[Engine, Engine]:
     """One of a single device, and one of two or three devices that do not have equally many samples."""
     model = PACKED[name]() if name in PACKED else TEMPERED[name][0]()
@@ -46,20 +38,6 @@ def engines(monkeypatch: pytest.MonkeyPatch, name: str, replicas: int) -> tuple[
     with monkeypatch.context() as patch:
         on_cpus(patch, 2)
         return whole, create_engine(model, replicas, Dynamics(seed=3), "cpu")
-
-
-def same(one: object, other: object) -> None:
-    """That two measurements, sums or states are equal, of equal types."""
-    assert type(one) is type(other)
-    if isinstance(one, dict):
-        assert list(one) == list(other)
-        same(tuple(one.values()), tuple(other.values()))
-    elif isinstance(one, tuple):
-        for a, b in zip(one, other, strict=True):
-            same(a, b)
-    elif isinstance(one, np.ndarray):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("name", ["cubic-samples", "gaussian"])
@@ -160,12 +138,6 @@ def test_the_failure_of_a_part_is_the_failure_of_the_run(monkeypatch: pytest.Mon
         engine.sweep(1)
     with pytest.raises(ss.InputError, match="no ladder of temperatures is set"):
         engine.temper(1, 1)
-
-
-def test_shares_are_consecutive_and_as_equal_as_they_can_be() -> None:
-    seats = [shares.Seat(Here(), 2), shares.Seat(Here(), 1), shares.Seat(Here(), 1)]
-    assert [share.samples for share in shares._shared_out(7, seats)] == [range(3), range(3, 5), range(5, 7)]
-    assert [share.samples for share in shares._shared_out(1, seats)] == [range(1)]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,31 +16,16 @@ import numpy.typing as npt
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.protocols import Counts, Engine, LadderMeasurement
 from spinsim.engine.split.parts import Part, SplitSpins, SplitSquares, where
+from spinsim.engine.split.together import Method, Together, done, joined
 from spinsim.engine.tempering.ladder import Exchange
-from spinsim.mesh.places import Kept, answers
+from spinsim.mesh.places import Kept
 from spinsim.model.ising import Ising
-from spinsim.packing import Packing
 
 SHARED: Final = ("half_sweep", "round")
 """What a snapshot holds once for all samples."""
 
-Method = Callable[..., Any]
-"""A method of ``Engine``, which stands for that of any engine."""
 
-Tuple = TypeVar("Tuple", bound=NamedTuple)
-
-
-class Facts(NamedTuple):
-    """What does not change of an engine."""
-
-    packing: Packing
-    colours: int
-    device_name: str
-    devices: int
-    tasks: int
-
-
-class SplitEngine:
+class SplitEngine(Together):
     """An ``Engine`` put together from engines of parts of its samples.
 
     Args:
@@ -49,34 +34,12 @@ class SplitEngine:
         parts: All of them, in the order of their samples.
 
     Attributes:
-        half_sweep: Half-sweeps asked for.
-        devices: How many devices there are.
-        tasks: Parts that run side by side.
         at_once: Measurements that are best made in succession, of the present ladder.
     """
 
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Part]) -> None:
-        self.model, self.replicas, self.half_sweep, self.at_once = model, replicas, 0, 1
-        self._parts = parts
-        facts: list[Facts] = self._all(_facts)
-        self.packing, self.colours, self.device_name = facts[0][:3]
-        self.devices, self.tasks = sum(f.devices for f in facts), sum(f.tasks for f in facts)
-
-    def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """What a function of an engine gives for each part."""
-        return answers([part.place.ask(function, part.engine, *arguments) for part in self._parts])
-
-    def _do(self, method: Method, *arguments: Any) -> list[Any]:
-        """What a method of an engine gives for each part."""
-        return self._all(_done, method, *arguments)
-
-    def _begin(self, method: Method, *arguments: Any) -> list[Any]:
-        """What a method of an engine gives for each part, where it stays."""
-        return self._all(_begun, method, *arguments)
-
-    def _finish(self, begun: Sequence[Any]) -> list[Any]:
-        """What these functions return."""
-        return answers([part.place.ask(_finished, later) for part, later in zip(self._parts, begun, strict=True)])
+        super().__init__(model, replicas, parts)
+        self._parts, self.at_once = parts, 1
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
@@ -94,24 +57,16 @@ class SplitEngine:
         self.half_sweep += count * self.colours
         return max(took)
 
-    def wait(self) -> None:
-        """Return when all parts are done."""
-        self._do(Engine.wait)
-
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
         begun = self._begin(Engine.begin_counts)
-        return lambda: _joined(self._finish(begun))
-
-    def counts(self) -> Counts:
-        """Energy and magnetisation of every replica."""
-        return self.begin_counts()()
+        return lambda: joined(self._finish(begun))
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
         number, own = where(self._parts, sample)
         part = self._parts[number]
-        found: npt.NDArray[np.int8] = part.place.ask(_done, part.engine, Engine.spins, own, replica)()
+        found: npt.NDArray[np.int8] = part.place.ask(done, part.engine, Engine.spins, own, replica)()
         return found
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
@@ -127,7 +82,7 @@ class SplitEngine:
     def begin_exchange(self) -> Callable[[], Exchange]:
         """Ask for the present state of the exchange; the function returned waits for it."""
         begun = self._begin(Engine.begin_exchange)
-        return lambda: _joined(self._finish(begun))
+        return lambda: joined(self._finish(begun))
 
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
@@ -148,7 +103,7 @@ class SplitEngine:
     def _measured(self, begun: Sequence[Any]) -> LadderMeasurement:
         found: list[LadderMeasurement] = self._finish(begun)
         spins = SplitSpins(self._parts, [measured.spins for measured in found], self.replicas)
-        return _joined(found)._replace(spins=spins)
+        return joined(found)._replace(spins=spins)
 
     def local_squares(self) -> SplitSquares:
         """Make what adds up squares along world lines over measurements of the present ladder."""
@@ -164,50 +119,17 @@ class SplitEngine:
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go back to a ``snapshot``, of however many parts."""
-        replies = []
-        for part in self._parts:
-            own = {name: array if name in SHARED else part.own(array) for name, array in saved.items()}
-            replies.append(part.place.ask(_done, part.engine, Engine.restore, own))
-        answers(replies)
+        own = [
+            {name: array if name in SHARED else part.own(array) for name, array in saved.items()}
+            for part in self._parts
+        ]
+        self._do_own(Engine.restore, own)
         self.half_sweep = int(saved["half_sweep"])
-
-
-def _joined(found: Sequence[Tuple]) -> Tuple:
-    """Arrays of all parts, sample after sample, and what is no array of the first."""
-    fields: list[Any] = []
-    for values in zip(*found, strict=True):
-        first = values[0]
-        if isinstance(first, np.ndarray):
-            fields.append(np.concatenate(values))
-        else:
-            fields.append(_joined(values) if isinstance(first, tuple) else first)
-    return type(found[0])(*fields)
-
-
-def _facts(engine: Engine) -> Facts:
-    return Facts(engine.packing, engine.colours, engine.device_name, engine.devices, engine.tasks)
 
 
 def _at_once(engine: Engine) -> int:
     return engine.at_once
 
 
-def _done(engine: Engine, method: Method, *arguments: Any) -> Any:
-    return getattr(engine, method.__name__)(*arguments)
-
-
-def _begun(engine: Engine, method: Method, *arguments: Any) -> Kept:
-    return Kept(getattr(engine, method.__name__)(*arguments))
-
-
 def _several_begun(engine: Engine, method: Method, *arguments: Any) -> list[Kept]:
-    return [Kept(later) for later in getattr(engine, method.__name__)(*arguments)]
-
-
-def _finished(later: Callable[[], Any]) -> Any:
-    """What a function returns; configurations of a measurement stay where they are."""
-    found = later()
-    if isinstance(found, LadderMeasurement):
-        kept: Any = Kept(found.spins)
-        return found._replace(spins=kept)
-    return found
+    return [Kept(later) for later in done(engine, method, *arguments)]

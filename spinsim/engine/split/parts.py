@@ -1,9 +1,9 @@
-"""Some samples of a run at a place, and what is asked of all such parts together."""
+"""Some samples of a run at a place, or some replicas of them, and what is asked of all such parts together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,18 @@ from spinsim.bits import Bits
 from spinsim.engine.kept_spins import KeptSpins, bits_of
 from spinsim.engine.protocols import LocalSquares, Spins
 from spinsim.mesh.places import Place, Reply, answers
+
+
+class Located(Protocol):
+    """A part of an engine, wherever it is."""
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+
+    @property
+    def engine(self) -> Any:
+        """What stays there."""
 
 
 class Part(NamedTuple):
@@ -30,6 +42,30 @@ class Part(NamedTuple):
     def own(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The rows of its samples of an array of all samples."""
         return array[self.samples.start : self.samples.stop]
+
+
+class ReplicaPart(NamedTuple):
+    """Some replicas of all samples of a run, and where they are.
+
+    Attributes:
+        place: Where they are.
+        engine: Their engine, which stays there.
+        replicas: Which they are.
+        blocks: The same as blocks of replicas that stay together.
+    """
+
+    place: Place
+    engine: Any
+    replicas: range
+    blocks: range
+
+    def own(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What belongs to its replicas of an array (samples, replicas, ...)."""
+        return array[:, self.replicas.start : self.replicas.stop]
+
+    def own_spins(self, words: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The words of its replicas of a snapshot's."""
+        return words[:, self.blocks.start : self.blocks.stop]
 
 
 def where(parts: Sequence[Part], sample: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Which device gets which samples, and the engines there."""
+"""Which device gets which samples and replicas, and the engines there."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from spinsim.engine.choosing import check_memory, choose
+from spinsim.engine.choosing import check_memory, choose, update_of
 from spinsim.engine.devices import gpu_numbers
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
 from spinsim.engine.split.engine import SplitEngine
-from spinsim.engine.split.parts import Part
+from spinsim.engine.split.parts import Part, ReplicaPart
+from spinsim.engine.split.replicas import ReplicaSplit
 from spinsim.engine.update import OfModel
 from spinsim.inputs.texts import count
-from spinsim.mesh.places import Here, InThread, Kept, Place, answers
+from spinsim.mesh.places import Here, InThread, Kept, Place, Reply, answers
 from spinsim.mesh.session import others
 from spinsim.model.ising import Ising
 
@@ -34,34 +35,68 @@ class Seat(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Samples that a seat gets."""
+    """Samples of some seats; several seats have one sample, whose replicas they share out."""
 
-    seat: Seat
+    seats: Sequence[Seat]
     samples: range
 
 
-def shares(samples: int, device: str) -> list[Share]:
-    """Samples of all devices of this process and of the ranks that serve it: consecutive ones, as equally as it goes.
+class Work(NamedTuple):
+    """What there is to share out.
 
-    Args:
-        samples: How many there are.
-        device: As ``resolve_device`` returns it.
+    Attributes:
+        samples: Disorder realisations.
+        replicas: Of each; None where that is not known yet.
+        together: Consecutive ones that one device must have.
     """
-    return _shared_out(samples, _all_seats(device))
+
+    samples: int
+    replicas: int | None
+    together: int
 
 
-def in_words(samples: int, device: str) -> str:
-    """How many samples each device gets, in a sentence; empty where there is one device."""
+class Asked(NamedTuple):
+    """How engines are to be made.
+
+    Attributes:
+        dynamics: How replicas move.
+        device: As ``resolve_device`` returns it.
+        threads: CPU threads, None for all.
+    """
+
+    dynamics: Dynamics
+    device: str
+    threads: int | None
+
+
+def in_words(work: Work, device: str) -> str:
+    """How much each device gets, in a sentence; empty where there is one device."""
     seats = _all_seats(device)
     devices, ranks = sum(seat.devices for seat in seats), 1 + len(others())
     if devices == 1:
         return ""
     of_ranks = f" of {ranks} ranks" if ranks > 1 else ""
-    where = f"{devices} GPUs{of_ranks}" if device != "cpu" else f"{devices} ranks"
-    if samples < devices:
-        return f"{count(samples, 'sample')}, one each, which leaves {devices - samples} of {where} idle"
-    least, most = samples // devices, -(-samples // devices)
-    return f"{samples} samples over {where}, {least if least == most else f'{least} or {most}'} each"
+    where, samples = (
+        f"{devices} GPUs{of_ranks}" if device != "cpu" else f"{devices} ranks",
+        count(work.samples, "sample"),
+    )
+    if work.samples >= devices:
+        return f"{samples} over {where}, {_each(work.samples, devices)} each"
+    if work.replicas is None:
+        return f"{samples} over {where}, which share out replicas"
+    blocks = -(-work.replicas // work.together)
+    used = min(devices, work.samples * blocks)
+    idle = f", which leaves {devices - used} of {where} idle" if used < devices else ""
+    if used == work.samples:
+        return f"{samples}, one each{idle}"
+    name = "replicas" if work.together == 1 else f"blocks of {work.together} replicas"
+    return f"{samples} x {blocks} {name} over {where}, {_each(work.samples * blocks, used)} each{idle}"
+
+
+def _each(things: int, devices: int) -> str:
+    """How many of so many things a device gets."""
+    least, most = things // devices, -(-things // devices)
+    return f"{least}" if least == most else f"{least} or {most}"
 
 
 def _all_seats(device: str) -> list[Seat]:
@@ -83,39 +118,89 @@ def _devices(device: str) -> int:
 
 
 def _shared_out(samples: int, seats: Sequence[Seat]) -> list[Share]:
+    """Consecutive samples for each seat; where there are fewer samples, consecutive seats for each sample."""
+    if samples < len(seats):
+        ends = [len(seats) * k // samples for k in range(samples + 1)]
+        return [Share(seats[ends[k] : ends[k + 1]], range(k, k + 1)) for k in range(samples)]
+    each = zip(seats, _consecutive(samples, seats), strict=True)
+    return [Share([seat], mine) for seat, mine in each if mine]
+
+
+def _consecutive(things: int, seats: Sequence[Seat]) -> list[range]:
+    """Which of so many things each seat gets, as equally for each of its devices as it goes."""
     total, before, found = sum(seat.devices for seat in seats), 0, []
     for seat in seats:
         after = before + seat.devices
-        mine = range(samples * before // total, samples * after // total)
-        found += [Share(seat, mine)] if mine else []
+        found.append(range(things * before // total, things * after // total))
         before = after
     return found
 
 
 def on_all_devices(model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None) -> Engine:
     """The engine of a model on all devices of this process and of the ranks that serve it."""
-    return _on(shares(model.samples, device), model, replicas, dynamics, device, threads)
+    return _on(_all_seats(device), model, replicas, Asked(dynamics, device, threads))
 
 
-def _on(
-    given: list[Share], model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None
-) -> Engine:
-    if len(given) == 1 and isinstance(given[0].seat.place, Here):
-        return _on_one(model, replicas, dynamics, given[0].seat.gpu, threads)
-    replies = []
-    for (place, _, gpu), mine in given:
-        part = model.of_samples(mine.start, mine.stop)
-        own = replace(dynamics, first_sample=dynamics.first_sample + mine.start)
-        if place in others():
-            replies.append(place.ask(_kept_on_all, part, replicas, own, device, threads))
+def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:
+    """The engine of a model on all seats: samples are shared out first, then replicas."""
+    given = _shared_out(model.samples, seats)
+    if len(given) == 1:
+        return _of_replicas(given[0].seats, model, replicas, asked)
+    places: list[Place] = []
+    replies: list[Reply] = []
+    for mine, samples in given:
+        part = model.of_samples(samples.start, samples.stop)
+        own = replace(asked.dynamics, first_sample=asked.dynamics.first_sample + samples.start)
+        if len(mine) == 1:
+            places.append(mine[0].place)
+            replies.append(_ask_for_engine(mine[0], part, replicas, asked._replace(dynamics=own)))
         else:
-            replies.append(place.ask(_kept_on_one, part, replicas, own, gpu, threads))
-    engines = answers(replies)
-    parts = [Part(each.seat.place, kept, each.samples) for each, kept in zip(given, engines, strict=True)]
-    return SplitEngine(model, replicas, parts)
+            places.append(InThread())  # which waits for all of them
+            replies.append(places[-1].ask(_kept_of_replicas, mine, part, replicas, asked._replace(dynamics=own)))
+    each = zip(places, answers(replies), given, strict=True)
+    return SplitEngine(model, replicas, [Part(place, kept, share.samples) for place, kept, share in each])
 
 
-def _on_one(model: Ising, replicas: int, dynamics: Dynamics, gpu: int | None, threads: int | None) -> Engine:
+def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:
+    """The engine of a model whose replicas are shared out, in blocks of those that stay together."""
+    together = update_of(model).together
+    blocks = -(-replicas // together)
+    given = [each for each in zip(seats, _consecutive(blocks, seats[:blocks]), strict=False) if each[1]]
+    first = given[0][0]
+    if len(given) == 1:
+        return _on_seat(first, model, replicas, asked)
+    ranges = [range(mine.start * together, min(mine.stop * together, replicas)) for _, mine in given]
+    replies = []
+    for (seat, mine), own in zip(given, ranges, strict=True):
+        dynamics = replace(asked.dynamics, first_block=asked.dynamics.first_block + mine.start)
+        replies.append(_ask_for_engine(seat, model, len(own), asked._replace(dynamics=dynamics)))
+    engines = zip(given, answers(replies), ranges, strict=True)
+    parts = [ReplicaPart(seat.place, kept, own, mine) for (seat, mine), kept, own in engines]
+
+    def make_whole() -> Part:
+        any_start = asked._replace(dynamics=replace(asked.dynamics, start="up"))
+        kept = first.place.ask(_kept_on_one_device, model, replicas, any_start, first.gpu)()
+        return Part(first.place, kept, range(model.samples))
+
+    return ReplicaSplit(model, replicas, asked.dynamics, parts, make_whole)
+
+
+def _on_seat(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Engine:
+    """The engine of a model on one seat: of this process itself, or as the only part of one."""
+    if seat.place not in others():
+        return _on_one(model, replicas, asked, seat.gpu)
+    kept = _ask_for_engine(seat, model, replicas, asked)()
+    return SplitEngine(model, replicas, [Part(seat.place, kept, range(model.samples))])
+
+
+def _ask_for_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Reply:
+    """Have an engine made that stays at a seat, on all of its devices."""
+    if seat.place in others():
+        return seat.place.ask(_kept_on_all, model, replicas, asked)
+    return seat.place.ask(_kept_on_one_device, model, replicas, asked, seat.gpu)
+
+
+def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engine:
     """The engine of a model on one device.
 
     Raises:
@@ -124,14 +209,20 @@ def _on_one(model: Ising, replicas: int, dynamics: Dynamics, gpu: int | None, th
     outline = OfModel(model)
     update = choose(outline)
     if gpu is not None:
-        return update.on_cuda(model, replicas, dynamics, gpu)
+        return update.on_cuda(model, replicas, asked.dynamics, gpu)
     check_memory(outline, replicas)
-    return update.on_cpu(model, replicas, dynamics, threads)
+    return update.on_cpu(model, replicas, asked.dynamics, asked.threads)
 
 
-def _kept_on_one(model: Ising, replicas: int, dynamics: Dynamics, gpu: int | None, threads: int | None) -> Kept:
-    return Kept(_on_one(model, replicas, dynamics, gpu, threads))
+def _kept_on_one_device(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Kept:
+    """An engine on a GPU, or on the first device that a process has been asked for."""
+    first = _own(asked.device)[0].gpu if gpu is None else gpu
+    return Kept(_on_one(model, replicas, asked, first))
 
 
-def _kept_on_all(model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None) -> Kept:
-    return Kept(_on(_shared_out(model.samples, _own(device)), model, replicas, dynamics, device, threads))
+def _kept_on_all(model: Ising, replicas: int, asked: Asked) -> Kept:
+    return Kept(_on(_own(asked.device), model, replicas, asked))
+
+
+def _kept_of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Kept:
+    return Kept(_of_replicas(seats, model, replicas, asked))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,36 @@ TERM_SUMS: Final = struct_type(
 )
 PAIRS: Final = struct_type(holder=ADDRESS, copies=ADDRESS, replicas=SIZE, temperatures=SIZE, count=SIZE)
 LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # of replicas in packed words
+
+
+class Placed(Protocol):
+    """Replicas at the temperatures of a ladder.
+
+    Attributes:
+        ladder: The temperatures.
+        place: Which of them each replica has, int32 (samples, replicas), on the device.
+    """
+
+    ladder: Ladder
+    place: Any
+
+
+class GivenPlaces:
+    """``Placed`` where others make the exchanges.
+
+    Args:
+        ladder: The temperatures, whatever its replicas.
+        shape: Samples and replicas that are here.
+    """
+
+    def __init__(self, ladder: Ladder, shape: tuple[int, int]) -> None:
+        import cupy
+
+        self.ladder, self.place = ladder, cupy.zeros(shape, cupy.int32)
+
+    def set(self, place: npt.NDArray[np.int32]) -> None:
+        """Take the present places."""
+        self.place.set(np.ascontiguousarray(place))
 
 
 class DeviceExchange:

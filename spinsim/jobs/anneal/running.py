@@ -16,6 +16,7 @@ from spinsim.jobs.anneal.settings import Anneal
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
+from spinsim.packing import LANES
 from spinsim.run.common import (
     SILENT,
     Plan,
@@ -45,6 +46,11 @@ class AnnealPlan(Plan[Anneal]):
     def rows(self) -> int:
         """Rows of the finished file, one for each temperature."""
         return self.config.anneal.steps
+
+    @property
+    def together(self) -> int:
+        """Consecutive replicas that one device must have; no slices in time are site-packed."""
+        return LANES if self.config.anneal.quantum else super().together
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample."""

@@ -48,6 +48,13 @@ class QuantumPlan(Plan[Quantum]):
         """Rows of the finished file, one for each measurement."""
         return self.config.quantum.times.measurements
 
+    @property
+    def replicas(self) -> int | None:
+        """Replicas of each sample at all points; None where these are yet to be placed."""
+        wanted = self.config.quantum.to_place
+        placed = wanted is None or wanted.count is not None
+        return self.config.run.replicas * _places(self.config.quantum) if placed else None
+
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample, at all points."""
         return self.model.sites * self.model.samples * replicas * self.config.quantum.times.total

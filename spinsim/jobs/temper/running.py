@@ -40,6 +40,13 @@ class TemperPlan(Plan[Temper]):
         """Rows of the finished file, one for each measurement."""
         return self.config.temper.times.measurements
 
+    @property
+    def replicas(self) -> int | None:
+        """Replicas of each sample at all temperatures; None where these are yet to be placed."""
+        wanted = self.config.temper.to_place
+        placed = wanted is None or wanted.count is not None
+        return self.config.run.replicas * _temperatures(self.config.temper) if placed else None
+
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample, at all temperatures."""
         return self.model.sites * self.model.samples * replicas * self.config.temper.times.total

@@ -22,7 +22,7 @@ from spinsim.engine.metropolis.packed.cuda_state import PlacedWords, places
 from spinsim.engine.metropolis.replica_packed.cuda import UNBOUNDED, compare, squares
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import COUNT_THREADS, ITEMS_A_THREAD
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
-from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.tempering.cuda import Placed
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
@@ -147,9 +147,9 @@ class TermSweeper:
         self._make_launch(DeviceTables.of(self._lattices, self._lattices.plan.tables(beta)))
         self._on_ladder = None
 
-    def set_ladder(self, tempering: CudaTempering) -> None:
+    def set_ladder(self, placed: Placed) -> None:
         """Make room for tables of each sample."""
-        self._on_ladder = LadderTables(self._queue, self._lattices, tempering)
+        self._on_ladder = LadderTables(self._queue, self._lattices, placed)
         self._make_launch(self._on_ladder)
 
     def _make_launch(self, tables: DeviceTables) -> None:
@@ -159,7 +159,7 @@ class TermSweeper:
             "state": self._lattices.present, "sites": np.uint32(self._lattices.plan.model.sites),
             "batch": np.zeros((), BATCH), "model": self._lattices.model, "tables": tables.record,
             "kinds": np.uint32(self._lattices.plan.classes.tables), "first_sample": self._queue.first_sample,
-            "first_block": np.uint32(0), "half_sweep": np.uint64(0), "key": self._queue.keys,
+            "first_block": self._queue.first_block, "half_sweep": np.uint64(0), "key": self._queue.keys,
         })  # fmt: skip
 
     def lay_tables(self) -> None:

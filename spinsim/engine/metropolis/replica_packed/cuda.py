@@ -32,7 +32,7 @@ from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import SharedRounds, fits_with_ladder
-from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.tempering.cuda import CudaTempering, Placed
 from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -103,7 +103,7 @@ class InShared:
         expression = lattices.expression("sweep_shared", slots, kind)
         self._launch = Launch(queue.device, "metropolis/replica_packed_shared.cu", expression, {
             **lattices.arguments, "colours": np.int32(lattices.plan.colours),
-            "tables": tables.record, "first_sample": queue.first_sample, "first_block": np.uint32(0),
+            "tables": tables.record, "first_sample": queue.first_sample, "first_block": queue.first_block,
             "half_sweep": np.uint64(0), "sweeps": np.uint32(0),
         }, shared_bytes(lattices.plan, self._threads))  # fmt: skip
 
@@ -131,7 +131,7 @@ class FromGlobal:
         expression = lattices.expression("sweep_replica", slots, kind)
         return Launch(queue.device, "metropolis/replica_packed.cu", expression, {
             **lattices.arguments, "colours": np.uint32(self._plan.colours),
-            "tables": self._tables.record, "first_sample": queue.first_sample, "first_block": np.uint32(0),
+            "tables": self._tables.record, "first_sample": queue.first_sample, "first_block": queue.first_block,
             "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "all_tickets": np.zeros((), TICKETS),
             "barriers": np.zeros((), LATTICE_BARRIER),
         })  # fmt: skip
@@ -195,13 +195,15 @@ class ReplicaSweeper:
         launches = InShared if self._lattices.shared_threads else FromGlobal
         self._launches = launches(self._queue, self._lattices, tables, kinds)
 
-    def set_ladder(self, tempering: CudaTempering) -> None:
+    def set_ladder(self, placed: Placed) -> None:
         """Make room for tables of each sample."""
-        kinds = self._kinds(tempering.ladder.beta)
-        self._on_ladder = tables = LadderTables(self._queue, self._lattices, tempering)
+        kinds = self._kinds(placed.ladder.beta)
+        self._on_ladder = tables = LadderTables(self._queue, self._lattices, placed)
         self._make_launches(tables, kinds)
-        given = self._queue, self._lattices, tempering, tables, self._counting, self._most_sweeps
         self.measured_rounds = None
+        if not isinstance(placed, CudaTempering):
+            return  # others make the exchanges
+        given = self._queue, self._lattices, placed, tables, self._counting, self._most_sweeps
         if fits_with_ladder(self._lattices, self._queue.device):
             self.measured_rounds = SharedRounds(kinds, *given)
         elif suits_global_rounds(self._lattices, kinds):

@@ -13,7 +13,7 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.engine.metropolis.packed.lane_tables import SomeClasses, Tables, empty_tables
 from spinsim.engine.metropolis.replica_packed.cuda_records import TABLES
-from spinsim.engine.tempering.cuda import LADDER, CudaTempering
+from spinsim.engine.tempering.cuda import LADDER, Placed
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 
@@ -89,17 +89,17 @@ class LadderTables(DeviceTables):
     Args:
         queue: Where they are laid.
         lattices: Whose sweeps read them.
-        tempering: The ladder.
+        placed: Where replicas are on the ladder.
 
     Attributes:
         ladder: Limits of each temperature, as kernels take them.
         are_laid: Whether they are those of the present places.
     """
 
-    def __init__(self, queue: Queue, lattices: WithTables, tempering: CudaTempering) -> None:
+    def __init__(self, queue: Queue, lattices: WithTables, placed: Placed) -> None:
         import cupy
 
-        plan, beta = lattices.plan, tempering.ladder.beta
+        plan, beta = lattices.plan, placed.ladder.beta
         room = empty_tables(plan.classes, plan.model.samples, plan.replicas)
         super().__init__(lattices, [cupy.empty(a.shape, a.dtype) for a in (room.always, room.planes, room.thresholds)])
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
@@ -110,7 +110,7 @@ class LadderTables(DeviceTables):
         always, planes, thresholds = self.arrays
         self._lay = Launch(queue.device, "tempering/lay_tables.cu", "lay_tables", {
             "always": always, "planes": planes, "thresholds": thresholds, "ladder": self.ladder,
-            "place": tempering.place, "replicas": np.uint32(plan.replicas), "kinds": np.uint32(plan.classes.tables),
+            "place": placed.place, "replicas": np.uint32(plan.replicas), "kinds": np.uint32(plan.classes.tables),
             "classes": np.uint32(2**plan.classes.bits),
         })  # fmt: skip
 

@@ -28,7 +28,7 @@ from spinsim.engine.metropolis.site_packed.cuda_comparison import compare_lattic
 from spinsim.engine.metropolis.site_packed.cuda_lattices import SiteLattices
 from spinsim.engine.metropolis.site_packed.cuda_records import SHARE, UNIFORM_TABLES, divisor
 from spinsim.engine.metropolis.site_packed.plan import SitePlan
-from spinsim.engine.tempering.cuda import LADDER, CudaTempering
+from spinsim.engine.tempering.cuda import LADDER, CudaTempering, Placed
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -140,7 +140,7 @@ class SharedSweeps:
         expression = instance("sweep_site", dimension, signed, *rule)
         return Launch(queue.device, "metropolis/site_packed.cu", expression, {
             **lattices.arguments, "tables": tables, "share": share.record, "first_sample": queue.first_sample,
-            "first_replica": np.uint32(0), "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
+            "first_replica": queue.first_block, "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
             "all_tickets": np.zeros((), TICKETS), "barriers": np.zeros((), barrier), "key": queue.keys,
         }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
 
@@ -194,11 +194,11 @@ class SiteSweeper:
         kind = self._kind(check_beta(beta, self._plan.replicas))
         self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
 
-    def set_ladder(self, tempering: CudaTempering) -> None:
+    def set_ladder(self, placed: Placed) -> None:
         """Make room for tables of each sample."""
         import cupy
 
-        plan, beta = self._plan, tempering.ladder.beta
+        plan, beta = self._plan, placed.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
         always, planes, thresholds = arrays = [
             cupy.empty((*parts, classes), cupy.uint32),
@@ -209,7 +209,7 @@ class SiteSweeper:
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
         self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_uniform_tables", {
             "always": always, "planes": planes, "thresholds": thresholds,
-            "ladder": record(LADDER, limits=limits, certain=certain, temperatures=beta.size), "place": tempering.place,
+            "ladder": record(LADDER, limits=limits, certain=certain, temperatures=beta.size), "place": placed.place,
             "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
         })  # fmt: skip
 

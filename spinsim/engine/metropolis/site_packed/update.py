@@ -56,4 +56,4 @@ def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> En
     return engine(model, replicas, dynamics, device)
 
 
-UPDATE: Final = Update(Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda)
+UPDATE: Final = Update(Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda, together=1)

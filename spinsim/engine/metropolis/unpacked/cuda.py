@@ -25,7 +25,7 @@ from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
 from spinsim.engine.measuring.lists.cuda import compare_replicas
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS
-from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.tempering.cuda import CudaTempering, Placed
 from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -34,6 +34,7 @@ THREADS: Final = 256
 MEASURE_BLOCKS: Final = 2  # of an energy measurement on one multiprocessor
 MEASURE_SITES: Final = 255  # at most, that a thread counts spins of
 WORD_REPLICAS: Final = 32  # of a column in shared memory, where copies are compared
+CALLS_A_BLOCK: Final = np.uint32(packing.LANES // WORDS)  # of 128 replicas
 MEASURE_COLUMNS: Final = 32  # threads side by side in a block, at most
 
 
@@ -214,8 +215,8 @@ class UnpackedSweeper:
             "double_beta": double_beta, "single_beta": single_beta,
             "beta_stride": np.uint32(terms * spins.calls if rows > 1 else 0),
             "zero_acceptance": np.float64(self._zero_acceptance), "calls": np.uint32(spins.calls),
-            "first_sample": self._queue.first_sample, "first_call": np.uint32(0), "half_sweep": np.uint64(0),
-            "key": self._queue.keys,
+            "first_sample": self._queue.first_sample, "first_call": self._queue.first_block * CALLS_A_BLOCK,
+            "half_sweep": np.uint64(0), "key": self._queue.keys,
         })  # fmt: skip
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -228,11 +229,11 @@ class UnpackedSweeper:
         self._make_launch(double_beta, double_beta.astype(cupy.float32))
         self._lay = None
 
-    def set_ladder(self, tempering: CudaTempering) -> None:
+    def set_ladder(self, placed: Placed) -> None:
         """Make room for temperatures of each sample's replicas."""
         import cupy
 
-        ladder, model, width = tempering.ladder, self._spins.model, self._spins.width
+        ladder, model, width = placed.ladder, self._spins.model, self._spins.width
         by_term = np.ascontiguousarray(ladder.beta.reshape(ladder.temperatures, -1).T)
         shape = model.samples, len(by_term), width
         double_beta, single_beta = cupy.empty(shape, cupy.float64), cupy.empty(shape, cupy.float32)
@@ -240,7 +241,7 @@ class UnpackedSweeper:
         self._rows = shape[0] * shape[1]
         self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_betas", {
             "double_beta": double_beta, "single_beta": single_beta,
-            "ladder": cupy.asarray(2.0 * model.quantum * by_term), "place": tempering.place,
+            "ladder": cupy.asarray(2.0 * model.quantum * by_term), "place": placed.place,
             "samples": np.uint32(model.samples), "terms": np.uint32(len(by_term)),
             "temperatures": np.uint32(ladder.temperatures), "replicas": np.uint32(self._spins.replicas),
             "width": np.uint32(width),

@@ -1,0 +1,208 @@
+"""An engine whose replicas of each sample are shared out to several devices, which exchange temperatures in one ladder.
+
+Random numbers depend on a replica's number in the whole run, so that each part moves its replicas as one engine of all
+would. In each round of exchanges all parts sweep at the places that they are given and count; from the energies of all
+replicas the exchange is computed here, as on one device. Temperatures move and configurations stay, so that the copies
+that a measurement compares may be on any two devices: it is made of the words of all parts by an engine of all
+replicas at the first part's place, which never sweeps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.acceptance import check_beta, check_betas
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement
+from spinsim.engine.snapshots import exchange_of, snapshot_of
+from spinsim.engine.split.parts import Part, ReplicaPart, SplitSpins, SplitSquares
+from spinsim.engine.split.together import Together, begun, done, finished, joined
+from spinsim.engine.tempering.cpu import CpuTempering
+from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
+from spinsim.errors import InputError
+from spinsim.mesh.places import Kept
+from spinsim.model.ising import Ising
+from spinsim.model.terms import MOST_TERMS
+
+REPLICAS = 1  # axis of what each replica has
+
+
+class OnLadder(NamedTuple):
+    """What an engine has while it is on a ladder.
+
+    Attributes:
+        tempering: The exchanges.
+        whole: What measures: an engine of all replicas.
+    """
+
+    tempering: CpuTempering
+    whole: Part
+
+
+class ReplicaSplit(Together):
+    """An ``Engine`` put together from engines of parts of its replicas.
+
+    Args:
+        model: What is simulated.
+        replicas: Configurations of each sample.
+        dynamics: How they move.
+        parts: All of them, in the order of their replicas.
+        make_whole: Makes an engine of all replicas at a place.
+
+    Attributes:
+        at_once: Measurements that are best made in succession.
+        temperatures: How many inverse temperatures of a replica the update takes.
+    """
+
+    at_once = 1
+
+    def __init__(
+        self,
+        model: Ising,
+        replicas: int,
+        dynamics: Dynamics,
+        parts: Sequence[ReplicaPart],
+        make_whole: Callable[[], Part],
+    ) -> None:
+        super().__init__(model, replicas, parts)
+        self._parts, self._dynamics, self._make_whole = parts, dynamics, make_whole
+        self.temperatures: tuple[int, ...] = parts[0].place.ask(_temperatures, parts[0].engine)()
+        self._ladder: OnLadder | None = None
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Set the inverse temperature: a number, one for each replica (replicas,), or of two terms (replicas, 2)."""
+        check = check_betas if np.ndim(beta) > 1 and MOST_TERMS in self.temperatures else check_beta
+        every = check(beta, self.replicas)
+        self._ladder = None
+        self._do_own(Engine.set_beta, [every[part.replicas.start : part.replicas.stop] for part in self._parts])
+
+    def sweep(self, count: int) -> None:
+        """Attempt every spin of every replica ``count`` times."""
+        if self._ladder is not None:
+            self.sweep_at(self._ladder.tempering.exchange.place, count)
+            return
+        self._do(Engine.sweep, count)
+        self.half_sweep += count * self.colours
+
+    def timed_sweep(self, count: int) -> float:
+        """Sweep and return the seconds of the part that took longest."""
+        if self._ladder is not None:
+            began = time.perf_counter()
+            self.sweep(count)
+            return time.perf_counter() - began
+        took: list[float] = self._do(Engine.timed_sweep, count)
+        self.half_sweep += count * self.colours
+        return max(took)
+
+    def begin_counts(self) -> Callable[[], Counts]:
+        """Ask for the present energies and magnetisations; the function returned waits for them."""
+        asked = self._begin(Engine.begin_counts)
+        return lambda: joined(self._finish(asked), REPLICAS)
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        part = next(part for part in self._parts if replica in part.replicas)
+        own = replica - part.replicas.start
+        found: npt.NDArray[np.int8] = part.place.ask(done, part.engine, Engine.spins, sample, own)()
+        return found
+
+    def take_ladder(self, ladder: Ladder) -> None:
+        """Make ready for places on a ladder whose exchanges are made elsewhere."""
+        self._do(KeepsPlaces.take_ladder, ladder)
+
+    def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
+        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken; what is counted then."""
+        found: list[Counts] = self._do_own(KeepsPlaces.sweep_at, [part.own(place) for part in self._parts], count)
+        self.half_sweep += count * self.colours
+        return joined(found, REPLICAS)
+
+    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
+        ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
+        whole = self._make_whole() if self._ladder is None else self._ladder.whole
+        whole.place.ask(done, whole.engine, Engine.set_ladder, beta, copies)()
+        self.take_ladder(ladder)
+        self._ladder = OnLadder(CpuTempering(ladder, self.model, self._dynamics), whole)
+
+    def _on_ladder(self) -> OnLadder:
+        if self._ladder is None:
+            raise InputError(NO_LADDER)
+        return self._ladder
+
+    def _of_whole(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function gives for the engine of all replicas."""
+        whole = self._on_ladder().whole
+        return whole.place.ask(function, whole.engine, *arguments)()
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
+        tempering = self._on_ladder().tempering
+        for _ in range(rounds):
+            tempering.attempt(self.sweep_at(tempering.exchange.place, sweeps))
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """The present state of the exchange, taken at once."""
+        copy = self._on_ladder().tempering.exchange.copied()
+        return lambda: copy
+
+    def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
+        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
+        self._of_whole(done, Engine.prepare_measurements, kept, wanted)
+
+    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
+        """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
+        return partial(self._measured, self._of_whole(_measure, self.snapshot(), wanted))
+
+    def temper_measured(
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
+    ) -> list[Callable[[], LadderMeasurement]]:
+        """``count`` times: ``temper``, then ``begin_measurement``."""
+        asked = []
+        for _ in range(count):
+            self.temper(rounds, sweeps)
+            asked.append(self.begin_measurement(wanted))
+        return asked
+
+    def _measured(self, later: Any) -> LadderMeasurement:
+        whole = self._on_ladder().whole
+        found: LadderMeasurement = whole.place.ask(finished, later)()
+        return found._replace(spins=SplitSpins([whole], [found.spins], self.replicas))
+
+    def local_squares(self) -> SplitSquares:
+        """Make what adds up squares along world lines over measurements of the present ladder."""
+        return SplitSquares([self._on_ladder().whole], [self._of_whole(begun, Engine.local_squares)])
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that a later ``restore`` needs; the same arrays as those of one engine of all replicas."""
+        words = np.concatenate([each["spins"] for each in self._do(Engine.snapshot)], REPLICAS)
+        if self._ladder is None:
+            return snapshot_of(words, self.half_sweep, 0, None)
+        tempering = self._ladder.tempering
+        return snapshot_of(words, self.half_sweep, tempering.round, tempering.exchange)
+
+    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go back to a ``snapshot``, of however many parts."""
+        self.half_sweep = int(saved["half_sweep"])
+        self._do_own(
+            Engine.restore,
+            [snapshot_of(part.own_spins(saved["spins"]), self.half_sweep, 0, None) for part in self._parts],
+        )
+        if self._ladder is not None:
+            self._ladder.tempering.restore(exchange_of(saved), int(saved["round"]))
+
+
+def _temperatures(engine: KeepsPlaces) -> tuple[int, ...]:
+    return engine.temperatures
+
+
+def _measure(engine: Engine, saved: Mapping[str, npt.NDArray[np.generic]], wanted: Wanted) -> Kept:
+    """Begin to measure a state."""
+    engine.restore(saved)
+    return Kept(engine.begin_measurement(wanted))
