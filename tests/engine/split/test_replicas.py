@@ -120,7 +120,11 @@ def test_temperatures_are_refused_in_the_words_of_one_device(monkeypatch: pytest
 
 @pytest.mark.system
 @pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize("packing", MODELS)
+@pytest.mark.parametrize(
+    "packing",
+    [Packing.SITE, Packing.UNPACKED]
+    + [pytest.param(packing, marks=pytest.mark.slow) for packing in (Packing.REPLICA, Packing.ANISOTROPIC)],
+)
 def test_replicas_of_one_sample_on_three_gpus(monkeypatch: pytest.MonkeyPatch, packing: Packing) -> None:
     import cupy
 
