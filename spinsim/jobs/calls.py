@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import resolve_device
-from spinsim.engine.given_start import as_spins, name_of
+from spinsim.engine.start.given import as_spins, name_of
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
 from spinsim.jobs import job_of

@@ -44,7 +44,7 @@ SOURCES: Final = (
     "engine/metropolis/unpacked/cpu_sweep_terms.py",
     "engine/metropolis/unpacked/cpu_tempering.py",
     "engine/metropolis/unpacked/replica_order.py",
-    "engine/random_start.py",
+    "engine/start/at_random.py",
     "engine/tempering/cpu_exchange.py",
     "engine/tempering/ladder.py",
     "machine/compiled.py",

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.given_start import set_spins
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.start.given import set_spins
 from spinsim.errors import InputError
 from spinsim.result import Result
 from spinsim.sampling.tempering import TemperFrame, frame_of

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim import rng, store
 from spinsim.engine import resolve_device
-from spinsim.engine.given_start import GIVEN, name_of
+from spinsim.engine.start.given import GIVEN, name_of
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
 from spinsim.run.common import Plan, identify

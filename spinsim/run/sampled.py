@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.engine import Engine
-from spinsim.engine.kept_spins import bits_of
+from spinsim.engine.measuring.kept_spins import bits_of
 from spinsim.engine.protocols import Spins
 from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
 from spinsim.run.identity import open_own

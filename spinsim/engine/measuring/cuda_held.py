@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits
 from spinsim.cuda.device import require_memory
-from spinsim.engine.kept_spins import KeptSpins
+from spinsim.engine.measuring.kept_spins import KeptSpins
 from spinsim.engine.protocols import Spins
 
 KEEPING: Final = "keeping the configurations of measurements under way"

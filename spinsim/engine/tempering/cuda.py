@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,24 +30,16 @@ PAIRS: Final = struct_type(holder=ADDRESS, copies=ADDRESS, replicas=SIZE, temper
 LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # of replicas in packed words
 
 
-class Placed(Protocol):
-    """Replicas at the temperatures of a ladder.
-
-    Attributes:
-        ladder: The temperatures.
-        place: Which of them each replica has, int32 (samples, replicas), on the device.
-    """
-
-    ladder: Ladder
-    place: Any
-
-
 class GivenPlaces:
-    """``Placed`` where others make the exchanges.
+    """Replicas at the temperatures of a ladder whose exchanges are made elsewhere.
 
     Args:
-        ladder: The temperatures, whatever its replicas.
+        ladder: The temperatures, however many replicas it has.
         shape: Samples and replicas that are here.
+
+    Attributes:
+        ladder: As given.
+        place: Which temperature each replica has, int32 (samples, replicas), on the device.
     """
 
     def __init__(self, ladder: Ladder, shape: tuple[int, int]) -> None:
@@ -192,3 +184,7 @@ class CudaTempering:
             PAIRS, holder=holder, copies=self._copies, replicas=ladder.replicas, temperatures=ladder.temperatures,
             count=count,
         )  # fmt: skip
+
+
+Placed: TypeAlias = CudaTempering | GivenPlaces
+"""Replicas at the temperatures of a ``ladder``, whose indices are in ``place``."""

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.given_start import set_spins
+from spinsim.engine.start.given import set_spins
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.run.recounting import saved_of
 from spinsim.sampling import InField

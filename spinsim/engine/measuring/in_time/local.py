@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, spins_up
-from spinsim.engine.kept_spins import bits_of
+from spinsim.engine.measuring.kept_spins import bits_of
 from spinsim.engine.protocols import Spins
 from spinsim.engine.tempering.ladder import Ladder
 from spinsim.model.graph import Graph

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.kept_spins import KeptSpins
+from spinsim.engine.measuring.kept_spins import KeptSpins
 from spinsim.engine.protocols import Spins
-from spinsim.engine.random_start import fill_start
+from spinsim.engine.start.at_random import fill_start
 from spinsim.machine.threads import Threads
 
 Words = npt.NDArray[np.uint64]

@@ -32,7 +32,7 @@ from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import SharedRounds, fits_with_ladder
-from spinsim.engine.tempering.cuda import CudaTempering, Placed
+from spinsim.engine.tempering.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -201,8 +201,8 @@ class ReplicaSweeper:
         self._on_ladder = tables = LadderTables(self._queue, self._lattices, placed)
         self._make_launches(tables, kinds)
         self.measured_rounds = None
-        if not isinstance(placed, CudaTempering):
-            return  # others make the exchanges
+        if isinstance(placed, GivenPlaces):
+            return  # exchanges are not made here
         given = self._queue, self._lattices, placed, tables, self._counting, self._most_sweeps
         if fits_with_ladder(self._lattices, self._queue.device):
             self.measured_rounds = SharedRounds(kinds, *given)

@@ -20,7 +20,7 @@ from spinsim.engine.metropolis.unpacked.cpu_tempering import temper_unpacked
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS, by_replica, by_word
 from spinsim.engine.protocols import Counts, Spins
-from spinsim.engine.random_start import fill_start
+from spinsim.engine.start.at_random import fill_start
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError

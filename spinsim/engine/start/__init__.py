@@ -1,0 +1,1 @@
+"""Initial configurations: given ones, and random ones as each update draws them."""
