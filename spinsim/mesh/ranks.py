@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.errors import InputError
+from spinsim.mesh.arrival import awaited
 from spinsim.mesh.launched import Launched
 
 MESSAGE, BEAT, EXCHANGE = 1, 2, 3  # tags, the last one and all above it of arrays
@@ -47,7 +48,8 @@ class Ranks:
             raise InputError(f"{launched.by} has started {launched.ranks} ranks but cannot be used: {missing}")
         from mpi4py import MPI
 
-        MPI.Init_thread(MPI.THREAD_MULTIPLE)
+        with awaited(SILENT_FOR, launched.ranks, launched.by):
+            MPI.Init_thread(MPI.THREAD_MULTIPLE)
         atexit.register(MPI.Finalize)
         self._comm = comm = MPI.COMM_WORLD
         self.rank, self.size = comm.rank, comm.size

@@ -151,6 +151,20 @@ def test_a_rank_that_dies_or_falls_silent_ends_the_job(do, tmp_path: Path, numbe
     assert contents(tmp_path / "a.h5", *OWN) == expected
 
 
+@pytest.mark.system
+def test_a_rank_that_never_arrives_ends_the_job(tmp_path: Path) -> None:
+    code = (
+        "import os, time\nfrom spinsim.mesh import ranks\nranks.SILENT_FOR = 2.0\n"
+        "from spinsim.mesh.launched import launched\nif launched().rank == 1: time.sleep(60)"
+    )
+    began = time.monotonic()
+    outcome = on_ranks(2, tmp_path, f"{LONG} --out a.h5", code)
+    assert outcome.status != 0
+    assert "has started 2 ranks, of which not all have arrived after 2 s, so that the job ends" in outcome.err
+    assert time.monotonic() - began < 30
+    assert not (tmp_path / "a.h5").exists()
+
+
 def ranks_of(folder: Path) -> list[int]:
     """Processes that have been started in a folder with ``main``, in the order of their ranks."""
     found = {}
