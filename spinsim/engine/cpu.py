@@ -180,12 +180,12 @@ class CpuEngine:
         self._tempering, self._taken = None, ladder
         self._sweeper.set_ladder(ladder)
 
-    def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
+    def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
         """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken; what is counted then."""
         assert self._taken is not None  # noqa: S101  (``take_ladder`` came before)
         self._sweeper.set_places(self._taken, place)
         self.sweep(count)
-        return self._counts()
+        return self.begin_counts()
 
     def _on_ladder(self) -> CpuTempering:
         if self._tempering is None:

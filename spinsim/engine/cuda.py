@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -32,9 +32,11 @@ class CudaState(Protocol):
 
     Attributes:
         present: The array that sweeps change.
+        replica_axis: Its axis along which replicas follow each other, or blocks of them.
     """
 
     present: Any
+    replica_axis: int
 
     def words(self) -> npt.NDArray[np.uint64]:
         """The words of a snapshot, as the CPU has them."""
@@ -230,14 +232,14 @@ class CudaEngine:
             self._given = GivenPlaces(ladder, (self.model.samples, self.replicas))
             self._sweeper.set_ladder(self._given)
 
-    def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
-        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken; what is counted then."""
+    def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
+        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
         assert self._given is not None  # noqa: S101  (``take_ladder`` came before)
         with self._queue.here():
             self._given.set(place)
             self._sweeper.lay_tables()
             self.sweep(count)
-            return self.counts()
+            return self.begin_counts()
 
     def _on_ladder(self) -> OnLadder:
         if self._ladder is None:
@@ -325,9 +327,38 @@ class CudaEngine:
         """Go back to a ``snapshot``."""
         with self._queue.here():
             self._state.set_words(np.asarray(saved["spins"], np.uint64))
-            self._counting.forget()
-            self.half_sweep = int(saved["half_sweep"])
-            if self._ladder is not None:
-                self._ladder.tempering.restore(exchange_of(saved), int(saved["round"]))
-                self._sweeper.lay_tables()
+            self._go_on_from(saved)
             self._queue.stream.synchronize()
+
+    def restore_from(self, parts: Sequence[CudaEngine], saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Take the configurations of engines of consecutive replicas on any GPUs, and all else of a ``snapshot``."""
+        import cupy
+
+        axis, first, stream = self._state.replica_axis, 0, self._queue.stream
+        for part in parts:
+            with part._queue.here():
+                swept = cupy.cuda.Event(disable_timing=True)
+                swept.record(part._queue.stream)
+            with self._queue.here():
+                theirs = part._state.present
+                stream.wait_event(swept)
+                copy = cupy.empty(theirs.shape, theirs.dtype)
+                copy.data.copy_from_device_async(theirs.data, theirs.nbytes, stream)
+                copied = cupy.cuda.Event(disable_timing=True)
+                copied.record(stream)
+                where = [slice(None)] * theirs.ndim
+                where[axis] = slice(first, first + theirs.shape[axis])
+                self._state.present[tuple(where)] = copy
+                first += theirs.shape[axis]
+            with part._queue.here():
+                part._queue.stream.wait_event(copied)
+        with self._queue.here():
+            self._go_on_from(saved)
+
+    def _go_on_from(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Take all of a ``snapshot`` but the configurations."""
+        self._counting.forget()
+        self.half_sweep = int(saved["half_sweep"])
+        if self._ladder is not None:
+            self._ladder.tempering.restore(exchange_of(saved), int(saved["round"]))
+            self._sweeper.lay_tables()

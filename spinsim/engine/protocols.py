@@ -164,8 +164,8 @@ class KeepsPlaces(Protocol):
     def take_ladder(self, ladder: Ladder) -> None:
         """Make ready for places on a ladder, however many replicas it has."""
 
-    def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
-        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken; what is counted then."""
+    def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
+        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
 
 
 class MeasuresLadder(Protocol):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,15 @@ from spinsim.engine.split.together import Together, begun, done, finished, joine
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
 from spinsim.errors import InputError
-from spinsim.mesh.places import Kept
+from spinsim.mesh.places import Kept, answers
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
 
-REPLICAS = 1  # axis of what each replica has
+if TYPE_CHECKING:
+    from spinsim.engine.cuda import CudaEngine
+
+REPLICAS: Final = 1  # axis of what each replica has
+NOTHING: Final = np.empty(0, np.uint64)
 
 
 class OnLadder(NamedTuple):
@@ -55,6 +59,7 @@ class ReplicaSplit(Together):
         dynamics: How they move.
         parts: All of them, in the order of their replicas.
         make_whole: Makes an engine of all replicas at a place.
+        on_gpus: Whether all parts are on GPUs of this process.
 
     Attributes:
         at_once: Measurements that are best made in succession.
@@ -70,9 +75,10 @@ class ReplicaSplit(Together):
         dynamics: Dynamics,
         parts: Sequence[ReplicaPart],
         make_whole: Callable[[], Part],
+        on_gpus: bool,
     ) -> None:
         super().__init__(model, replicas, parts)
-        self._parts, self._dynamics, self._make_whole = parts, dynamics, make_whole
+        self._parts, self._dynamics, self._make_whole, self._on_gpus = parts, dynamics, make_whole, on_gpus
         self.temperatures: tuple[int, ...] = parts[0].place.ask(_temperatures, parts[0].engine)()
         self._ladder: OnLadder | None = None
 
@@ -86,7 +92,7 @@ class ReplicaSplit(Together):
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
         if self._ladder is not None:
-            self.sweep_at(self._ladder.tempering.exchange.place, count)
+            self.begin_sweep_at(self._ladder.tempering.exchange.place, count)()
             return
         self._do(Engine.sweep, count)
         self.half_sweep += count * self.colours
@@ -117,11 +123,15 @@ class ReplicaSplit(Together):
         """Make ready for places on a ladder whose exchanges are made elsewhere."""
         self._do(KeepsPlaces.take_ladder, ladder)
 
-    def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
-        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken; what is counted then."""
-        found: list[Counts] = self._do_own(KeepsPlaces.sweep_at, [part.own(place) for part in self._parts], count)
+    def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
+        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
         self.half_sweep += count * self.colours
-        return joined(found, REPLICAS)
+        each = [(part, part.own(place)) for part in self._parts]
+        if self._on_gpus:  # whose queues are empty, so that none keeps this thread waiting
+            asked = [part.engine.value.begin_sweep_at(mine, count) for part, mine in each]
+        else:
+            asked = [part.place.ask(_swept_at, part.engine, mine, count) for part, mine in each]
+        return lambda: joined(answers(asked), REPLICAS)
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
@@ -145,7 +155,7 @@ class ReplicaSplit(Together):
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
         tempering = self._on_ladder().tempering
         for _ in range(rounds):
-            tempering.attempt(self.sweep_at(tempering.exchange.place, sweeps))
+            tempering.attempt(self.begin_sweep_at(tempering.exchange.place, sweeps)())
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         """The present state of the exchange, taken at once."""
@@ -158,7 +168,10 @@ class ReplicaSplit(Together):
 
     def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
-        return partial(self._measured, self._of_whole(_measure, self.snapshot(), wanted))
+        if not self._on_gpus:
+            return partial(self._measured, self._of_whole(_measure, self.snapshot(), wanted))
+        engines = [part.engine.value for part in self._parts]
+        return partial(self._measured, self._of_whole(_measure_from, engines, self._saved(NOTHING), wanted))
 
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
@@ -181,7 +194,10 @@ class ReplicaSplit(Together):
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that a later ``restore`` needs; the same arrays as those of one engine of all replicas."""
-        words = np.concatenate([each["spins"] for each in self._do(Engine.snapshot)], REPLICAS)
+        return self._saved(np.concatenate([each["spins"] for each in self._do(Engine.snapshot)], REPLICAS))
+
+    def _saved(self, words: npt.NDArray[np.uint64]) -> dict[str, npt.NDArray[np.generic]]:
+        """A snapshot of these configurations."""
         if self._ladder is None:
             return snapshot_of(words, self.half_sweep, 0, None)
         tempering = self._ladder.tempering
@@ -202,7 +218,22 @@ def _temperatures(engine: KeepsPlaces) -> tuple[int, ...]:
     return engine.temperatures
 
 
+def _swept_at(engine: KeepsPlaces, place: npt.NDArray[np.int32], count: int) -> Counts:
+    return engine.begin_sweep_at(place, count)()
+
+
 def _measure(engine: Engine, saved: Mapping[str, npt.NDArray[np.generic]], wanted: Wanted) -> Kept:
     """Begin to measure a state."""
     engine.restore(saved)
+    return Kept(engine.begin_measurement(wanted))
+
+
+def _measure_from(
+    engine: CudaEngine,
+    parts: Sequence[CudaEngine],
+    saved: Mapping[str, npt.NDArray[np.generic]],
+    wanted: Wanted,
+) -> Kept:
+    """Begin to measure the configurations of parts on GPUs of this process."""
+    engine.restore_from(parts, saved)
     return Kept(engine.begin_measurement(wanted))

@@ -182,7 +182,8 @@ def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Aske
         kept = first.place.ask(_kept_on_one_device, model, replicas, any_start, first.gpu)()
         return Part(first.place, kept, range(model.samples))
 
-    return ReplicaSplit(model, replicas, asked.dynamics, parts, make_whole)
+    on_gpus = all(seat.gpu is not None for seat, _ in given)
+    return ReplicaSplit(model, replicas, asked.dynamics, parts, make_whole, on_gpus)
 
 
 def _on_seat(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Engine:

@@ -61,6 +61,8 @@ class PlacedWords:
         present: The spins.
     """
 
+    replica_axis = 1
+
     def __init__(self, plan: PlacedPlan, queue: Queue, lanes: Any) -> None:
         import cupy
 

@@ -43,6 +43,8 @@ class SiteLattices:
         InputError: for lattices that are too large for the kernels' addresses.
     """
 
+    replica_axis = 1
+
     def __init__(self, plan: SitePlan, queue: Queue) -> None:
         import cupy
 

@@ -98,6 +98,8 @@ class UnpackedSpins:
         middle: Where neighbours by bonds of term 1 begin.
     """
 
+    replica_axis = 2
+
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, plan: UnpackedPlan, queue: Queue) -> None:
         import cupy
 
