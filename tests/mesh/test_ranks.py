@@ -12,13 +12,26 @@ from pathlib import Path
 
 import pytest
 from harness import Outcome, contents, one_sentence, run
-from several import OWN
+from several import OF_FEW_SAMPLES, OWN
 from test_split import RUNS
 
 from spinsim.mesh.launched import Launched, launched
 
+ONE = {
+    "anneal-blocks": OF_FEW_SAMPLES["anneal"],
+    "anneal-sites": OF_FEW_SAMPLES["anneal-sites"],
+    "anneal-gaussian": OF_FEW_SAMPLES["anneal-field"],
+    "temper-blocks": OF_FEW_SAMPLES["temper"],
+    "temper-sites": OF_FEW_SAMPLES["temper-sites"],
+    "quantum-blocks": OF_FEW_SAMPLES["quantum"],
+}
+"""Runs of one sample or two, whose replicas ranks share out."""
 LONG = "anneal --lattice cubic --size 8 --couplings pm-j --samples 4 --replicas 128 --steps 200 --sweeps 20 --quiet"
-FEW = {"anneal": RUNS["anneal"], "temper": RUNS["temper-gaussian"], "quantum": RUNS["quantum"]}
+LONG_LADDER = (
+    "temper --lattice cubic --size 6 --couplings pm-j --temperatures 1:2:70g --replicas 2 --thermalize 100 "
+    "--sweeps 1000 --quiet"
+)
+FEW = {"anneal": RUNS["anneal"], "temper": RUNS["temper-gaussian"], "quantum": RUNS["quantum"], **ONE}
 
 
 def mpiexec() -> str:
@@ -47,10 +60,13 @@ def on_ranks(ranks: int, folder: Path, line: str, code: str = "") -> Outcome:
 @pytest.mark.system
 @pytest.mark.parametrize(
     ("job", "ranks"),
-    [("anneal", 3), ("temper", 2), ("quantum", 3)]
+    [("anneal", 3), ("temper", 2), ("quantum", 3), ("anneal-sites", 3), ("temper-sites", 2), ("temper-blocks", 3)]
     + [
         pytest.param(job, ranks, marks=pytest.mark.slow)
-        for job, ranks in (("anneal", 2), ("temper", 3), ("quantum", 2))
+        for job, ranks in (
+            *(("anneal", 2), ("temper", 3), ("quantum", 2), ("anneal-blocks", 3), ("anneal-gaussian", 3)),
+            *(("quantum-blocks", 2), ("temper-sites", 3)),
+        )
     ],
 )
 def test_files_of_several_ranks_are_those_of_one(do, tmp_path: Path, job: str, ranks: int) -> None:
@@ -60,48 +76,20 @@ def test_files_of_several_ranks_are_those_of_one(do, tmp_path: Path, job: str, r
 
 
 @pytest.mark.system
-def test_a_run_is_interrupted_and_goes_on_with_another_number_of_ranks(do, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", [LONG, pytest.param(LONG_LADDER, marks=pytest.mark.slow)], ids=["samples", "ladder"])
+def test_a_run_is_interrupted_and_goes_on_with_another_number_of_ranks(do, tmp_path: Path, line: str) -> None:
     code = (
-        "from spinsim.jobs.anneal import running\n"
-        "def stop(self, file, go_on=running._Annealing.go_on):\n"
-        "    self._saving.asked_to_stop = True\n    go_on(self, file)\nrunning._Annealing.go_on = stop"
+        "from spinsim.jobs.anneal import running\nfrom spinsim.run.ladder import LadderRun\n"
+        "for run in (running._Annealing, LadderRun):\n"
+        "    def stop(self, file, go_on=run.go_on):\n"
+        "        self._saving.asked_to_stop = True\n        go_on(self, file)\n"
+        "    run.go_on = stop"
     )
-    found = on_ranks(3, tmp_path, f"{LONG} --out b.h5", code)
+    found = on_ranks(3, tmp_path, f"{line} --out b.h5", code)
     assert "Interrupted; spinsim resume b.h5" in found.err
     assert found.status != 0
     assert on_ranks(2, tmp_path, "resume b.h5 --quiet") == (0, "", "")
-    assert contents(tmp_path / "b.h5", *OWN) == contents(do(f"{LONG} --out a.h5", "one"), *OWN)
-
-
-GROUPS = f"""
-import sys
-sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parent.parent / "support")!r}]
-from spinsim.mesh.group import Seat, make_group, together
-from spinsim.mesh.launched import launched
-from spinsim.mesh.places import Here, InThread
-from spinsim.mesh.session import joined, others
-from test_group import exchange_all, expected, fail_at
-with joined(launched()) as first:
-    if first:
-        (other,) = others()
-        pair = make_group([Seat(Here()), Seat(other)])
-        assert together(pair, exchange_all, "cpu") == [expected(2, k) for k in range(2)]
-        places = [InThread(), other.thread(1), other.thread(2), InThread()]
-        four = make_group([Seat(place) for place in places])
-        assert together(four, exchange_all, "cpu") == [expected(4, k) for k in range(4)]
-        print("done", flush=True)
-        together(four, fail_at, {{}})
-"""
-
-
-@pytest.mark.system
-@pytest.mark.parametrize("failing", [0, 2])
-def test_members_at_ranks_exchange_arrays_and_end_together(tmp_path: Path, failing: int) -> None:
-    found = on_ranks(2, tmp_path, "", GROUPS.format(failing) + "sys.exit()")
-    assert found.status != 0
-    assert found.out == "done\n"
-    assert f"spinsim: rank {failing // 2} on " in found.err
-    assert "has failed (InputError('no room')), so that all ranks end" in found.err
+    assert contents(tmp_path / "b.h5", *OWN) == contents(do(f"{line} --out a.h5", "one"), *OWN)
 
 
 @pytest.mark.system
@@ -127,11 +115,14 @@ def test_bad_input_is_refused_once(tmp_path: Path) -> None:
 
 @pytest.mark.system
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes as Linux shows them")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_rank_that_dies_or_falls_silent_ends_the_job(do, tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [(signal.SIGKILL, LONG_LADDER), (signal.SIGSTOP, LONG), pytest.param(signal.SIGKILL, LONG, marks=pytest.mark.slow)],
+)
+def test_a_rank_that_dies_or_falls_silent_ends_the_job(do, tmp_path: Path, number: signal.Signals, line: str) -> None:
     """The file goes on afterwards to the same bits."""
     code = "from spinsim.mesh import ranks\nranks.BEAT_EVERY, ranks.SILENT_FOR = 0.2, 2.0"
-    process = begin(2, tmp_path, f"{LONG} --out a.h5 --checkpoint-every 0", code)
+    process = begin(2, tmp_path, f"{line} --out a.h5 --checkpoint-every 0", code)
     end = time.monotonic() + 60
     while not (tmp_path / "a.h5").exists() and time.monotonic() < end:
         time.sleep(0.05)
@@ -146,7 +137,7 @@ def test_a_rank_that_dies_or_falls_silent_ends_the_job(do, tmp_path: Path, numbe
         time.sleep(0.05)
     assert not alive(first)
     assert not alive(second)
-    expected = contents(do(f"{LONG} --out b.h5", "one"), *OWN)
+    expected = contents(do(f"{line} --out b.h5", "one"), *OWN)
     do(f"resume {tmp_path / 'a.h5'} --quiet", "one")
     assert contents(tmp_path / "a.h5", *OWN) == expected
 

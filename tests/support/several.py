@@ -13,6 +13,22 @@ from spinsim.mesh.places import Here, InThread
 OWN: Final = ("command", "config", "devices", "history")
 """Attributes in which files of several devices may differ from those of one."""
 
+OF_FEW_SAMPLES: Final = {
+    "anneal": "anneal --size 6 --couplings pm-j --replicas 300 --steps 4 --sweeps 2 --save-configurations 2",
+    "anneal-sites": "anneal --size 256x4 --couplings pm-j --replicas 3 --steps 4 --sweeps 2",
+    "anneal-field": "anneal --size 4 --couplings gaussian --samples 2 --replicas 300 --fields 1:0:3 --steps 3 "
+    "--sweeps 2",
+    "anneal-quantum": "anneal --quantum --size 4 --couplings pm-j --slices 8 --replicas 300 --steps 3 "
+    "--sweeps 2",
+    "temper": "temper --size 4 --couplings pm-j --samples 2 --temperatures 0.8:2.5:65g --replicas 4 --thermalize 10 "
+    "--sweeps 40 --save-configurations 2",
+    "temper-sites": "temper --size 256x2 --couplings pm-j --temperatures 2:3:3 --thermalize 4 "
+    "--sweeps 20",
+    "quantum": "quantum --local-susceptibility --size 4 --couplings pm-j --k 0.25:0.31:66 --slices 8 "
+    "--thermalize 10 --sweeps 20 --replicas 2",
+}  # fmt: skip
+"""Commands whose replicas are shared out, in more than one block."""
+
 
 def on_cpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Give this process so many devices, each of which is the CPU."""

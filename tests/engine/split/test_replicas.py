@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from engines import GENERAL, GENERAL_TERMS, PACKED, SITE, TERMS, check_counts, ladder
 from harness import contents
-from several import OWN, on_cpus, same
+from several import OF_FEW_SAMPLES, OWN, on_cpus, same
 
 import spinsim as ss
 from spinsim.cuda.device import names
@@ -29,20 +29,6 @@ MODELS: dict[Packing, tuple[Callable[[], Ising], int]] = {
 """A model of each update, and replicas that fill more than two blocks, the last one in part."""
 
 DYNAMICS = Dynamics(seed=2**40 + 17)
-RUNS = {
-    "anneal": "anneal --size 6 --couplings pm-j --replicas 300 --steps 4 --sweeps 2 --save-configurations 2",
-    "anneal-sites": "anneal --size 256x4 --couplings pm-j --replicas 3 --steps 4 --sweeps 2",
-    "anneal-field": "anneal --size 4 --couplings gaussian --samples 2 --replicas 300 --fields 1:0:3 --steps 3 "
-    "--sweeps 2",
-    "anneal-quantum": "anneal --quantum --size 4 --couplings pm-j --slices 8 --replicas 300 --steps 3 "
-    "--sweeps 2",
-    "temper": "temper --size 4 --couplings pm-j --samples 2 --temperatures 0.8:2.5:65g --replicas 4 --thermalize 10 "
-    "--sweeps 40 --save-configurations 2",
-    "temper-sites": "temper --size 256x2 --couplings pm-j --temperatures 2:3:3 --thermalize 4 "
-    "--sweeps 20",
-    "quantum": "quantum --local-susceptibility --size 4 --couplings pm-j --k 0.25:0.31:66 --slices 8 "
-    "--thermalize 10 --sweeps 20 --replicas 2",
-}  # fmt: skip
 
 
 def check_replicas(whole: Engine, split: Engine) -> None:
@@ -145,7 +131,7 @@ def test_replicas_of_one_sample_on_two_gpus(packing: Packing) -> None:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("line", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("line", OF_FEW_SAMPLES.values(), ids=OF_FEW_SAMPLES)
 def test_files_of_several_devices_are_those_of_one(do, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
     line += " --device cpu --quiet"
     expected = contents(do(f"{line} --out a.h5", "one"), *OWN)
@@ -155,7 +141,7 @@ def test_files_of_several_devices_are_those_of_one(do, monkeypatch: pytest.Monke
 
 @pytest.mark.system
 def test_a_longer_run_goes_on_with_another_number_of_devices(do, monkeypatch: pytest.MonkeyPatch) -> None:
-    line, more = RUNS["temper-sites"] + " --device cpu --quiet", " --sweeps 40"
+    line, more = OF_FEW_SAMPLES["temper-sites"] + " --device cpu --quiet", " --sweeps 40"
     expected = contents(do(line.replace(" --sweeps 20", more) + " --out a.h5", "one"), *OWN, "config_sha256")
     on_cpus(monkeypatch, 3)
     path = do(f"{line} --out b.h5", "more")
