@@ -83,7 +83,7 @@ class Group:
 
         On GPUs all is queued on the present stream: the host does not wait for it.
         """
-        self._exchange([(array, partner)], [(into, partner)])
+        self.exchange([(array, partner)], [(into, partner)])
 
     def ring(self, to_before: Any, to_after: Any, from_before: Any, from_after: Any) -> None:
         """Give arrays to the members before and after this one and get theirs; the last one is before the first.
@@ -92,20 +92,20 @@ class Group:
         """
         before, after = (self.index - 1) % self.size, (self.index + 1) % self.size
         # of two members both neighbours are one: what it sends to its member before comes first, from the one after
-        self._exchange([(to_before, before), (to_after, after)], [(from_after, after), (from_before, before)])
+        self.exchange([(to_before, before), (to_after, after)], [(from_after, after), (from_before, before)])
 
     def sum(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The sum over members of a small array in host memory, added in their order: the same bits at each."""
         values = np.ascontiguousarray(values)
         others = [k for k in range(self.size) if k != self.index]
         parts = [values if k == self.index else np.empty_like(values) for k in range(self.size)]
-        self._exchange([(values, k) for k in others], [(parts[k], k) for k in others])
+        self.exchange([(values, k) for k in others], [(parts[k], k) for k in others])
         total = parts[0].copy()
         for part in parts[1:]:
             total += part
         return total
 
-    def _exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
+    def exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
         """Give and get arrays; those between the same two members keep their order."""
         if self._nccl and is_on_gpu(give[0][0]):
             self._nccl.exchange(give, get)

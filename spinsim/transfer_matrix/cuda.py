@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from math import ceil
 from typing import Any, Final, NamedTuple
@@ -14,6 +15,7 @@ from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, record, round_keys, struct_type
 from spinsim.gemm import both_factors, left_factor
+from spinsim.transfer_matrix import cuda_across
 from spinsim.transfer_matrix.layer import Layer, quadratic
 
 FILE: Final = "transfer_matrix/butterfly.cu"
@@ -33,7 +35,12 @@ START_FILE: Final = "transfer_matrix/start_vector.cu"
 def instantiations() -> list[tuple[str, str]]:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
     passes = product(TILES, KINDS, (False, True))
-    return [*((FILE, instance("butterfly", *of_pass)) for of_pass in passes), (START_FILE, "start_vector")]
+    ours = [*((FILE, instance("butterfly", *of_pass)) for of_pass in passes), (START_FILE, "start_vector")]
+    return ours + cuda_across.instantiations()
+
+
+Between = Callable[[Any], None]
+"""What changes a vector in place."""
 
 
 class Pass(NamedTuple):
@@ -77,24 +84,35 @@ def plan_passes(bits: int, sector: bool) -> list[Pass]:
     return passes
 
 
+def _diagonal_alone(bits: int) -> Pass:
+    """A last pass without factors."""
+    return Pass(FEWEST_BITS, COLUMNS, bits - FEWEST_BITS + RUN, range(0))
+
+
 class CudaButterfly:
     """D B D by butterflies; the diagonal comes from tables of a tile's and of all other spins.
 
     Args:
         layer: What to apply, at least ``FEWEST_BITS`` bits.
         device: Number of the GPU.
+        between: More factors, applied in place between the diagonals.
     """
 
-    def __init__(self, layer: Layer, device: int = 0) -> None:
+    def __init__(self, layer: Layer, device: int = 0, between: Between | None = None) -> None:
         passes = plan_passes(layer.bits, layer.sign != 0)
+        if between and len(passes) == 1:
+            passes.append(_diagonal_alone(layer.bits))
         self._launches = [_PassLaunch(layer, p, p is passes[-1], device) for p in passes]
+        self._between = between
 
     def __call__(self, x: Any, out: Any) -> None:
         """Out = T x; they may be the same vector."""
-        source = x
-        for launch in self._launches:
-            launch(source, out)
-            source = out
+        first, *others = self._launches
+        first(x, out)
+        if self._between:
+            self._between(out)
+        for launch in others:
+            launch(out, out)
 
 
 class CudaKronecker:
@@ -105,16 +123,16 @@ class CudaKronecker:
     Args:
         layer: What to apply, at least ``FEWEST_BITS`` bits.
         device: Number of the GPU.
+        between: More factors, applied in place between the diagonals.
     """
 
-    def __init__(self, layer: Layer, device: int = 0) -> None:
+    def __init__(self, layer: Layer, device: int = 0, between: Between | None = None) -> None:
         import cupy
 
-        none = range(0)
-        first = Pass(FEWEST_BITS, SECTOR if layer.sign else CONTIGUOUS, RUN, none)
-        last = Pass(FEWEST_BITS, COLUMNS, layer.bits - FEWEST_BITS + RUN, none)
+        first = Pass(FEWEST_BITS, SECTOR if layer.sign else CONTIGUOUS, RUN, range(0))
         self._first = _PassLaunch(layer, first, False, device)
-        self._last = _PassLaunch(layer, last, True, device)
+        self._last = _PassLaunch(layer, _diagonal_alone(layer.bits), True, device)
+        self._between = between
         self._tile = cupy.asarray(_factor(layer.ratio, 6, 6))
         self._groups = [
             (position, cupy.asarray(_factor(layer.ratio, bits, active)))
@@ -124,6 +142,8 @@ class CudaKronecker:
     def __call__(self, x: Any, out: Any) -> None:
         """Out = T x."""
         self._first(x, out)
+        if self._between:
+            self._between(out)
         tiles = out.reshape(-1, 64, 64)
         both_factors(self._tile, tiles, self._tile, out=tiles)
         for position, factor in self._groups:
@@ -203,14 +223,15 @@ def _tables(layer: Layer, own: list[int]) -> tuple[Any, Any, Any]:
     return mine, outer, cupy.asarray(cross)
 
 
-def fill_random(out: Any, seed: int, block: int, plane: int) -> None:
-    """The same numbers as ``vectors`` draws on the CPU."""
+def fill_random(out: Any, first: int, seed: int, block: int, plane: int) -> None:
+    """The same numbers as ``vectors`` draws on the CPU, from the amplitude of number ``first`` on, which is even."""
     import cupy
 
     room = out if out.size % 2 == 0 else cupy.empty(out.size + 1)
     pairs, device = room.size // 2, out.device.id
     arguments = {
         "out": room,
+        "first": np.uint64(first // 2),
         "pairs": np.uint64(pairs),
         "block": np.uint32(block),
         "plane": np.uint32(plane),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.model.ising import Ising
+from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
+from spinsim.transfer_matrix.share import Share
 from spinsim.transfer_matrix.vectors import Vectors
 
 Array = npt.NDArray[np.float64]
 
 
-def matrix_elements(model: Ising, vectors: dict[str, Any], xp: Any) -> dict[str, Array]:
+def matrix_elements(model: Ising, vectors: dict[str, Any], place: Place) -> dict[str, Array]:
     """<0|s_i|level> and <0|s_i s_j|level> of the first sector's lowest state.
 
     s_i leads from even states to odd ones and s_i s_j back, so that ``sigma`` (level, site) needs both sectors and has
@@ -25,11 +27,10 @@ def matrix_elements(model: Ising, vectors: dict[str, Any], xp: Any) -> dict[str,
     first = next(iter(vectors))
     ground = vectors[first][0]
     others = vectors.get("odd") if first == "even" else vectors.get("all")
-    fixed = first != "all"
     found: dict[str, Array] = {}
     if others is not None:
-        found["sigma"] = np.stack([_sites(xp, ground * x, model.sites, fixed) for x in others])
-    pairs = np.stack([_bonds(xp, ground * x, model.graph.edges, model.sites, fixed) for x in vectors[first]])
+        found["sigma"] = np.stack([_sites(ground * x, model.sites, place) for x in others])
+    pairs = np.stack([_bonds(ground * x, model.graph.edges, place) for x in vectors[first]])
     found["sigma_sigma"] = pairs
     signs = np.array([_sign(row) for row in found["sigma"]]) if others is not None else np.ones(len(pairs))
     if first == "all":
@@ -50,31 +51,56 @@ def _sign(row: Array) -> float:
     return float(np.sign(row[np.argmax(sizes >= sizes.max() / 2)]))
 
 
-def _weighted(xp: Any, w: Any, site: int) -> Any:
-    """The sum over the spin of a site of s w, a vector of half the length."""
+class Place(NamedTuple):
+    """Which amplitudes a vector holds here.
+
+    Attributes:
+        fixed: Spins that are the same in all their states, +1 or -1 by site: the last one where it is down, and those
+            whose values tell parts of a vector from each other.
+        share: What this device has.
+    """
+
+    fixed: dict[int, int]
+    share: Share
+
+
+def place_of(layer: Layer, share: Share) -> Place:
+    """Where a device's part of vectors of a layer is."""
+    free = layer.bits - share.top
+    fixed = {free + bit: 2 * (share.index >> bit & 1) - 1 for bit in range(share.top)}
+    return Place(fixed | ({layer.sites - 1: -1} if layer.sign else {}), share)
+
+
+def _weighted(w: Any, site: int, fixed: dict[int, int]) -> Any:
+    """The sum over the spin of a site of s w, a vector of half the length; s w where the spin is fixed."""
+    if site in fixed:
+        return fixed[site] * w
     halves = w.reshape(-1, 2, 1 << site)
     return (halves[:, 1] - halves[:, 0]).reshape(-1)
 
 
-def _sites(xp: Any, w: Any, sites: int, last_is_down: bool) -> Array:
+def _sum(w: Any, site: int, fixed: dict[int, int]) -> float:
+    """Sum of s w over the states that are here."""
+    return fixed[site] * float(w.sum()) if site in fixed else float(_weighted(w, site, fixed).sum())
+
+
+def _sites(w: Any, sites: int, place: Place) -> Array:
     """Sum of s_i w over all states, for each site."""
-    free = sites - last_is_down
-    sums = [float(_weighted(xp, w, i).sum()) for i in range(free)]
-    return np.array([*sums, -float(w.sum())] if last_is_down else sums)
+    return place.share.sum(np.array([_sum(w, site, place.fixed) for site in range(sites)]))
 
 
-def _bonds(xp: Any, w: Any, edges: npt.NDArray[np.int32], sites: int, last_is_down: bool) -> Array:
+def _bonds(w: Any, edges: npt.NDArray[np.int32], place: Place) -> Array:
     """Sum of s_i s_j w over all states, for each bond."""
     sums, halves = np.zeros(len(edges)), {}
     for bond in np.argsort(edges.max(axis=1), kind="stable"):
         low, high = sorted(int(end) for end in edges[bond])
         if high not in halves:
-            halves = {high: -w if last_is_down and high == sites - 1 else _weighted(xp, w, high)}
-        sums[bond] = float(_weighted(xp, halves[high], low).sum())
-    return sums
+            halves = {high: _weighted(w, high, place.fixed)}
+        sums[bond] = _sum(halves[high], low, place.fixed)
+    return place.share.sum(sums)
 
 
-def interlayer(operator: TransferOperator, vectors: Vectors, x: Any) -> float:
+def interlayer(operator: TransferOperator, vectors: Vectors, x: Any, place: Place) -> float:
     """Sum over sites of <x| s_i T s_i |x>: of a leading state, its eigenvalue times the sum of s_i s_i' between layers.
 
     ``operator`` acts where s_i x lies: in the other sector.
@@ -82,7 +108,9 @@ def interlayer(operator: TransferOperator, vectors: Vectors, x: Any) -> float:
     y, out, total = vectors.empty(), vectors.empty(), 0.0
     for site in range(operator.layer.sites):
         y[:] = x
-        if site < operator.layer.bits:
+        if site in place.fixed:
+            y *= place.fixed[site]
+        else:
             y.reshape(-1, 2, 1 << site)[:, 0] *= -1
         operator.apply(y, out)
         total += vectors.dot(y, out)

@@ -204,7 +204,7 @@ class ThickRestart:
             length = self._extend(j)
             if j + 1 < self._size:
                 self._projected[j, j + 1] = self._projected[j + 1, j] = length
-        theta, mixing = np.linalg.eigh(self._projected)
+        theta, mixing = self._vectors.share.agreed(*np.linalg.eigh(self._projected))
         theta, mixing = theta[::-1], mixing[:, ::-1]
         coupling = length * mixing[-1]
         wanted = self._wanted
@@ -277,8 +277,8 @@ class ThickRestart:
         return Levels(value, residual, basis, self.steps, cause)
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
-        """All that the next cycle depends on, as arrays of fixed shapes."""
-        basis = np.zeros((self._most_kept + 1, self._vectors.dimension))
+        """All that the next cycle depends on, as arrays of fixed shapes; of vectors what is here."""
+        basis = np.zeros((self._most_kept + 1, self._vectors.length))
         basis[: self._kept + 1] = self._vectors.numpy(self._basis[: self._kept + 1])
         numbers = self._kept, self._starts, self.steps, self.done, self._wanted, self._limit, self._cause, self.gave_up
         return {

@@ -11,6 +11,7 @@ all spins is one more factor of B beside those of the sites that are free: B = (
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Final
 
 import numpy as np
@@ -120,6 +121,28 @@ class Layer:
         if not self.sign:
             return pairs, fields
         return pairs[:-1, :-1], fields[:-1] - pairs[:-1, -1]
+
+    def part(self, index: int, top: int) -> Layer:
+        """The states whose highest ``top`` bits are a number, as states of a layer of all other free spins.
+
+        Its diagonal is this one's; of its factors those of the bits that it has are, none of the flip of all spins.
+        """
+        part, left = copy(self), self.bits - top
+        couplings, fields, strength, half = self._exact
+        couplings, fields = self.free(couplings, fields)
+        spins = 2.0 * (index >> np.arange(top) & 1) - 1
+        constant = fields[left:] @ spins + spins @ couplings[left:, left:] @ spins / 2
+        part._exact = (
+            couplings[:left, :left],
+            fields[:left] + couplings[:left, left:] @ spins,
+            strength - float(constant),
+            half,
+        )
+        part.sites = part.bits = left
+        part.dimension, part.sign = 1 << left, 0
+        part.pairs, part.fields = half * part._exact[0], half * part._exact[1]
+        part.offset = half * part._exact[2]
+        return part
 
     def diagonal(self, xp: Any) -> Any:
         """D as a vector of NumPy or CuPy, its largest possible element 1; energies are exact before the exponential."""

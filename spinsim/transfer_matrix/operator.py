@@ -12,7 +12,9 @@ from scipy.sparse.linalg import LinearOperator
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix import cpu
+from spinsim.transfer_matrix.across import Across
 from spinsim.transfer_matrix.layer import Layer
+from spinsim.transfer_matrix.share import WHOLE, Share
 from spinsim.transfer_matrix.vectors import module
 
 METHODS: Final = ("auto", "butterfly", "kronecker")
@@ -34,6 +36,7 @@ class TransferOperator(LinearOperator):
         method: ``butterfly`` (2 x 2 factors in cache or registers), ``kronecker`` (64 x 64 factors by matrix products)
             or ``auto``, the faster of the two.
         threads: CPU threads, a pool or a number.
+        share: What this device has of vectors; all others multiply at the same time.
 
     Attributes:
         layer: The layer.
@@ -45,29 +48,37 @@ class TransferOperator(LinearOperator):
     """
 
     def __init__(
-        self, layer: Layer, device: str = "cpu", method: str = "auto", threads: Threads | int | None = None
+        self,
+        layer: Layer,
+        device: str = "cpu",
+        method: str = "auto",
+        threads: Threads | int | None = None,
+        share: Share = WHOLE,
     ) -> None:
         if method not in METHODS:
             raise InputError(f"method {method!r} is unknown: choose one of {', '.join(METHODS)}")
         super().__init__(np.dtype(np.float64), (layer.dimension, layer.dimension))  # type: ignore[call-arg]
         self.layer, self.device, self.log_scale = layer, device, layer.log_scale
-        self.method = _choose(layer, device) if method == "auto" else method
-        self._product = self._make(threads)
+        across = Across(layer, share, device) if share.top else None
+        here = layer.part(share.index, share.top) if share.top else layer
+        self.method = _choose(here, device) if method == "auto" else method
+        self._product = self._make(here, threads, across)
 
-    def _make(self, threads: Threads | int | None) -> Any:
+    def _make(self, layer: Layer, threads: Threads | int | None, across: Across | None) -> Any:
         """What multiplies."""
         if self.device == "cuda":
             from spinsim.transfer_matrix.cuda import FEWEST_BITS, CudaButterfly, CudaKronecker
 
-            if self.layer.bits >= FEWEST_BITS:
-                return (CudaButterfly if self.method == "butterfly" else CudaKronecker)(self.layer)
+            if layer.bits >= FEWEST_BITS:
+                kind = CudaButterfly if self.method == "butterfly" else CudaKronecker
+                return kind(layer, module("cuda").cuda.Device().id, across)
             if self.method == "butterfly":
                 raise InputError(
-                    f"a layer of {self.layer.bits} free spins is too small for butterflies on a GPU: leave method out"
+                    f"a layer of {layer.bits} free spins is too small for butterflies on a GPU: leave method out"
                 )
         elif self.method == "butterfly":
-            return _CpuButterfly(self.layer, threads if isinstance(threads, Threads) else Threads(threads))
-        return _Kronecker(self.layer, module(self.device))
+            return _CpuButterfly(layer, threads if isinstance(threads, Threads) else Threads(threads), across)
+        return _Kronecker(layer, module(self.device), across)
 
     def apply(self, x: Any, out: Any) -> Any:
         """T x into ``out``, another vector; returns it."""
@@ -96,17 +107,22 @@ def _choose(layer: Layer, device: str) -> str:
 
 
 class _CpuButterfly:
-    """Two passes over memory, of rows and of columns, by all threads."""
+    """Two passes over memory, of rows and of columns, by all threads; ``across`` changes the vector between them."""
 
-    def __init__(self, layer: Layer, threads: Threads) -> None:
-        self._layer, self._threads = layer, threads
+    def __init__(self, layer: Layer, threads: Threads, across: Across | None) -> None:
+        self._layer, self._threads, self._across = layer, threads, across
         self._diagonal = layer.diagonal(np)
         self._low = min(layer.bits, _ROW_BITS)
 
     def __call__(self, x: Any, out: Any) -> None:
         layer, low, bits = self._layer, self._low, self._layer.bits
         q, flip = layer.ratio, layer.sign * layer.ratio
-        self._split(partial(cpu.rows, x, self._diagonal, out, low, q, flip, low == bits), 1 << (bits - low))
+        both = low == bits and not self._across
+        self._split(partial(cpu.rows, x, self._diagonal, out, low, q, flip, both), 1 << (bits - low))
+        if self._across:
+            self._across(out)
+            if low == bits:
+                out *= self._diagonal
         if low < bits:
             self._split(partial(cpu.columns, self._diagonal, out, low, bits, _COLUMN, q), (1 << low) // _COLUMN)
 
@@ -121,8 +137,8 @@ class _CpuButterfly:
 class _Kronecker:
     """B as a few dense factors, each a matrix product with the reshaped vector."""
 
-    def __init__(self, layer: Layer, xp: Any) -> None:
-        self._layer, self._xp = layer, xp
+    def __init__(self, layer: Layer, xp: Any, across: Across | None) -> None:
+        self._layer, self._xp, self._across = layer, xp, across
         self._diagonal = layer.diagonal(xp)
         pair, factor = np.array([[1.0, layer.ratio], [layer.ratio, 1.0]]), np.ones((1, 1))
         self._factors = [xp.asarray(factor := np.kron(factor, pair)) for _ in range(min(layer.bits, FACTOR_BITS))]
@@ -132,6 +148,8 @@ class _Kronecker:
         y = x * self._diagonal
         if layer.sign:
             y = y + (layer.sign * layer.ratio) * y[::-1]
+        if self._across:
+            self._across(y)
         for bit in range(0, layer.bits, FACTOR_BITS):
             m = min(FACTOR_BITS, layer.bits - bit)
             factor = self._factors[m - 1]

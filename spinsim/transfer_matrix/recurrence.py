@@ -11,6 +11,7 @@ matrix without its first row and column is none of T's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from spinsim.transfer_matrix.lanczos import (
     leading,
     true_residual,
 )
+from spinsim.transfer_matrix.share import Share
 from spinsim.transfer_matrix.vectors import Vectors
 
 Array = npt.NDArray[np.float64]
@@ -151,7 +153,7 @@ class _Search:
         while True:
             iteration.step()
             if iteration.to_look or iteration.products >= self._limit:
-                ritz = largest(np.array(iteration.diagonal), np.array(iteration.beside))
+                ritz = largest(np.array(iteration.diagonal), np.array(iteration.beside), self._vectors.share)
                 if self._known(ritz) or iteration.exhausted or iteration.products >= self._limit:
                     return ritz
 
@@ -248,7 +250,7 @@ def at_once(
         iteration.step()
         ended = iteration.exhausted or iteration.products >= most_steps
         if ended or iteration.to_look:
-            ritz = genuine(np.array(iteration.diagonal), np.array(iteration.beside), wanted)
+            ritz = genuine(np.array(iteration.diagonal), np.array(iteration.beside), wanted, vectors.share)
             error, value = np.array([r.residual for r in ritz]), np.array([r.value for r in ritz])
             residual = error / value
             drowned = len(ritz) == wanted and bool((error <= np.maximum(tolerance * value, ROUNDING * value[0])).all())
@@ -264,22 +266,25 @@ def at_once(
     return Levels(value, reached, None, iteration.products, cause)
 
 
-def largest(diagonal: Array, beside: Array) -> _Ritz:
+def _pairs(diagonal: Array, beside: Array, most: int, share: Share) -> Sequence[Array]:
+    """The largest Ritz values, in ascending order, and the components of their vectors."""
+    ends = max(0, len(diagonal) - most), len(diagonal) - 1
+    return share.agreed(*eigh_tridiagonal(diagonal, beside[:-1], select="i", select_range=ends))
+
+
+def largest(diagonal: Array, beside: Array, share: Share) -> _Ritz:
     """The largest Ritz value; of copies of it, the one that is known best."""
-    first = max(0, len(diagonal) - _COPIES)
-    values, components = eigh_tridiagonal(diagonal, beside[:-1], select="i", select_range=(first, len(diagonal) - 1))
+    values, components = _pairs(diagonal, beside, _COPIES, share)
     copies = np.flatnonzero(values[-1] - values <= _SAME * values[-1])
     residual = np.abs(beside[-1] * components[-1, copies])
     best = int(copies[residual.argmin()])
     return _Ritz(float(values[best]), float(residual.min()), np.asarray(components[:, best], np.float64))
 
 
-def genuine(diagonal: Array, beside: Array, wanted: int) -> list[_Ritz]:
+def genuine(diagonal: Array, beside: Array, wanted: int, share: Share) -> list[_Ritz]:
     """The largest Ritz values that are none of rounding, each once."""
-    count = len(diagonal)
-    first = max(0, count - 8 * wanted - 40)
-    values, components = eigh_tridiagonal(diagonal, beside[:-1], select="i", select_range=(first, count - 1))
-    without = eigvalsh_tridiagonal(diagonal[1:], beside[1:-1]) if count > 1 else np.zeros(0)
+    values, components = _pairs(diagonal, beside, 8 * wanted + 40, share)
+    (without,) = share.agreed(eigvalsh_tridiagonal(diagonal[1:], beside[1:-1]) if len(diagonal) > 1 else np.zeros(0))
     near = _SAME * values[-1]
     found: list[_Ritz] = []
     for i in range(len(values) - 1, -1, -1):

@@ -14,7 +14,7 @@ from spinsim.errors import InputError
 from spinsim.machine.memory import available_bytes, require
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.transfer_matrix.elements import interlayer, matrix_elements
+from spinsim.transfer_matrix.elements import interlayer, matrix_elements, place_of
 from spinsim.transfer_matrix.lanczos import (
     MOST_STEPS,
     SPARE,
@@ -28,6 +28,7 @@ from spinsim.transfer_matrix.lanczos import (
 from spinsim.transfer_matrix.layer import MOST_SITES, SECTORS, Layer
 from spinsim.transfer_matrix.operator import METHODS, TransferOperator
 from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
+from spinsim.transfer_matrix.share import WHOLE, Share
 from spinsim.transfer_matrix.vectors import Vectors
 
 Array = npt.NDArray[np.float64]
@@ -164,10 +165,11 @@ class Solver:
         room: Fit,
         threads: Threads,
         on_product: Callable[[], None] = lambda: None,
+        share: Share = WHOLE,
     ) -> None:
         self._model, self._sample, self._k, self._k_time = model, sample, k, k_time
         self._sectors, self._settings, self._room, self._threads = sectors, settings, room, threads
-        self._on_product = on_product
+        self._on_product, self._share = on_product, share
         self._finished: list[Levels] = []
         self._begin()
 
@@ -178,14 +180,14 @@ class Solver:
 
     def _operator(self, sector: str) -> TransferOperator:
         layer = Layer(self._model, self._sample, self._k, self._k_time, sector)
-        return TransferOperator(layer, self._settings.device, self._settings.method, self._threads)
+        return TransferOperator(layer, self._settings.device, self._settings.method, self._threads, self._share)
 
     def _begin(self) -> None:
         """The next sector; its start vector has a plane of its own."""
         sector, s = self._sectors[len(self._finished)], self._settings
         self._iteration: ThickRestart | None = None
         self._at = self._operator(sector)
-        self._vectors = Vectors(self._at.layer.dimension, s.device, self._threads)
+        self._vectors = Vectors(self._at.layer.dimension, s.device, self._threads, self._share)
         if self._room.basis:
             plane = list(SECTORS).index(sector)
             basis = max(self._room.basis, min(s.eigenvalues + SPARE, self._vectors.dimension))
@@ -247,7 +249,7 @@ class Solver:
             row["free_energy_per_site"] = -float(scaled[0, 0] + scale) / (model.sites * self._k)
         if self._finished[0].vectors is not None:
             vectors = {name: levels.vectors for name, levels in zip(self._sectors, self._finished, strict=True)}
-            row |= matrix_elements(model, vectors, self._vectors.xp)
+            row |= matrix_elements(model, vectors, place_of(self._at.layer, self._share))
             if self._sectors[0] != "odd" and not np.isnan(scaled[0, 0]):
                 row["energy_per_site"] = self._energy(row, vectors[self._sectors[0]][0])
         return row
@@ -260,13 +262,13 @@ class Solver:
         opposite = {"even": "odd", "all": "all"}[self._sectors[0]]
         operator = self._at if self._at.layer.sector == opposite else self._operator(opposite)
         largest = float(self._finished[0].value[0])
-        between = interlayer(operator, self._vectors, ground) / largest
+        between = interlayer(operator, self._vectors, ground, place_of(operator.layer, self._share)) / largest
         return -float((bonds + fields) * model.quantum + self._k_time / self._k * between) / model.sites
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
-        """All that ``advance`` goes on from, as arrays of fixed shapes, for a stored basis."""
+        """All that ``advance`` goes on from, as arrays of fixed shapes, for a stored basis; of vectors what is here."""
         assert self._iteration is not None  # noqa: S101  (a run without a basis is not saved)
-        s, dimension = self._settings, self._vectors.dimension
+        s, dimension = self._settings, self._vectors.length
         numbers = np.zeros((len(self._sectors), 4, s.eigenvalues))
         vectors = np.zeros((len(self._sectors) - 1, s.eigenvalues, dimension))
         for i, levels in enumerate(self._finished):

@@ -17,6 +17,7 @@ from spinsim import rng
 from spinsim.machine.compiled import kernel
 from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix import cpu
+from spinsim.transfer_matrix.share import WHOLE, Share
 
 BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
 _LONGEST: Final = 2**30  # what cuBLAS takes at a time
@@ -29,7 +30,8 @@ def _fill(first, out, block, plane, k0, k1):  # type: ignore[no-untyped-def]
     """Numbers from (-1, 1), two of each call of Philox; ``first`` is even."""
     c3 = rng.counter_plane(np.uint64(0), np.uint64(rng.Stream.LANCZOS), np.uint64(plane))
     for i in range(0, out.size, 2):
-        words = rng.philox(np.uint64((first + i) >> 1), np.uint64(block), np.uint64(0), c3, k0, k1, rng.ROUNDS)
+        pair = np.uint64((first + i) >> 1)
+        words = rng.philox(pair, np.uint64(block), pair >> rng.SHIFT32, c3, k0, k1, rng.ROUNDS)
         for j in range(2):
             if i + j < out.size:
                 bits = (rng.low32(words[2 * j]) << rng.SHIFT32) | rng.low32(words[2 * j + 1])
@@ -38,43 +40,49 @@ def _fill(first, out, block, plane, k0, k1):  # type: ignore[no-untyped-def]
 
 
 class Vectors:
-    """Arithmetic with vectors of one length on one device.
+    """Arithmetic with vectors of one length on one device, or with its part of vectors that several devices share.
 
     Args:
         dimension: Their length.
         device: ``cpu`` or ``cuda``.
         threads: CPU threads, a pool or a number.
+        share: What this device has of each; all others call the same methods.
 
     Attributes:
+        length: Amplitudes that are here.
         xp: NumPy or CuPy.
     """
 
-    def __init__(self, dimension: int, device: str = "cpu", threads: Threads | int | None = None) -> None:
-        self.dimension, self.device = dimension, device
+    def __init__(
+        self, dimension: int, device: str = "cpu", threads: Threads | int | None = None, share: Share = WHOLE
+    ) -> None:
+        self.dimension, self.device, self.share = dimension, device, share
+        self.length = dimension // share.size
         self.xp = module(device)
         self.threads = threads if isinstance(threads, Threads) else Threads(threads if device == "cpu" else 1)
 
     def empty(self, *shape: int) -> Any:
         """An array of so many vectors, its contents undefined."""
-        return self.xp.empty((*shape, self.dimension))
+        return self.xp.empty((*shape, self.length))
 
     def random(self, seed: int, block: int, plane: int, out: Any) -> None:
         """Fill a vector with random numbers from (-1, 1); block and plane are fields of Philox's counter."""
+        before = self.share.index * self.length
         if self.device == "cuda":
             from spinsim.transfer_matrix.cuda import fill_random
 
-            fill_random(out, seed, block, plane)
+            fill_random(out, before, seed, block, plane)
             return
         keys = rng.split_seed(seed)
         step = 2**16
         self.threads.run(
-            partial(_fill, first, out[first : first + step], block, plane, *keys)
-            for first in range(0, self.dimension, step)
+            partial(_fill, before + first, out[first : first + step], block, plane, *keys)
+            for first in range(0, self.length, step)
         )
 
     def _by_blocks(self, task: Callable[[int, int], None]) -> None:
         """``task(first, last)`` over ranges of blocks, one range a thread where that pays."""
-        blocks = -(-self.dimension // BLOCK)
+        blocks = -(-self.length // BLOCK)
         parts = self.threads.count if blocks >= 16 else 1
         edges = [blocks * i // parts for i in range(parts + 1)]
         self.threads.run(partial(task, *ends) for ends in pairwise(edges))
@@ -82,10 +90,10 @@ class Vectors:
     def overlaps(self, basis: Any, w: Any) -> Array:
         """Products of each vector of ``basis`` with w, shape (vectors,)."""
         if self.device == "cuda":
-            return np.asarray((basis @ w).get())
-        sums = np.empty((-(-self.dimension // BLOCK), len(basis)))
+            return self.share.sum(np.asarray((basis @ w).get()))
+        sums = np.empty((-(-self.length // BLOCK), len(basis)))
         self._by_blocks(lambda first, last: cpu.project(basis, w, BLOCK, first, last, sums))
-        return np.asarray(np.add.reduce(sums, axis=0))
+        return self.share.sum(np.asarray(np.add.reduce(sums, axis=0)))
 
     def subtract(self, basis: Any, factors: Array, w: Any) -> None:
         """Take the sum of factors[j] basis[j] from w."""
@@ -101,7 +109,7 @@ class Vectors:
         if self.device == "cuda":
             from cupy import cublas
 
-            for first in range(0, self.dimension, _LONGEST):
+            for first in range(0, self.length, _LONGEST):
                 cublas.axpy(factor, x[first : first + _LONGEST], y[first : first + _LONGEST])
         else:
             self.subtract(x[None], np.array([-factor]), y)
@@ -111,8 +119,9 @@ class Vectors:
         if self.device == "cuda":
             from cupy import cublas
 
-            pieces = range(0, self.dimension, _LONGEST)
-            return float(sum(cublas.dot(x[i : i + _LONGEST], y[i : i + _LONGEST]).get() for i in pieces))
+            pieces = range(0, self.length, _LONGEST)
+            here = sum(float(cublas.dot(x[i : i + _LONGEST], y[i : i + _LONGEST]).get()) for i in pieces)
+            return float(self.share.sum(np.array([here]))[0])
         return float(self.overlaps(x[None], y)[0])
 
     def norm(self, x: Any) -> float:
@@ -123,12 +132,12 @@ class Vectors:
         """Replace the first vectors of ``basis`` by the combinations of all that the columns of ``mixing`` say."""
         rows = self.xp.asarray(np.ascontiguousarray(mixing.T))
         step = _ROTATED[self.device == "cuda"]
-        for first in range(0, self.dimension, step):
+        for first in range(0, self.length, step):
             piece = basis[:, first : first + step]
             piece[: len(rows)] = rows @ piece
 
     def numpy(self, x: Any) -> Array:
-        """A copy in NumPy."""
+        """A copy in NumPy of what is here."""
         return np.asarray(x.get() if self.device == "cuda" else x.copy())
 
 

@@ -1,0 +1,109 @@
+"""Factors of the bits that tell parts of a vector from each other, and the flip of all spins, which mirrors these bits too.
+
+Every part is cut into chunks. In a round each device gets one chunk from all parts, the same one of each, and the chunk
+that mirrors it: all that these factors mix. It applies them and gives the chunks back. Of 2^top devices each so sends
+2 (1 - 2^-top) times what it has, whatever ``top`` is; sending whole parts, bit by bit, would take top + 1 times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from spinsim.transfer_matrix.layer import Layer
+from spinsim.transfer_matrix.share import Share
+
+ROOM: Final = {"cpu": 2**20, "cuda": 2**25}
+"""Amplitudes of a buffer, of which a GPU has two: 256 MiB each."""
+
+
+def bytes_beside(device: str) -> int:
+    """Bytes of all buffers on a device, at most."""
+    return 8 * ROOM[device] * (2 if device == "cuda" else 1)
+
+
+class _Lane(NamedTuple):
+    """Where rounds are carried out: a buffer (parts, 2, chunk), what mixes it, on a GPU a stream."""
+
+    buffer: Any
+    mix: Callable[[], None]
+    stream: Any = None
+
+
+class Across:
+    """These factors on one device's part of a vector, at all parts at the same time.
+
+    Args:
+        layer: Of the whole vector.
+        share: What this device has; at least ``top`` + 1 bits lie within a part.
+        device: ``cpu`` or ``cuda``.
+    """
+
+    def __init__(self, layer: Layer, share: Share, device: str) -> None:
+        self._share, parts = share, share.size
+        length = layer.dimension // parts
+        chunk = min(length, ROOM[device]) // (2 * parts)
+        self._shape, self._rounds = (-1, chunk), length // (2 * parts * chunk)
+        factors = layer.ratio, layer.sign * layer.ratio
+        if device == "cuda":
+            import cupy
+
+            from spinsim.transfer_matrix.cuda_across import CudaMix, new_stream
+
+            buffers = [cupy.empty((parts, 2, chunk)) for _ in range(min(2, self._rounds))]
+            self._lanes = [_Lane(buffer, CudaMix(buffer, *factors), new_stream()) for buffer in buffers]
+        else:
+            buffer = np.empty((parts, 2, chunk))
+            self._lanes = [_Lane(buffer, partial(_mix, buffer, *factors))]
+
+    def __call__(self, y: Any) -> None:
+        """Apply them to a part, in place; on a GPU one buffer travels while another is mixed."""
+        if self._lanes[0].stream is None:
+            self._all_rounds(y)
+            return
+        from spinsim.transfer_matrix.cuda_across import beside
+
+        with beside([lane.stream for lane in self._lanes]):
+            self._all_rounds(y)
+
+    def _all_rounds(self, y: Any) -> None:
+        chunks, parts = y.reshape(self._shape), range(self._share.size)
+        for number in range(self._rounds):
+            first = number * len(parts)
+            lane = self._lanes[number % len(self._lanes)]
+            with lane.stream or nullcontext():
+                self._round(lane, [(chunks[first + j], chunks[len(chunks) - 1 - first - j]) for j in parts])
+
+    def _round(self, lane: _Lane, pairs: list[tuple[Any, Any]]) -> None:
+        """One of them: ``pairs`` are the chunks that each device mixes, with those that mirror them."""
+        share, (buffer, mix, _) = self._share, lane
+        mine, others = share.index, [j for j in range(share.size) if j != share.index]
+        there = [(pairs[j][half], j) for j in others for half in range(2)]
+        here = [(buffer[j, half], j) for j in others for half in range(2)]
+        for half in range(2):
+            buffer[mine, half] = pairs[mine][half]
+        share.exchange(there, here)
+        mix()
+        for half in range(2):
+            pairs[mine][half][:] = buffer[mine, half]
+        share.exchange(here, there)
+
+
+def _mix(buffer: Any, ratio: float, flip: float) -> None:
+    """Factors [[1, ratio], [ratio, 1]] of every bit of the first index, then the flip, on the CPU."""
+    parts = len(buffer)
+    for bit in range(parts.bit_length() - 1):
+        pairs = buffer.reshape(parts >> (bit + 1), 2, -1)
+        _pair(pairs[:, 0], pairs[:, 1], ratio)
+    if flip:
+        _pair(buffer[:, 0], buffer[::-1, 1, ::-1], flip)
+
+
+def _pair(one: Any, other: Any, factor: float) -> None:
+    new = one + factor * other
+    other += factor * one
+    one[...] = new
