@@ -1,4 +1,4 @@
-"""Factors of the bits that tell parts of a vector from each other, and the flip of all spins, which mirrors these bits too.
+"""Factors of the bits that tell parts of a vector from each other, and the flip of all spins, which mirrors them too.
 
 Every part is cut into chunks. In a round each device gets one chunk from all parts, the same one of each, and the chunk
 that mirrors it: all that these factors mix. It applies them and gives the chunks back. Of 2^top devices each so sends

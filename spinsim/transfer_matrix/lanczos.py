@@ -296,7 +296,8 @@ class ThickRestart:
         self.done, self.gave_up, self._cause = bool(done), bool(gave_up), Cause(cause)
         self._limit = limit if gave_up else self._most_steps
         self._basis[: self._kept + 1] = self._vectors.xp.asarray(saved["basis"][: self._kept + 1])
-        self._projected[:], self._checked, self._reached = saved["projected"], saved["checked"], saved["reached"]
+        self._projected[:], self._checked[:] = saved["projected"], saved["checked"]
+        self._reached[:] = saved["reached"]
 
 
 def true_residual(apply: Apply, vectors: Vectors, x: Any, spare: Any) -> tuple[float, float]:

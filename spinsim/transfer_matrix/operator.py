@@ -14,7 +14,7 @@ from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix import cpu
 from spinsim.transfer_matrix.across import Across
 from spinsim.transfer_matrix.layer import Layer
-from spinsim.transfer_matrix.share import WHOLE, Share
+from spinsim.transfer_matrix.share import Share
 from spinsim.transfer_matrix.vectors import module
 
 METHODS: Final = ("auto", "butterfly", "kronecker")
@@ -36,7 +36,7 @@ class TransferOperator(LinearOperator):
         method: ``butterfly`` (2 x 2 factors in cache or registers), ``kronecker`` (64 x 64 factors by matrix products)
             or ``auto``, the faster of the two.
         threads: CPU threads, a pool or a number.
-        share: What this device has of vectors; all others multiply at the same time.
+        share: What this device has of vectors, None for all; others multiply at the same time.
 
     Attributes:
         layer: The layer.
@@ -53,14 +53,15 @@ class TransferOperator(LinearOperator):
         device: str = "cpu",
         method: str = "auto",
         threads: Threads | int | None = None,
-        share: Share = WHOLE,
+        share: Share | None = None,
     ) -> None:
         if method not in METHODS:
             raise InputError(f"method {method!r} is unknown: choose one of {', '.join(METHODS)}")
         super().__init__(np.dtype(np.float64), (layer.dimension, layer.dimension))  # type: ignore[call-arg]
         self.layer, self.device, self.log_scale = layer, device, layer.log_scale
-        across = Across(layer, share, device) if share.top else None
-        here = layer.part(share.index, share.top) if share.top else layer
+        across, here = None, layer
+        if share and share.top:
+            across, here = Across(layer, share, device), layer.part(share.index, share.top)
         self.method = _choose(here, device) if method == "auto" else method
         self._product = self._make(here, threads, across)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,19 +32,14 @@ class Share:
         """The sum over all parts, with the same bits at each."""
         return self._group.sum(values) if self._group else values
 
-    def agreed(self, *arrays: npt.NDArray[np.float64]) -> Sequence[npt.NDArray[np.float64]]:
+    def agreed(self, *arrays: npt.NDArray[Any]) -> Sequence[npt.NDArray[Any]]:
         """The arrays of the first part, equally at all: libraries may round differently on other processors."""
         if self._group is None:
             return arrays
-        return [
-            self._group.sum(np.asarray(array) * 1.0 if self.index == 0 else np.zeros_like(array)) for array in arrays
-        ]
+        mine = self.index == 0
+        return [self._group.sum(array if mine else np.zeros_like(array)) for array in arrays]
 
     def exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
         """As ``Group.exchange``."""
         assert self._group is not None  # noqa: S101  (it has nothing to exchange)
         self._group.exchange(give, get)
-
-
-WHOLE: Final = Share()
-"""Everything."""

@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import free_memory
 from spinsim.errors import InputError
-from spinsim.machine.memory import available_bytes, require
+from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
+from spinsim.mesh.session import on_node
 from spinsim.model.ising import Ising
+from spinsim.transfer_matrix.across import bytes_beside
 from spinsim.transfer_matrix.elements import interlayer, matrix_elements, place_of
 from spinsim.transfer_matrix.lanczos import (
     MOST_STEPS,
@@ -28,7 +30,7 @@ from spinsim.transfer_matrix.lanczos import (
 from spinsim.transfer_matrix.layer import MOST_SITES, SECTORS, Layer
 from spinsim.transfer_matrix.operator import METHODS, TransferOperator
 from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
-from spinsim.transfer_matrix.share import WHOLE, Share
+from spinsim.transfer_matrix.share import Share
 from spinsim.transfer_matrix.vectors import Vectors
 
 Array = npt.NDArray[np.float64]
@@ -89,7 +91,14 @@ class Fit(NamedTuple):
     held: bool = True
 
 
-def fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int = 1) -> Fit:
+def fit(
+    sites: int,
+    sectors: tuple[str, ...],
+    settings: Settings,
+    tasks: int = 1,
+    devices: int = 1,
+    there: int | None = None,
+) -> Fit:
     """What fits in memory; refuses what cannot fit at all.
 
     Args:
@@ -97,6 +106,8 @@ def fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int = 1
         sectors: As named by ``sectors_of``.
         settings: With the basis that was asked for, if any.
         tasks: That run at the same time.
+        devices: That share each vector.
+        there: Bytes that each of them has, None for what this process has.
 
     Raises:
         InputError: naming the need and the room, before anything is allocated.
@@ -106,34 +117,38 @@ def fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int = 1
     states = 1 << (sites - (sectors != ("all",)))
     if settings.eigenvalues > states:
         raise InputError(f"{settings.eigenvalues} eigenvalues exceed the {states} states of a sector: give fewer")
-    size = 8 * states * tasks
+    size = 8 * states * tasks // devices
+    memory = room(None if settings.device == "cpu" else 0) if there is None else there
+    memory -= bytes_beside(settings.device) if devices > 1 else 0
     on_cpu = 2 if settings.device == "cpu" else 1  # the diagonal, and what is at work
     beside = settings.eigenvalues * (len(sectors) > 1) + on_cpu + 1
-    room = (available_bytes() if settings.device == "cpu" else _gpu_room()) // size
+    vectors = memory // size
     free = settings.basis is None or (settings.basis == 0 and states <= _TINY)
     wanted = min(default_basis(settings.eigenvalues) if free else settings.basis or 0, states)
-    if free and wanted + beside > room:
-        wanted = max(room - beside, 0)
+    if free and wanted + beside > vectors:
+        wanted = max(vectors - beside, 0)
         if wanted < settings.eigenvalues + _FEWEST:
             wanted = 0
     without = VECTORS + on_cpu - 1
     needed = size * (wanted + beside if wanted else without + 1)
-    what = f"a layer of {sites} sites, 2^{states.bit_length() - 1} amplitudes a vector,"
-    mend = "choose a smaller width" + (" or fewer stored vectors (basis)" if settings.basis else "")
-    if settings.device == "cpu":
-        require(needed, what, mend)
-    else:
-        from spinsim.cuda.device import require_memory
-
-        require_memory(0, needed, what, mend)
-    return Fit(wanted, without + settings.eigenvalues <= room)
+    if needed > memory:
+        what = f"a layer of {sites} sites, 2^{states.bit_length() - 1} amplitudes a vector,"
+        kind, are = ("memory", "available") if settings.device == "cpu" else ("GPU memory", "free")
+        each = f" on each of {devices} devices" if devices > 1 else ""
+        mend = "choose a smaller width" + (" or fewer stored vectors (basis)" if settings.basis else "")
+        raise InputError(f"{what} needs {readable(needed)} of {kind}{each} but {readable(memory)} are {are}: {mend}")
+    return Fit(wanted, without + settings.eigenvalues <= vectors)
 
 
-def _gpu_room() -> int:
+def room(gpu: int | None) -> int:
+    """Bytes that a GPU of this process has free, or this process of the machine's memory where it is None."""
+    if gpu is None:
+        return available_bytes() // on_node().ranks
     import cupy
 
-    cupy.get_default_memory_pool().free_all_blocks()
-    return free_memory(0)
+    with cupy.cuda.Device(gpu):
+        cupy.get_default_memory_pool().free_all_blocks()
+        return free_memory(gpu)
 
 
 class Solver:
@@ -165,7 +180,7 @@ class Solver:
         room: Fit,
         threads: Threads,
         on_product: Callable[[], None] = lambda: None,
-        share: Share = WHOLE,
+        share: Share | None = None,
     ) -> None:
         self._model, self._sample, self._k, self._k_time = model, sample, k, k_time
         self._sectors, self._settings, self._room, self._threads = sectors, settings, room, threads
@@ -249,7 +264,7 @@ class Solver:
             row["free_energy_per_site"] = -float(scaled[0, 0] + scale) / (model.sites * self._k)
         if self._finished[0].vectors is not None:
             vectors = {name: levels.vectors for name, levels in zip(self._sectors, self._finished, strict=True)}
-            row |= matrix_elements(model, vectors, place_of(self._at.layer, self._share))
+            row |= matrix_elements(model, vectors, place_of(self._at.layer, self._vectors.share))
             if self._sectors[0] != "odd" and not np.isnan(scaled[0, 0]):
                 row["energy_per_site"] = self._energy(row, vectors[self._sectors[0]][0])
         return row
@@ -262,7 +277,7 @@ class Solver:
         opposite = {"even": "odd", "all": "all"}[self._sectors[0]]
         operator = self._at if self._at.layer.sector == opposite else self._operator(opposite)
         largest = float(self._finished[0].value[0])
-        between = interlayer(operator, self._vectors, ground, place_of(operator.layer, self._share)) / largest
+        between = interlayer(operator, self._vectors, ground, place_of(operator.layer, self._vectors.share)) / largest
         return -float((bonds + fields) * model.quantum + self._k_time / self._k * between) / model.sites
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:

@@ -17,7 +17,7 @@ from spinsim import rng
 from spinsim.machine.compiled import kernel
 from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix import cpu
-from spinsim.transfer_matrix.share import WHOLE, Share
+from spinsim.transfer_matrix.share import Share
 
 BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
 _LONGEST: Final = 2**30  # what cuBLAS takes at a time
@@ -46,7 +46,7 @@ class Vectors:
         dimension: Their length.
         device: ``cpu`` or ``cuda``.
         threads: CPU threads, a pool or a number.
-        share: What this device has of each; all others call the same methods.
+        share: What this device has of each, None for all; others call the same methods.
 
     Attributes:
         length: Amplitudes that are here.
@@ -54,10 +54,10 @@ class Vectors:
     """
 
     def __init__(
-        self, dimension: int, device: str = "cpu", threads: Threads | int | None = None, share: Share = WHOLE
+        self, dimension: int, device: str = "cpu", threads: Threads | int | None = None, share: Share | None = None
     ) -> None:
-        self.dimension, self.device, self.share = dimension, device, share
-        self.length = dimension // share.size
+        self.dimension, self.device, self.share = dimension, device, share or Share()
+        self.length = dimension // self.share.size
         self.xp = module(device)
         self.threads = threads if isinstance(threads, Threads) else Threads(threads if device == "cpu" else 1)
 

@@ -25,6 +25,7 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.gemm import factors, rungs
 from spinsim.model.trotter import trotter
 from spinsim.transfer_matrix.cuda import CudaButterfly, fill_random
+from spinsim.transfer_matrix.cuda_across import CudaMix
 from spinsim.transfer_matrix.layer import Layer
 
 Kernels = set[tuple[str, str]]
@@ -115,7 +116,8 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
     CudaButterfly(layer)
     import cupy
 
-    fill_random(cupy.empty(9), 1, 2, 3)
+    fill_random(cupy.empty(9), 4, 1, 2, 3)
+    CudaMix(cupy.empty((2, 2, 8)), 0.5, 0.5)
     assert launched == {(file, expression.partition("<")[0]) for file, expression in instantiations()}
 
 

@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 
 import spinsim as ss
+from spinsim.jobs.transfer.tasks import Work
+from spinsim.machine.memory import readable
+from spinsim.machine.threads import Threads
 from spinsim.mesh.group import Group, Seat, make_group, together
 from spinsim.mesh.places import Here, InThread
-from spinsim.transfer_matrix import Layer, TransferOperator, Vectors, across
+from spinsim.transfer_matrix import Fit, Layer, Settings, Solver, TransferOperator, Vectors, across, split
+from spinsim.transfer_matrix.points import make_points
 from spinsim.transfer_matrix.share import Share
+from spinsim.transfer_matrix.split import FEWEST_BITS, Chosen, SplitSolver, choose
 
 GLASS = partial(ss.EdwardsAnderson, seed=4)
 
@@ -55,3 +60,109 @@ def test_products_of_parts_on_gpus(monkeypatch: pytest.MonkeyPatch, count: int, 
     """Tiles of one pass, which has the diagonal of both ends elsewhere, and of two."""
     monkeypatch.setitem(across.ROOM, "cuda", 2**11)
     check_product(count, sites, sector, "cuda", "butterfly")
+
+
+LAYERS = {
+    "even and odd": (GLASS(ss.square(3, 4)), ("even", "odd")),
+    "odd": (GLASS(ss.chain(11, periodic=False), couplings="gaussian"), ("odd",)),
+    "field": (GLASS(ss.square(3), field=0.25), ("all",)),
+    "degenerate": (ss.Ising(ss.chain(10)), ("even", "odd")),
+}
+
+
+def given(name: str, room: Fit, **settings: Any) -> tuple[Any, ...]:
+    model, sectors = LAYERS[name]
+    return model, 0, 0.45, 0.35, sectors, Settings(**{"eigenvalues": 3, "tolerance": 1e-12} | settings), room
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "room"),
+    [
+        ("even and odd", 2, Fit(22)),
+        ("even and odd", 4, Fit(0)),
+        ("odd", 4, Fit(12)),
+        ("odd", 2, Fit(0, held=False)),
+        ("field", 4, Fit(22)),
+        ("degenerate", 2, Fit(0)),
+    ],
+)
+def test_levels_of_parts(name: str, count: int, room: Fit) -> None:
+    """Levels, energies and matrix elements."""
+    task = given(name, room)
+    one, several = Solver(*task, Threads(1)), SplitSolver(members(count), task, 1, None)
+    for solver in (one, several):
+        while not solver.done:
+            solver.advance()
+    expected, found = one.row(), several.row()
+    assert not several.problems
+    np.testing.assert_allclose(found["log_eigenvalue"], expected["log_eigenvalue"], rtol=0, atol=1e-12)
+    for key in ("sigma", "sigma_sigma", "energy_per_site", "correlation_length"):
+        np.testing.assert_allclose(found[key], expected[key], rtol=1e-7, atol=1e-9)
+
+
+def test_checkpoints_go_on_with_another_number_of_devices() -> None:
+    task = given("even and odd", Fit(12), eigenvalues=2)
+
+    def solver(count: int) -> Any:
+        return SplitSolver(members(count), task, 1, None) if count > 1 else Solver(*task, Threads(1))
+
+    whole = solver(1)
+    while not whole.done:
+        whole.advance()
+    counts = [2, 1, 4]
+    part = solver(counts[0])
+    while not part.done:
+        part.advance()
+        if not part.done:
+            counts = counts[1:] + counts[:1]
+            saved, part = part.snapshot(), solver(counts[0])
+            part.restore(saved)
+    np.testing.assert_allclose(part.row()["log_eigenvalue"], whole.row()["log_eigenvalue"], rtol=0, atol=1e-12)
+
+
+def on_cpus(monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
+    """Give this process so many devices, each of which is the CPU, and let them share short vectors."""
+    monkeypatch.setitem(FEWEST_BITS, "cpu", 6)
+    found = [Seat(InThread() if k else Here()) for k in range(devices)]
+    monkeypatch.setattr(split, "seats", lambda device: found)
+
+
+@pytest.mark.parametrize("options", ["", " --basis 0"])
+def test_a_run_of_several_devices(do, monkeypatch: pytest.MonkeyPatch, options: str) -> None:
+    line = f"transfer --width 13 --couplings pm-j --samples 2 --k 0.3,0.4 --device cpu{options} --out"
+    expected = ss.load(do(f"{line} a.h5", "one"))
+    on_cpus(monkeypatch, 3)
+    found = ss.load(do(f"{line} b.h5", "two"))
+    np.testing.assert_allclose(found.levels, expected.levels, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.energy_per_site, expected.energy_per_site, atol=1e-9)
+    assert found.attributes["devices"] == "2 x cpu"
+    assert found.attributes["config_sha256"] == expected.attributes["config_sha256"]
+
+
+def test_a_run_of_several_devices_stops_when_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_cpus(monkeypatch, 2)
+    work = Work(GLASS(ss.chain(13)), make_points([0.4], None), "both", Settings(basis=0), 1)
+    asked = iter(range(100))
+    with pytest.raises(KeyboardInterrupt):
+        list(work.found([0], lambda: next(asked) == 5))
+    assert next(asked) == 6
+
+
+def test_who_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(sites: int) -> Chosen:
+        return choose(sites, ("even", "odd"), Settings(), "cpu")
+
+    assert chosen(20).words == ""
+    for devices, sites, words in (
+        (5, 20, "each vector over 4 ranks, which leaves 1 rank idle"),
+        (2, 20, "each vector over 2 ranks"),
+        (3, 6, "none, which leaves 2 ranks idle"),
+    ):
+        on_cpus(monkeypatch, devices)
+        assert chosen(sites).words == words
+    size = 8 * 2**38
+    with pytest.raises(ss.InputError, match=r"needs .* of memory on each of 2 devices but .* are available"):
+        choose(40, ("even", "odd"), Settings(), "cpu")
+    monkeypatch.setattr(split, "room", lambda gpu: 9 * size)
+    assert choose(40, ("even", "odd"), Settings(eigenvalues=1), "cpu").room == Fit(0)
+    assert readable(size) == "2.0 TiB"

@@ -73,6 +73,6 @@ def transfer(  # noqa: D417  (the settings describe themselves)
     settings |= {"eigenvalues": eigenvalues, "sector": sector, "tolerance": tolerance, "method": method, "basis": basis}
     settings |= {"most_steps": most_steps, "seed": seed, "device": device, "threads": threads}
     config = config_of_call(Transfer, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
-    plan = TransferPlan(config, model, resolve_device(device), *identity_of_call(config, model))
+    plan = TransferPlan(config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model))
     result: TransferResult = carried_out(plan, out, progress, on_rows, transfer_in_memory)
     return result

@@ -23,10 +23,11 @@ def describe(plan: TransferPlan) -> str:
     work, model = plan.work(), plan.model
     bits = model.sites - (work.sectors != ("all",))
     held = f"{work.room.basis} stored vectors" if work.room.basis else "no stored vectors"
-    where = "CPU" if plan.device == "cpu" else "GPU"
+    kind = "CPU" if plan.device == "cpu" else "GPU"
+    where = f"the {kind}" if work.devices == 1 else f"{work.devices} {'ranks' if kind == 'CPU' else 'GPUs'}"
     return (
         f"Transfer matrix of {model.name}: {model.sites} spins a layer, 2^{bits} amplitudes, {held}, "
-        f"{model.samples} samples x {len(work.points.k)} couplings, {' and '.join(work.sectors)}, on the {where}"
+        f"{model.samples} samples x {len(work.points.k)} couplings, {' and '.join(work.sectors)}, on {where}"
     )
 
 

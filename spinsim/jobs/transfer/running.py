@@ -12,18 +12,17 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.engine import resolve_device
+from spinsim.engine.devices import gpu_numbers
 from spinsim.errors import InputError
-from spinsim.inputs.texts import count
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.jobs.transfer.tasks import Found, Row, Saved, Work, saved_state
-from spinsim.mesh.session import others
 from spinsim.run.common import SILENT, Plan, Watch, build_model, check_disk, identify, to_file
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
 from spinsim.store import RunFile
 from spinsim.transfer_matrix.points import Points
-from spinsim.transfer_matrix.spectrum import fit
+from spinsim.transfer_matrix.split import choose
 
 
 class TransferPlan(Plan[Transfer]):
@@ -36,15 +35,14 @@ class TransferPlan(Plan[Transfer]):
 
     @property
     def split(self) -> str:
-        """How ranks share out the work: one does all of it."""
-        return f"none, which leaves {count(len(others()), 'rank')} idle" if others() else ""
+        """How devices share out the work."""
+        return self.work().split
 
     def work(self) -> Work:
         """Its tasks."""
         config, t = self.config, self.config.transfer
-        return Work(
-            self.model, t.points(self.model), t.sector, t.settings(config.run.seed, self.device), config.run.threads
-        )
+        settings = t.settings(config.run.seed, self.device)
+        return Work(self.model, t.points(self.model), t.sector, settings, config.run.threads, self.device)
 
 
 def plan_transfer(config: Transfer) -> TransferPlan:
@@ -53,10 +51,10 @@ def plan_transfer(config: Transfer) -> TransferPlan:
     Raises:
         InputError: for anything that keeps the run from beginning.
     """
-    device = resolve_device(config.run.device)
+    device = resolve_device(config.run.device, config.run.gpus)
     if config.model.instance is None:
         sectors = ("all",) if config.model.field else ("even", "odd")
-        fit(prod(config.model.shape), sectors, config.transfer.settings(config.run.seed, device))
+        choose(prod(config.model.shape), sectors, config.transfer.settings(config.run.seed, device), device)
     model = build_model(config.model, 1)
     plan = TransferPlan(config, model, device, *identify(config, model))
     plan.work()
@@ -81,7 +79,7 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, watch: Watch) ->
     shapes = work.like_saved()  # other ones than the file's where memory has room for another basis now
     if not begun:
         check_disk(plan.path, plan.model, 0, work.layout, work.rows)
-        where = _where(plan.device)
+        where = _where(plan.device, work.devices)
         store.create(plan.path, plan.model, work.layout, work.rows, plan.attributes | where, checkpoint=shapes)
     with store.open_to_read(plan.path) as written:
         rows, slot = store.complete_rows(written), written.get("checkpoint/0", {})
@@ -154,13 +152,15 @@ def _saved_on_the_way(
         yield work.row(step, solver)
 
 
-def _where(device: str) -> dict[str, str]:
+def _where(device: str, devices: int) -> dict[str, str]:
     """Root attributes that say how it ran."""
-    if device == "cuda":
+    kind = "cpu"
+    if device != "cpu":
         from spinsim.cuda.device import names
 
-        return {"engine": "cuda, transfer matrix", "devices": names()[0]}
-    return {"engine": "cpu, transfer matrix", "devices": "cpu"}
+        kind = names()[gpu_numbers(device)[0]]
+    name = f"{devices} x {kind}" if devices > 1 else kind
+    return {"engine": f"{'cpu' if device == 'cpu' else 'cuda'}, transfer matrix", "devices": name}
 
 
 def transfer_in_memory(plan: TransferPlan, watch: Watch = SILENT) -> TransferResult:
@@ -179,7 +179,7 @@ def transfer_in_memory(plan: TransferPlan, watch: Watch = SILENT) -> TransferRes
             raise problem
         rows.append(row)
         watch.on_updates(1)
-    return _result(work, rows, plan.attributes | _where(plan.device) | {"finished": store.stamp()})
+    return _result(work, rows, plan.attributes | _where(plan.device, work.devices) | {"finished": store.stamp()})
 
 
 def _result(work: Work, rows: list[Row], attributes: dict[str, str]) -> TransferResult:

@@ -63,7 +63,8 @@ class TransferSettings(Table):
         """How levels are found."""
         from spinsim.transfer_matrix.spectrum import Settings
 
-        return Settings(self.eigenvalues, self.tolerance, self.method, self.basis, seed, device, self.most_steps)
+        kind = device.partition(":")[0]
+        return Settings(self.eigenvalues, self.tolerance, self.method, self.basis, seed, kind, self.most_steps)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Transfer(Config):
         replicas={"default": 1, "unused": True},
         seed={"help": "Seed of the start vectors, 64 bits"},
         rng_rounds={"unused": True},
-        gpus={"unused": True},
+        gpus={"help": "GPUs that share each vector: all, how many, or their numbers such as 0,2"},
         threads={"help": "CPU threads"},
         save_configurations={"unused": True},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -13,16 +14,19 @@ import numpy.typing as npt
 
 from spinsim.jobs.transfer.layout import transfer_layout
 from spinsim.machine.threads import Threads
+from spinsim.mesh.group import Member, make_group
 from spinsim.model.ising import Ising
 from spinsim.store.layout import Layout
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import check_couplings, sectors_of
 from spinsim.transfer_matrix.points import Points
-from spinsim.transfer_matrix.spectrum import Settings, Solver, fit
+from spinsim.transfer_matrix.spectrum import Settings, Solver
+from spinsim.transfer_matrix.split import SplitSolver, choose
 
 Row = dict[str, Any]
 OnProduct = Callable[[], None]
 Saved = dict[str, npt.NDArray[Any]]
+AnySolver = Solver | SplitSolver
 
 SMALL_BITS: Final = 17  # layers up to which several tasks run side by side, one thread each
 SAVED_BYTES: Final = 2**31  # of both checkpoints of a task; a longer one begins anew
@@ -50,18 +54,29 @@ class Work:
         sector: ``even``, ``odd`` or ``both``.
         settings: How levels are found.
         threads: CPU threads.
+        device: As ``resolve_device`` returns it, by default that of the settings.
 
     Attributes:
         sectors: Their names.
         rows: Number of tasks.
         layout: Of the file.
+        devices: How many share each vector.
+        split: How they do, in a sentence; empty where there is but one.
         room: What fits in memory.
 
     Raises:
         InputError: for what overflows or cannot fit in memory.
     """
 
-    def __init__(self, model: Ising, points: Points, sector: str, settings: Settings, threads: int | None) -> None:
+    def __init__(
+        self,
+        model: Ising,
+        points: Points,
+        sector: str,
+        settings: Settings,
+        threads: int | None,
+        device: str | None = None,
+    ) -> None:
         self.model, self.points, self.settings = model, points, settings
         self.sectors = sectors_of(model, sector)
         for extreme in (np.min, np.max):
@@ -71,7 +86,10 @@ class Work:
         self._threads = Threads(threads if settings.device == "cpu" else 1)
         small = settings.device == "cpu" and model.sites <= SMALL_BITS
         self._at_once = min(self._threads.count, self.rows) if small else 1
-        self.room = fit(model.sites, self.sectors, settings, self._at_once)
+        chosen = choose(model.sites, self.sectors, settings, device or settings.device, self._at_once)
+        self._seats, self.room, self.split = chosen
+        self._threads_given, self.devices = threads, len(self._seats)
+        self._at_once = self._at_once if self.devices == 1 else 1
 
     @property
     def caution(self) -> str:
@@ -83,14 +101,20 @@ class Work:
             "missed ones are not searched for, ask for fewer eigenvalues to be sure of them"
         )
 
-    def solver(self, step: int, threads: Threads | None = None, on_product: OnProduct = lambda: None) -> Solver:
+    def solver(self, step: int, threads: Threads | None = None, on_product: OnProduct | None = None) -> AnySolver:
         """Of one row, by default with all threads."""
         sample, point = divmod(step, len(self.points.k))
         k, k_time = float(self.points.k[point]), float(self.points.k_time[point])
-        threads = threads or self._threads
-        return Solver(self.model, sample, k, k_time, self.sectors, self.settings, self.room, threads, on_product)
+        given = self.model, sample, k, k_time, self.sectors, self.settings, self.room
+        if self.devices == 1 and self._seats[0].gpu in (None, 0):
+            return Solver(*given, threads or self._threads, on_product or (lambda: None))
+        return SplitSolver(self._members, given, self._threads_given, on_product)
 
-    def row(self, step: int, solver: Solver) -> Found:
+    @cached_property
+    def _members(self) -> list[Member]:
+        return make_group(self._seats)
+
+    def row(self, step: int, solver: AnySolver) -> Found:
         """A row of the file, of a solver that is done."""
         sample, point = divmod(step, len(self.points.k))
         found = solver.row()
@@ -137,6 +161,6 @@ class Work:
         return saved_state(0, self.solver(0))
 
 
-def saved_state(step: int, solver: Solver) -> Saved:
+def saved_state(step: int, solver: AnySolver) -> Saved:
     """A checkpoint within a task."""
     return solver.snapshot() | {"row": np.array(step)}

@@ -1,0 +1,199 @@
+"""Vectors shared by several devices: which of them, and a solver that is one at each, asked by rank 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.devices import CUDA, seats
+from spinsim.errors import InputError
+from spinsim.inputs.texts import count
+from spinsim.machine.threads import Threads
+from spinsim.mesh.group import Each, Group, Member, Seat, together
+from spinsim.mesh.places import Kept, answers
+from spinsim.mesh.session import others
+from spinsim.transfer_matrix.cuda_across import MOST_TOP
+from spinsim.transfer_matrix.lanczos import NotConvergedError
+from spinsim.transfer_matrix.share import Share
+from spinsim.transfer_matrix.spectrum import Fit, Settings, Solver, fit, room
+
+Saved = dict[str, npt.NDArray[Any]]
+FEWEST_BITS: Final = {"cpu": 18, CUDA: 24}
+"""Of vectors that are worth sharing: with shorter ones devices would wait for each other."""
+_SHARED: Final = ("basis", "finished_vectors")
+"""What a snapshot has of vectors; everything else is the same at all devices."""
+
+
+class Chosen(NamedTuple):
+    """Devices for one task.
+
+    Attributes:
+        seats: Where they are, a power of two.
+        room: What fits in memory.
+        words: How they share out the work, a sentence; empty where there is but one device.
+    """
+
+    seats: list[Seat]
+    room: Fit
+    words: str
+
+
+def choose(sites: int, sectors: tuple[str, ...], settings: Settings, device: str, tasks: int = 1) -> Chosen:
+    """The devices that share each vector: all that are asked for, more where it would not fit one GPU.
+
+    Args:
+        sites: Of the layer.
+        sectors: As named by ``sectors_of``.
+        settings: How levels are found.
+        device: As ``resolve_device`` returns it.
+        tasks: That run at the same time on one device.
+
+    Raises:
+        InputError: where it cannot fit.
+    """
+    given = seats(device)
+    members = _most(len(given), sites - (sectors != ("all",)), settings.device)
+    while True:
+        mine = given[:members]
+        try:
+            return Chosen(mine, _fit(sites, sectors, settings, tasks, mine), _in_words(mine, given))
+        except InputError:
+            if device == CUDA and not others():
+                given = seats(f"{CUDA}:all")
+            if 2 * members > min(len(given), 1 << MOST_TOP) or device == "cpu":
+                raise
+            members *= 2
+
+
+def _most(devices: int, bits: int, kind: str) -> int:
+    """The power of two of devices that share vectors of 2^bits amplitudes."""
+    if bits < FEWEST_BITS[kind]:
+        return 1
+    most = 1 << (devices.bit_length() - 1)
+    return min(most, 1 << MOST_TOP) if kind == CUDA else most
+
+
+def _fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int, mine: Sequence[Seat]) -> Fit:
+    if len(mine) == 1 and mine[0].gpu in (None, 0):
+        return fit(sites, sectors, settings, tasks)
+    rooms = answers([seat.place.ask(room, seat.gpu) for seat in mine])
+    return fit(sites, sectors, settings, tasks, len(mine), min(rooms))
+
+
+def _in_words(mine: Sequence[Seat], given: Sequence[Seat]) -> str:
+    if len(given) == 1:
+        return ""
+    idle = len(given) - len(mine)
+    what = "GPU" if given[0].gpu is not None else "rank"
+    leaves = f", which leaves {count(idle, what)} idle" if idle else ""
+    return (f"each vector over {len(mine)} {what}s" if len(mine) > 1 else "none") + leaves
+
+
+class SplitSolver:
+    """A ``Solver`` at every device of a group, each with its part of all vectors.
+
+    Args:
+        members: Of the group.
+        given: Arguments of ``Solver`` up to ``room``.
+        threads: CPU threads of each.
+        on_product: Called before every product; what it raises ends the task. None for nothing.
+
+    Attributes:
+        done: Whether all sectors are finished.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        given: tuple[Any, ...],
+        threads: int | None,
+        on_product: Callable[[], None] | None,
+    ) -> None:
+        self._members, self.done = members, False
+        first = Each([on_product, *[None] * (len(members) - 1)])
+        self._solvers = Each(together(members, _make, given, threads, first, on_product is not None))
+
+    def advance(self) -> None:
+        """As of ``Solver``.
+
+        Raises:
+            KeyboardInterrupt: where ``on_product`` did.
+        """
+        stopped, self.done = together(self._members, _advance, self._solvers)[0]
+        if stopped:
+            raise KeyboardInterrupt
+
+    @property
+    def problems(self) -> list[NotConvergedError]:
+        """As of ``Solver``."""
+        found: list[NotConvergedError] = together(self._members, _problems, self._solvers)[0]
+        return found
+
+    def row(self) -> dict[str, Any]:
+        """As of ``Solver``."""
+        found: dict[str, Any] = together(self._members, _row, self._solvers)[0]
+        return found
+
+    def snapshot(self) -> Saved:
+        """As of ``Solver``: that of all devices is the one of a single device."""
+        parts: list[Saved] = together(self._members, _snapshot, self._solvers)
+        return parts[0] | {name: np.concatenate([part[name] for part in parts], axis=-1) for name in _SHARED}
+
+    def restore(self, saved: Saved) -> None:
+        """Go on from a snapshot, of however many devices."""
+        parts = {name: np.split(saved[name], len(self._members), axis=-1) for name in _SHARED}
+        own = [saved | {name: parts[name][k] for name in _SHARED} for k in range(len(self._members))]
+        together(self._members, _restore, self._solvers, Each(own))
+
+
+class _StoppedError(Exception):
+    """The task is to end, at all devices."""
+
+
+def _make(
+    group: Group, given: tuple[Any, ...], threads: int | None, on_product: Callable[[], None] | None, watched: bool
+) -> Kept:
+    def before_product() -> None:
+        """Ask rank 0 whether to go on; all get the same answer before the same product."""
+        stop = 0
+        try:
+            if on_product:
+                on_product()
+        except KeyboardInterrupt:
+            stop = 1
+        if group.sum(np.array([stop]))[0]:
+            raise _StoppedError
+
+    def nothing() -> None: ...
+
+    settings: Settings = given[5]
+    pool = Threads(threads if settings.device == "cpu" else 1)
+    make: Callable[..., Solver] = Solver
+    return Kept(make(*given, pool, before_product if watched else nothing, Share(group)))
+
+
+def _advance(group: Group, solver: Solver) -> tuple[bool, bool]:
+    try:
+        solver.advance()
+    except _StoppedError:
+        return True, False
+    return False, solver.done
+
+
+def _problems(group: Group, solver: Solver) -> list[NotConvergedError]:
+    return solver.problems
+
+
+def _row(group: Group, solver: Solver) -> dict[str, Any]:
+    return solver.row()
+
+
+def _snapshot(group: Group, solver: Solver) -> Saved:
+    return solver.snapshot()
+
+
+def _restore(group: Group, solver: Solver, saved: Saved) -> None:
+    solver.restore(saved)
