@@ -47,7 +47,9 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
                 say(line)
     with job.progress(silent) as progress:
         try:
-            ran = job.to_file(plan, Watch(progress.begin, progress.advance, partial(say, err=True)))
+            ran = job.to_file(
+                plan, Watch(progress.begin, progress.advance, partial(say, err=True), progress.watch_parts)
+            )
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():

@@ -151,6 +151,10 @@ class CpuEngine:
     def wait(self) -> None:
         """Nothing to wait for: sweeps return when they are done."""
 
+    def part_rates(self) -> list[float]:
+        """No parts."""
+        return []
+
     def counts(self) -> Counts:
         """Energy and magnetisation of every replica."""
         return self._counts()

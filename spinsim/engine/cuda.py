@@ -197,6 +197,10 @@ class CudaEngine:
         """Return when the device is done."""
         self._queue.stream.synchronize()
 
+    def part_rates(self) -> list[float]:
+        """No parts."""
+        return []
+
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them."""
         with self._queue.here():

@@ -113,6 +113,9 @@ class Sweeps(Protocol):
     def wait(self) -> None:
         """Return when all sweeps asked for are done."""
 
+    def part_rates(self) -> list[float]:
+        """Updates/ns of each part while it worked, where several share out the replicas; else nothing."""
+
 
 class Counting(Protocol):
     """Reads energies, magnetisations and configurations of the present state.

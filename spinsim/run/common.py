@@ -45,6 +45,7 @@ AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
 OnUpdates = Callable[[int], None]
 OnWarning = Callable[[str], None]
 OnStage = Callable[..., None]
+OnParts = Callable[[Callable[[], list[float]]], None]
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,13 @@ class Watch:
             that has none, of rows) and, of a resumed run, how many of them were done before.
         on_updates: Called now and then with the number of these since the last call.
         on_warning: Called with a sentence.
+        on_parts: Called with a function that says how fast each device is, in updates/ns, where there are several.
     """
 
     on_stage: OnStage = lambda what, updates, done=0: None
     on_updates: OnUpdates = lambda updates: None
     on_warning: OnWarning = lambda sentence: None
+    on_parts: OnParts = lambda rates: None
 
 
 SILENT: Final = Watch()

@@ -6,10 +6,13 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+MOST_NAMED: Final = 4
+"""Devices of which each is named with its rate; of more, the slowest and the fastest are."""
 
 
 class Bar:
@@ -34,6 +37,9 @@ class Bar:
         """Start the bar anew for what comes now: how much that is, and how much of it was done before."""
         if self._bar is not None:
             self._bar.reset(self._task, total=total, completed=done, description=what)
+
+    def watch_parts(self, rates: Callable[[], list[float]]) -> None:
+        """Take what says how fast each of several devices is."""
 
     def advance(self, count: int) -> None:
         """Count what was done since the last call."""
@@ -73,8 +79,9 @@ class UpdateProgress(Bar):
     """
 
     def __init__(self, silent: bool = False) -> None:
-        text, rate = TextColumn("{task.description}"), TextColumn("{task.fields[rate]} updates/ns")
-        super().__init__(silent, (text, BarColumn(), TaskProgressColumn(), rate), rate="")
+        text, rate = TextColumn("{task.description}"), TextColumn("{task.fields[rate]} updates/ns{task.fields[parts]}")
+        super().__init__(silent, (text, BarColumn(), TaskProgressColumn(), rate), rate="", parts="")
+        self._rates: Callable[[], list[float]] = list
         self._done = 0
         self._began: float | None = None
         self._clock: Callable[[], float] = time.perf_counter
@@ -100,7 +107,11 @@ class UpdateProgress(Bar):
     @property
     def speed(self) -> list[str]:
         """The rate, as a line for the report of the run."""
-        return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s"]
+        return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
+
+    def watch_parts(self, rates: Callable[[], list[float]]) -> None:
+        """Take what says how fast each of several devices is, in updates/ns."""
+        self._rates = rates
 
     def advance(self, count: int) -> None:
         """Count finished updates; the first call, of none, starts the clock."""
@@ -108,7 +119,16 @@ class UpdateProgress(Bar):
             self._began = self._clock()
         self._done += count
         if self._bar is not None:
-            self._bar.update(self._task, advance=count, rate=f"{self.rate:.3g}")
+            self._bar.update(self._task, advance=count, rate=f"{self.rate:.3g}", parts=_in_words(self._rates()))
+
+
+def _in_words(rates: list[float]) -> str:
+    """How fast each device is while it works, behind the rate of all; nothing where there is one."""
+    if len(rates) < 2:
+        return ""
+    each = [f"{rate:.3g}" for rate in (rates if len(rates) <= MOST_NAMED else (min(rates), max(rates)))]
+    between = ", ".join(each[:-1]) + " and " if len(rates) <= MOST_NAMED else f"{each[0]} to "
+    return f" (devices while they work: {between}{each[-1]})"
 
 
 class RowProgress(Bar):

@@ -91,6 +91,7 @@ class SampledRun(ABC):
 
     def begin(self) -> None:
         """Say to who watches that the run begins, or goes on from its present state."""
+        self._watch.on_parts(lambda: self.engine.part_rates())
         self._watch.on_stage("", self._plan.updates(self.engine.replicas), updates_done(self.engine))
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:

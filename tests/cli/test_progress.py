@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numba import njit
+from several import on_cpus
 
 from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
@@ -16,7 +19,7 @@ from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.machine.compiled import compiling_seconds
 from spinsim.run import Watch
 from spinsim.run.progress import UpdateProgress
-from spinsim.settings.shared import RunSettings
+from spinsim.settings.shared import ModelSettings, RunSettings
 
 RUNS = [
     (
@@ -46,6 +49,21 @@ def test_compiling_does_not_count() -> None:
         progress.advance(100)
         assert compiled > 0.02
         assert progress.seconds <= whole - compiled + 0.01
+
+
+def test_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    on_cpus(monkeypatch, 2)
+    for to_file, plan_of, config in RUNS:
+        with UpdateProgress(silent=True) as progress:
+            several = replace(
+                config, model=ModelSettings(couplings="pm-j", samples=3), run=replace(config.run, device="cpu")
+            )
+            to_file(plan_of(several), Watch(progress.begin, progress.advance, on_parts=progress.watch_parts))
+            (told,) = progress.speed
+            assert re.search(r"s \(devices while they work: [\d.e-]+ and [\d.e-]+\)$", told)
+    progress.watch_parts(lambda: [3.0, 1.0, 2.0, 5.5, 4.0])
+    assert progress.speed[0].endswith(" s (devices while they work: 1 to 5.5)")
 
 
 @pytest.mark.parametrize(("to_file", "plan_of", "config"), RUNS, ids=["anneal", "temper"])

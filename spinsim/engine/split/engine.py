@@ -49,12 +49,12 @@ class SplitEngine(Together):
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
         self._do(Engine.sweep, count)
-        self.half_sweep += count * self.colours
+        self._moved(count)
 
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds of the part that took longest."""
         took: list[float] = self._do(Engine.timed_sweep, count)
-        self.half_sweep += count * self.colours
+        self._moved(count)
         return max(took)
 
     def begin_counts(self) -> Callable[[], Counts]:
@@ -77,7 +77,7 @@ class SplitEngine(Together):
     def temper(self, rounds: int, sweeps: int) -> None:
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
         self._do(Engine.temper, rounds, sweeps)
-        self.half_sweep += rounds * sweeps * self.colours
+        self._moved(rounds * sweeps)
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         """Ask for the present state of the exchange; the function returned waits for it."""
@@ -97,7 +97,7 @@ class SplitEngine(Together):
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
         begun = self._all(_several_begun, Engine.temper_measured, count, rounds, sweeps, wanted)
-        self.half_sweep += count * rounds * sweeps * self.colours
+        self._moved(count * rounds * sweeps)
         return [partial(self._measured, later) for later in zip(*begun, strict=True)]
 
     def _measured(self, begun: Sequence[Any]) -> LadderMeasurement:

@@ -25,6 +25,9 @@ class Located(Protocol):
     def engine(self) -> Any:
         """What stays there."""
 
+    def size(self, samples: int, replicas: int) -> int:
+        """Configurations that it has, where the whole has so many samples of so many replicas."""
+
 
 class Part(NamedTuple):
     """Some samples of a run, and where they are.
@@ -38,6 +41,10 @@ class Part(NamedTuple):
     place: Place
     engine: Any
     samples: range
+
+    def size(self, samples: int, replicas: int) -> int:
+        """Configurations that it has."""
+        return len(self.samples) * replicas
 
     def own(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The rows of its samples of an array of all samples."""
@@ -58,6 +65,10 @@ class ReplicaPart(NamedTuple):
     engine: Any
     replicas: range
     blocks: range
+
+    def size(self, samples: int, replicas: int) -> int:
+        """Configurations that it has."""
+        return samples * len(self.replicas)
 
     def own(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What belongs to its replicas of an array (samples, replicas, ...)."""

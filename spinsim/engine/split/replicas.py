@@ -23,7 +23,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement
 from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.engine.split.parts import Part, ReplicaPart, SplitSpins, SplitSquares
-from spinsim.engine.split.together import Together, begun, done, finished, joined
+from spinsim.engine.split.together import Together, begun, done, finished, joined, timed
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
 from spinsim.errors import InputError
@@ -95,7 +95,7 @@ class ReplicaSplit(Together):
             self.begin_sweep_at(self._ladder.tempering.exchange.place, count)()
             return
         self._do(Engine.sweep, count)
-        self.half_sweep += count * self.colours
+        self._moved(count)
 
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds of the part that took longest."""
@@ -104,7 +104,7 @@ class ReplicaSplit(Together):
             self.sweep(count)
             return time.perf_counter() - began
         took: list[float] = self._do(Engine.timed_sweep, count)
-        self.half_sweep += count * self.colours
+        self._moved(count)
         return max(took)
 
     def begin_counts(self) -> Callable[[], Counts]:
@@ -125,13 +125,17 @@ class ReplicaSplit(Together):
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
         """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
-        self.half_sweep += count * self.colours
+        self._moved(count)
         each = [(part, part.own(place)) for part in self._parts]
         if self._on_gpus:  # whose queues are empty, so that none keeps this thread waiting
             asked = [part.engine.value.begin_sweep_at(mine, count) for part, mine in each]
-        else:
-            asked = [part.place.ask(_swept_at, part.engine, mine, count) for part, mine in each]
-        return lambda: joined(answers(asked), REPLICAS)
+            return lambda: joined(answers(asked), REPLICAS)
+        replies = [part.place.ask(timed, _swept_at, part.engine, mine, count) for part, mine in each]
+        return lambda: joined(self._answers(replies), REPLICAS)
+
+    def part_rates(self) -> list[float]:
+        """Updates/ns of each part while it worked; of GPUs that one thread asks on a ladder nobody knows."""
+        return [] if self._on_gpus and self._ladder is not None else super().part_rates()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""

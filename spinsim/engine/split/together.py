@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from spinsim.engine.protocols import Counts, Engine, LadderMeasurement
 from spinsim.engine.split.parts import Located
-from spinsim.mesh.places import Kept, answers
+from spinsim.machine.compiled import compiling_seconds
+from spinsim.mesh.places import Kept, Reply, answers
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
@@ -45,14 +47,20 @@ class Together:
 
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Located]) -> None:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
-        self._located = parts
+        self._located, self._busy, self._swept = parts, np.zeros(len(parts)), 0
         facts: list[Facts] = self._all(facts_of)
         self.packing, self.colours, self.device_name = facts[0][:3]
         self.devices, self.tasks = sum(f.devices for f in facts), sum(f.tasks for f in facts)
 
     def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What a function of an engine gives for each part."""
-        return answers([part.place.ask(function, part.engine, *arguments) for part in self._located])
+        return self._answers([part.place.ask(timed, function, part.engine, *arguments) for part in self._located])
+
+    def _answers(self, replies: Iterable[Reply]) -> list[Any]:
+        """What all parts have found, while it is counted how long each was busy."""
+        found: list[tuple[Any, float]] = answers(replies)
+        self._busy += [seconds for _, seconds in found]
+        return [outcome for outcome, _ in found]
 
     def _do(self, method: Method, *arguments: Any) -> list[Any]:
         """What a method of an engine gives for each part."""
@@ -61,7 +69,7 @@ class Together:
     def _do_own(self, method: Method, own: Iterable[Any], *arguments: Any) -> list[Any]:
         """The same of a method whose first argument is each part's own."""
         each = zip(self._located, own, strict=True)
-        return answers([part.place.ask(done, part.engine, method, mine, *arguments) for part, mine in each])
+        return self._answers(part.place.ask(timed, done, part.engine, method, mine, *arguments) for part, mine in each)
 
     def _begin(self, method: Method, *arguments: Any) -> list[Any]:
         """What a method of an engine gives for each part, where it stays."""
@@ -69,7 +77,18 @@ class Together:
 
     def _finish(self, asked: Sequence[Any]) -> list[Any]:
         """What these functions return."""
-        return answers([part.place.ask(finished, later) for part, later in zip(self._located, asked, strict=True)])
+        each = zip(self._located, asked, strict=True)
+        return self._answers([part.place.ask(timed, finished, later) for part, later in each])
+
+    def _moved(self, sweeps: int) -> None:
+        """Count sweeps that have been asked for."""
+        self.half_sweep += sweeps * self.colours
+        self._swept += sweeps
+
+    def part_rates(self) -> list[float]:
+        """Updates/ns of each part while it worked."""
+        sizes = [part.size(self.model.samples, self.replicas) * self.model.sites for part in self._located]
+        return [size * self._swept / max(busy, 1e-9) / 1e9 for size, busy in zip(sizes, self._busy, strict=True)]
 
     def wait(self) -> None:
         """Return when all parts are done."""
@@ -94,6 +113,13 @@ def joined(found: Sequence[Tuple], axis: int = 0) -> Tuple:
         else:
             fields.append(joined(values, axis) if isinstance(first, tuple) else first)
     return type(found[0])(*fields)
+
+
+def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """What a function finds, and how many seconds it took without compiling."""
+    began = time.perf_counter() - compiling_seconds()
+    found = function(*arguments)
+    return found, time.perf_counter() - compiling_seconds() - began
 
 
 def facts_of(engine: Engine) -> Facts:
