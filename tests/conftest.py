@@ -17,6 +17,7 @@ from hypothesis import settings
 from places import ROOT
 from typer.main import get_command
 
+from spinsim.cuda.device import names
 from spinsim.machine import threads
 
 # Processes that tests start run this very checkout too, and share its compiled kernels.
@@ -72,6 +73,13 @@ def emulated() -> Iterator[None]:
         pytest.skip(reason)
     with in_place_of_cupy():
         yield
+
+
+@pytest.fixture
+def two_gpus() -> None:
+    """The test is skipped where there are fewer than two GPUs."""
+    if len(names()) < 2:
+        pytest.skip("there are fewer than two GPUs")
 
 
 @pytest.fixture(

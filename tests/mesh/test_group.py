@@ -56,6 +56,13 @@ def test_members_exchange_arrays_of_gpus() -> None:
     assert together(group(2, gpu=0), exchange_all, "gpu") == [expected(2, k) for k in range(2)]
 
 
+@pytest.mark.gpu
+@pytest.mark.usefixtures("two_gpus")
+def test_two_gpus_exchange_arrays() -> None:
+    seats = [Seat(InThread(), k) for k in range(2)]
+    assert together(make_group(seats), exchange_all, "gpu") == [expected(2, k) for k in range(2)]
+
+
 def keep(group: Group, own: int) -> Kept:
     return Kept(own * 2)
 

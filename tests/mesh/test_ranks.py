@@ -94,6 +94,16 @@ def test_a_run_is_interrupted_and_goes_on_with_another_number_of_ranks(do, tmp_p
     assert contents(tmp_path / "b.h5", *OWN) == contents(do(f"{line} --out a.h5", "one"), *OWN)
 
 
+@pytest.mark.gpu
+@pytest.mark.usefixtures("two_gpus")
+def test_gpus_of_ranks_exchange_arrays(tmp_path: Path) -> None:
+    """By NCCL, or through host memory."""
+    code = GROUPS.partition("        places =")[0].replace('"cpu"', '"gpu"')
+    code = code.replace("Seat(Here())", "Seat(Here(), 0)").replace("Seat(other)", "Seat(other, 1)")
+    found = on_ranks(2, tmp_path, "", f"{code}sys.exit()")
+    assert (found.status, found.out) == (0, ""), found.err
+
+
 @pytest.mark.system
 def test_ranks_share_the_vectors_of_a_transfer_matrix(do, tmp_path: Path) -> None:
     line = "transfer --width 14 --couplings gaussian --samples 2 --k 0.4 --device cpu --threads 1 --out"

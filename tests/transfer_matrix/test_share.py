@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -22,8 +23,8 @@ from spinsim.transfer_matrix.split import FEWEST_BITS, Chosen, SplitSolver, choo
 GLASS = partial(ss.EdwardsAnderson, seed=4)
 
 
-def members(count: int, gpu: int | None = None) -> list[Any]:
-    return make_group([Seat(InThread() if k else Here(), gpu) for k in range(count)])
+def members(count: int, gpus: Sequence[int | None] = (None,)) -> list[Any]:
+    return make_group([Seat(InThread() if k else Here(), gpus[k % len(gpus)]) for k in range(count)])
 
 
 def product(group: Group, layer: Layer, device: str, method: str) -> Any:
@@ -35,15 +36,16 @@ def product(group: Group, layer: Layer, device: str, method: str) -> Any:
     return vectors.numpy(TransferOperator(layer, device, method, 1, share).apply(x, y))
 
 
-def check_product(count: int, sites: int, sector: str, device: str, method: str) -> None:
+def check_product(
+    count: int, sites: int, sector: str, device: str, method: str, gpus: Sequence[int | None] = (None,)
+) -> None:
     model = GLASS(ss.chain(sites), couplings="gaussian", field=0.2 if sector == "all" else 0.0)
     layer = Layer(model, 0, 0.4, 0.3, sector)
     alone = Vectors(layer.dimension)
     x, y = alone.empty(), alone.empty()
     alone.random(3, 1, 2, x)
     TransferOperator(layer).apply(x, y)
-    group = members(count, gpu=None if device == "cpu" else 0)
-    found = np.concatenate(together(group, product, layer, device, method))
+    found = np.concatenate(together(members(count, gpus), product, layer, device, method))
     np.testing.assert_allclose(found, y, atol=1e-14 * np.abs(y).max())
 
 
@@ -59,7 +61,33 @@ def test_products_of_parts(monkeypatch: pytest.MonkeyPatch, count: int, sector: 
 def test_products_of_parts_on_gpus(monkeypatch: pytest.MonkeyPatch, count: int, sites: int, sector: str) -> None:
     """Tiles of one pass, which has the diagonal of both ends elsewhere, and of two."""
     monkeypatch.setitem(across.ROOM, "cuda", 2**11)
-    check_product(count, sites, sector, "cuda", "butterfly")
+    check_product(count, sites, sector, "cuda", "butterfly", [0])
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize("method", ["butterfly", "kronecker"])
+@pytest.mark.parametrize(("sites", "sector"), [(14, "odd"), (21, "even"), (24, "all")])
+def test_products_of_two_gpus(monkeypatch: pytest.MonkeyPatch, sites: int, sector: str, method: str) -> None:
+    monkeypatch.setitem(across.ROOM, "cuda", 2**16)
+    for count in (2, 4):
+        check_product(count, sites, sector, "cuda", method if sites > 14 else "auto", [0, 1])
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize("basis", [None, 0])
+def test_levels_of_two_gpus(monkeypatch: pytest.MonkeyPatch, basis: int | None) -> None:
+    monkeypatch.setitem(FEWEST_BITS, "cuda", 15)
+    model = GLASS(ss.square(6, 3), couplings="gaussian")
+    one, two, second = (
+        ss.transfer(model, k=0.4, basis=basis, tolerance=1e-12, device="cuda", gpus=gpus) for gpus in (None, "2", "1,")
+    )
+    assert two.attributes["devices"].startswith("2 x ")
+    for found in (two, second):
+        np.testing.assert_allclose(found.levels, one.levels, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.sigma, one.sigma, atol=1e-7)
+        np.testing.assert_allclose(found.energy_per_site, one.energy_per_site, atol=1e-9)
 
 
 LAYERS = {
