@@ -10,13 +10,11 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from harness import Outcome, contents, one_sentence, run
 from several import OF_FEW_SAMPLES, OWN
 from test_split import RUNS
 
-import spinsim as ss
 from spinsim.mesh.launched import Launched, launched
 
 ONE = {
@@ -92,28 +90,6 @@ def test_a_run_is_interrupted_and_goes_on_with_another_number_of_ranks(do, tmp_p
     assert found.status != 0
     assert on_ranks(2, tmp_path, "resume b.h5 --quiet") == (0, "", "")
     assert contents(tmp_path / "b.h5", *OWN) == contents(do(f"{line} --out a.h5", "one"), *OWN)
-
-
-@pytest.mark.gpu
-@pytest.mark.usefixtures("two_gpus")
-def test_gpus_of_ranks_exchange_arrays(tmp_path: Path) -> None:
-    """By NCCL, or through host memory."""
-    code = GROUPS.partition("        places =")[0].replace('"cpu"', '"gpu"')
-    code = code.replace("Seat(Here())", "Seat(Here(), 0)").replace("Seat(other)", "Seat(other, 1)")
-    found = on_ranks(2, tmp_path, "", f"{code}sys.exit()")
-    assert (found.status, found.out) == (0, ""), found.err
-
-
-@pytest.mark.system
-def test_ranks_share_the_vectors_of_a_transfer_matrix(do, tmp_path: Path) -> None:
-    line = "transfer --width 14 --couplings gaussian --samples 2 --k 0.4 --device cpu --threads 1 --out"
-    short = "from spinsim.transfer_matrix import split\nsplit.FEWEST_BITS['cpu'] = 6"
-    found = on_ranks(3, tmp_path, f"{line} a.h5", short)
-    assert (found.status, found.err) == (0, "")
-    assert "Split: each vector over 2 ranks, which leaves 1 rank idle\n" in found.out
-    one, shared = ss.load(do(f"{line} b.h5", "one")), ss.load(tmp_path / "a.h5")
-    np.testing.assert_allclose(shared.levels, one.levels, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(np.abs(shared.sigma), np.abs(one.sigma), atol=1e-7)
 
 
 @pytest.mark.system
