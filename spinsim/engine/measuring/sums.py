@@ -88,22 +88,23 @@ class Observables:
         )
 
 
-def of_up_and_unsatisfied(model: Ising, magnitude: int, field: int, first: int) -> Observables:
+def of_up_and_unsatisfied(sites: int, bonds: int, magnitude: int, field: int, first: int) -> Observables:
     """From spins +1, ``up``, unsatisfied bonds, and the spins +1 of the first sublattice, ``up_first``.
 
     Args:
-        model: Couplings of one magnitude and a uniform field.
-        magnitude: |J| in quanta.
-        field: h in quanta.
+        sites: That are counted.
+        bonds: That are counted.
+        magnitude: |J| of every bond in quanta.
+        field: h of every site in quanta.
         first: Sites of the first sublattice, 0 where the model is not bipartite.
     """
-    ground = field * model.sites - magnitude * model.bonds  # all spins -1, all bonds satisfied
+    ground = field * sites - magnitude * bonds  # all spins -1, all bonds satisfied
     there = 1 if first else 0
     return Observables(
         energy=Linear({"up": -2 * field, "unsatisfied": 2 * magnitude, "up_first": 0}, ground),
-        magnetization=Linear({"up": 2, "unsatisfied": 0, "up_first": 0}, -model.sites),
+        magnetization=Linear({"up": 2, "unsatisfied": 0, "up_first": 0}, -sites),
         staggered_magnetization=Linear(
-            {"up": -2 * there, "unsatisfied": 0, "up_first": 4}, there * (model.sites - 2 * first)
+            {"up": -2 * there, "unsatisfied": 0, "up_first": 4}, there * (sites - 2 * first)
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -32,6 +32,7 @@ class Blocks:
         large: Whether a half-sweep of one block is worth starting threads for.
         read: Finds the configuration of a replica in the words of a sample.
         read_all: Finds those of all replicas there as bits, if that is faster than one by one.
+        numbers: In which a block's words are cut into equal parts, each of which begins with the group of a number.
 
     Attributes:
         state: The words.
@@ -47,14 +48,16 @@ class Blocks:
         large: bool,
         read: Callable[[Words, int], npt.NDArray[np.int8]],
         read_all: Callable[[Words], Bits] | None = None,
+        numbers: Sequence[int] = (0,),
     ) -> None:
         self.state = np.empty(shape, np.uint64)
         self.parts = max(1, threads.count // (shape[0] * shape[1])) if large else 1
         self._threads, self._read, self._read_all = threads, read, read_all
 
         def start(_: int, sample: int, block: int) -> None:
-            words = self.state[sample, block].reshape(-1, 2)
-            fill_start(words, lanes[block], dynamics, sample, block)
+            words = self.state[sample, block].reshape(len(numbers), -1, 2)
+            for first, part in zip(numbers, words, strict=True):
+                fill_start(part, lanes[block], dynamics, sample, block, first)
 
         self.each(start)
 
@@ -73,13 +76,25 @@ class Blocks:
         samples, blocks = self.state.shape[:2]
         self._threads.run(partial(task, p, s, b) for s in range(samples) for b in range(blocks) for p in range(parts))
 
-    def sweep(self, sweep_part: SweepPart, count: int, half_sweep: int, colours: int) -> None:
-        """Sweep all blocks ``count`` times from a half-sweep on, with threads that meet after each where they share."""
-        if self.parts == 1:
+    def sweep(
+        self,
+        sweep_part: SweepPart,
+        count: int,
+        half_sweep: int,
+        colours: int,
+        prepare: Callable[[int], None] | None = None,
+    ) -> None:
+        """Sweep all blocks ``count`` times from a half-sweep on, with threads that meet after each where they share.
+
+        ``prepare`` is called before each half-sweep, with its colour.
+        """
+        if self.parts == 1 and prepare is None:
             self.each(partial(sweep_part, count, half_sweep, (0, colours)))
             return
         for each in range(half_sweep, half_sweep + count * colours):
             colour = each % colours
+            if prepare is not None:
+                prepare(colour)
             self.each(partial(sweep_part, 1, each, (colour, colour + 1)), self.parts)
 
     def words_of(self, samples: slice) -> Words:

@@ -58,7 +58,7 @@ class ReplicaPlan:
         self.negative = np.array(model.negative_bonds(), order="C")  # one layout: kernels are compiled for each
         self.batches = build_batches(model.graph, colour, self.classes, self.negative, largest_batch)
         self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
-        self.observables = of_up_and_unsatisfied(model, magnitude, field, self.first)
+        self.observables = of_up_and_unsatisfied(model.sites, model.bonds, magnitude, field, self.first)
         self.used_tables = int(self.batches.parity.min()), int(self.batches.parity.max()) + 1
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)

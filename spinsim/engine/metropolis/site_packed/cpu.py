@@ -15,30 +15,44 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cpu import Integers, Words
 from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.metropolis.site_packed.cpu_comparison import differing_lattices, set_in_layers
+from spinsim.engine.metropolis.site_packed.cpu_halo import Halo, SwappedHalo, periodic
 from spinsim.engine.metropolis.site_packed.cpu_sweep import count_site, sweep_site
 from spinsim.engine.metropolis.site_packed.plan import SitePlan
+from spinsim.engine.metropolis.site_packed.slab import Slab
 from spinsim.engine.metropolis.site_packed.tables import SiteTables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
+from spinsim.mesh.group import Group
 from spinsim.model.ising import Ising
 
 SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
 
 
-def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
-    plan, pool = SitePlan(model, replicas, dynamics), Threads(threads)
-    sides = plan.lattice.shape
+def engine(
+    model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None, slab: Slab | None = None
+) -> CpuEngine:
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
+
+    Args:
+        model: The whole lattice.
+        replicas: Of each sample.
+        dynamics: How they move.
+        threads: CPU threads, None for all.
+        slab: What it has of the lattice; None for all.
+    """
+    plan, pool = SitePlan(model, replicas, dynamics, slab and slab.layers), Threads(threads)
+    sides = plan.sides
     full = np.full((replicas, 2), 2**64 - 1, np.uint64)
 
     def read(words: Words, replica: int) -> npt.NDArray[np.int8]:
         return packing.unpack_sites(words[replica], sides)
 
-    blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read)
-    lattices = SiteLattices(plan, blocks)
+    numbers = plan.first_group, plan.all_groups + plan.first_group
+    blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read, numbers=numbers)
+    lattices = SiteLattices(plan, blocks, slab and slab.group)
     parts = CpuParts(
         packing=packing.Packing.SITE,
         state=blocks,
@@ -57,15 +71,17 @@ class SiteLattices:
         sides: Groups in a row, rows in a plane, planes.
         words: The state as (samples, replicas, colours, groups, 2).
         signs: (1 or samples, colour, slot, group, half), without slots where no coupling is negative.
+        halo: The layers before and after it.
     """
 
-    def __init__(self, plan: SitePlan, blocks: Blocks) -> None:
+    def __init__(self, plan: SitePlan, blocks: Blocks, group: Group | None) -> None:
         samples, replicas, colours, rows, width, _ = plan.shape
-        height = plan.lattice.shape[1]
+        height = plan.sides[1]
         self.sides = width, height, rows // height
         self.words = blocks.state.reshape(samples, replicas, colours, plan.groups, 2)
         signs = np.empty((1, colours, 0, rows, width, 2), np.uint64) if plan.signs is None else plan.signs
         self.signs = signs.reshape(*signs.shape[:3], plan.groups, 2)
+        self.halo = Halo(self.words, plan.edge) if group is None else SwappedHalo(self.words, plan.edge, group)
 
     def signs_of(self, sample: int) -> Words:
         """The signs of one sample."""
@@ -75,11 +91,13 @@ class SiteLattices:
 def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> Counts:
     """Energies and magnetisations of every replica."""
     names = plan.observables.sums
+    lattices.halo.fetch(1)
     totals = np.zeros((len(names), blocks.parts, *plan.shape[:2]), np.int64)
 
     def count(part: int, sample: int, replica: int) -> None:
         lattice, signs = lattices.words[sample, replica], lattices.signs_of(sample)
-        totals[:, part, sample, replica] = count_site(lattice, lattices.sides, signs, part, blocks.parts)
+        halo = lattices.halo.of(sample, replica)
+        totals[:, part, sample, replica] = count_site(lattice, halo, lattices.sides, signs, part, blocks.parts)
 
     blocks.each(count, blocks.parts)
     return plan.observables.counts(dict(zip(names, totals.sum(axis=1), strict=True)))
@@ -115,7 +133,9 @@ class SiteSweeper:
         """Attempt every spin ``count`` times, after so many half-sweeps."""
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
-        self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours)
+        halo = self._lattices.halo
+        prepare = None if halo.always_there else lambda colour: halo.fetch(1 - colour)
+        self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours, prepare)
 
     def _sweep_part(
         self,
@@ -130,9 +150,11 @@ class SiteSweeper:
         arrays = tables.always, tables.planes, tables.thresholds
         sweep_site(
             self._lattices.words[sample, replica],
+            self._lattices.halo.of(sample, replica),
             self._lattices.sides,
             self._lattices.signs_of(sample),
             *(array[sample % len(array), replica] for array in arrays),
+            self._plan.first_group,
             self._plan.dynamics.counter_block(sample, replica),
             self._key,
             self._rng_rounds,
@@ -153,7 +175,7 @@ class CpuSiteComparison:
     reference = -1
 
     def __init__(self, plan: SitePlan, lattices: SiteLattices) -> None:
-        self._shape, self._groups, self._sides = plan.lattice.shape, plan.groups, lattices.sides
+        self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
 
     def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
         """Returns how many sites copies differ at, (samples, pairs, temperatures)."""
@@ -167,7 +189,13 @@ class CpuSiteComparison:
         unsigned = np.empty((2, 0, self._groups, 2), np.uint64)
         flat = words.reshape(len(words), 2, self._groups, 2)
         lattices = (flat[a] ^ flat[b] for a, b in zip(one, other, strict=True))
-        return np.array([count_site(lattice, self._sides, unsigned, 0, 1)[1] for lattice in lattices], np.int64)
+        return np.array(
+            [
+                count_site(lattice, periodic(lattice, self._edge), self._sides, unsigned, 0, 1)[1]
+                for lattice in lattices
+            ],
+            np.int64,
+        )
 
     def differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
         """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""

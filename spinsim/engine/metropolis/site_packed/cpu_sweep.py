@@ -62,6 +62,19 @@ def copy_turned(row, first, n, period, turn, words, w):  # type: ignore[no-untyp
 
 
 @part
+def copy_beside(row, start, n, before, other, after, words):  # type: ignore[no-untyped-def]
+    """Groups ``start`` on, counted from the first of ``other``, which lies between ``before`` and ``after``."""
+    edge, groups = before.shape[0], other.shape[0]
+    first = min(n, max(0, -start))
+    last = min(n, max(0, start + n - groups))
+    if first > 0:
+        copy(row, before[edge + start : edge + start + first], words)
+    copy(row + first, other[start + first : start + n - last], words)
+    if last > 0:
+        copy(row + n - last, after[start + n - last - groups : start + n - groups], words)
+
+
+@part
 def find_edges(other, colour, first, n, sides, w):  # type: ignore[no-untyped-def]
     """What ``shift`` needs: a mask of groups whose lanes look at the next lane, and the words beside them.
 
@@ -94,18 +107,21 @@ def shift(row, n, w):  # type: ignore[no-untyped-def]
 
 
 @part
-def gather_near(other, colour, first, n, sides, w):  # type: ignore[no-untyped-def]
+def gather_near(other, before, after, colour, first, n, sides, w):  # type: ignore[no-untyped-def]
     """The neighbours' words of groups ``first`` to ``first + n - 1`` into rows NEAR on, in the order of the slots."""
     width, height, depth = sides
     plane = width * height
-    copy_turned(NEAR, first, n, plane, plane - width, other, w)
-    copy_turned(NEAR + ROW, first, n, plane, width, other, w)
+    if depth > 1:
+        copy_turned(NEAR, first, n, plane, plane - width, other, w)
+        copy_turned(NEAR + ROW, first, n, plane, width, other, w)
+        copy_beside(NEAR + 4 * ROW, first - plane, n, before, other, after, w)
+        copy_beside(NEAR + 5 * ROW, first + plane, n, before, other, after, w)
+    else:
+        copy_beside(NEAR, first - width, n, before, other, after, w)
+        copy_beside(NEAR + ROW, first + width, n, before, other, after, w)
     copy(NEAR + 2 * ROW, other[first : first + n], w)
     find_edges(other, colour, first, n, sides, w)
     shift(NEAR + 3 * ROW, n, w)
-    if depth > 1:
-        copy_turned(NEAR + 4 * ROW, first, n, plane * depth, plane * depth - plane, other, w)
-        copy_turned(NEAR + 5 * ROW, first, n, plane * depth, plane, other, w)
 
 
 @part
@@ -153,11 +169,12 @@ def spread(rows):  # type: ignore[no-untyped-def]
 
 
 @part
-def load(colour, first, n, state, sides, signs, w):  # type: ignore[no-untyped-def]
+def load(colour, first, n, state, halo, sides, signs, w):  # type: ignore[no-untyped-def]
     """Spins of a batch and its neighbours as the couplings see them; the number of slots."""
     slots = 6 if sides[2] > 1 else 4
     copy(SPIN, state[colour, first : first + n], w)
-    gather_near(state[1 - colour], colour, first, n, sides, w)
+    before, after = halo
+    gather_near(state[1 - colour], before[1 - colour], after[1 - colour], colour, first, n, sides, w)
     if signs.size:
         apply_signs(slots, first, n, signs[colour], w)
     return slots
@@ -165,17 +182,19 @@ def load(colour, first, n, state, sides, signs, w):  # type: ignore[no-untyped-d
 
 @kernel
 def sweep_site(  # type: ignore[no-untyped-def]
-    state, sides, signs, always, planes, thresholds, block, key, rounds, half_sweep, sweeps, share, has_field
+    state, halo, sides, signs, always, planes, thresholds, number, block, key, rounds, half_sweep, sweeps, share, has_field
 ):
     """Update one replica of one sample.
 
     Args:
         state: uint64 (2, groups, 2): colour, group, half; changed in place.
+        halo: The layer before the first and the one after the last, each uint64 (2, groups, 2).
         sides: Groups in a row, rows in a plane, planes (1 for a square lattice).
         signs: uint64 (colour, slot, group, half), or of size 0 where no coupling is negative.
         always: ``SiteTables.always`` of this replica, and so on.
         planes: ``SiteTables.planes``.
         thresholds: ``SiteTables.thresholds``.
+        number: Counter word 0 of the first group.
         block: Counter word 1.
         key: The two key words.
         rounds: Philox rounds, 7 or 10.
@@ -195,7 +214,7 @@ def sweep_site(  # type: ignore[no-untyped-def]
     for c in range(thresholds.size):
         own[c] = thresholds[c]
     class_bits = COUNT_BITS + 1 if has_field else COUNT_BITS - 1
-    numbers = np.empty(BATCH, np.int64)
+    places, numbers = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
     groups = state.shape[1]
     for _ in range(sweeps):
         for colour in range(share[0], share[1]):
@@ -205,8 +224,8 @@ def sweep_site(  # type: ignore[no-untyped-def]
                 n = min(BATCH, stop - first)
                 sites = numbers[:n]
                 for q in range(n):
-                    sites[q] = first + q
-                count_near(n, load(colour, first, n, state, sides, signs, w), w)
+                    places[q], sites[q] = first + q, number + first + q
+                count_near(n, load(colour, first, n, state, halo, sides, signs, w), w)
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
@@ -221,12 +240,12 @@ def sweep_site(  # type: ignore[no-untyped-def]
                     compare_columns(n, bits, half_sweep, k0, k1, rounds, w)
                 words = collect_flips(n, lanes, w, tail)
                 finish_lanes(words, class_bits, own, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
-                scatter(state[colour], sites, w)
+                scatter(state[colour], places[:n], w)
             half_sweep += ONE
 
 
 @kernel
-def count_site(state, sides, signs, index, parts):  # type: ignore[no-untyped-def]
+def count_site(state, halo, sides, signs, index, parts):  # type: ignore[no-untyped-def]
     """Spins +1, unsatisfied bonds and spins +1 of colour 0, of one replica.
 
     Of each colour's groups those of part ``index`` of ``parts`` are counted.
@@ -244,7 +263,7 @@ def count_site(state, sides, signs, index, parts):  # type: ignore[no-untyped-de
             up_first = up
     for first in range(start, stop, BATCH):
         n = min(BATCH, stop - first)
-        slots = load(0, first, n, state, sides, signs, w)
+        slots = load(0, first, n, state, halo, sides, signs, w)
         for k in range(slots):
             for half in range(2):
                 for q in range(n):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,16 +29,22 @@ class SitePlan:
         model: Couplings of one magnitude and a uniform field on a lattice whose ``rows_can_be_packed``.
         replicas: Replicas of each sample.
         dynamics: How they move.
+        layers: Which rows or, in three dimensions, planes belong to this slab of the lattice, an even number from an even
+            one on; None for the whole lattice.
 
     Attributes:
         shape: Of the packed state, (samples, replicas, colours, rows, groups in a row, 2).
-        lattice: The model's lattice.
-        groups: Groups of 128 lanes of one colour.
+        sides: Of the slab, as a lattice's.
+        groups: Groups of 128 lanes of one colour in the slab.
+        edge: Those of a layer.
+        first_group: Number of the slab's first group among those of one colour of the lattice.
+        all_groups: Groups of one colour of the lattice.
         signs: As ``signs.build_signs`` makes them; None where no coupling is below 0.
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
         colours: Half-sweeps in a sweep.
-        observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds.
+        observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds; a
+            bond belongs to the slab that has its site of colour 0.
 
     Raises:
         InputError: for a model that cannot be site-packed.
@@ -44,7 +52,7 @@ class SitePlan:
 
     colours = 2
 
-    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics) -> None:
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, layers: range | None = None) -> None:
         lattice, magnitude, field = model.lattice, model.magnitude, model.uniform_field
         if lattice is None or magnitude is None or field is None or not suits(OfModel(model)):
             raise InputError(
@@ -52,13 +60,18 @@ class SitePlan:
                 "periodic lattice of even sides, the first a multiple of 256"
             )
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.observables = of_up_and_unsatisfied(model, magnitude, field, model.sites // 2)
-        self.lattice = lattice
+        layers = layers or range(lattice.shape[-1])
+        self.sides = (*lattice.shape[:-1], len(layers))
+        sites, rows = prod(self.sides), prod(lattice.shape[1:-1])
+        self.observables = of_up_and_unsatisfied(sites, lattice.dimension * sites, magnitude, field, sites // 2)
         self.has_field = field != 0
         self.classes = Classes.of(2 * lattice.dimension, magnitude, field)
-        self.shape = (model.samples, replicas, *packing.site_shape(lattice.shape))
-        self.groups = model.sites // (2 * packing.LANES)
-        self.signs = build_signs(lattice.shape, model.negative_bonds())
+        self.shape = (model.samples, replicas, *packing.site_shape(self.sides))
+        self.groups, self.all_groups = (number // (2 * packing.LANES) for number in (sites, model.sites))
+        self.edge = self.groups // len(layers)
+        self.first_group = self.edge * layers.start
+        of_slab = range(rows * layers.start, rows * layers.stop)
+        self.signs = build_signs(lattice.shape, model.negative_bonds(), of_slab)
 
     def tables(self, beta: npt.ArrayLike) -> SiteTables:
         """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""

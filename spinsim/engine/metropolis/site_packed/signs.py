@@ -27,13 +27,13 @@ def _bonds_of_row(slot, odd, y, z, shape):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill_signs(shape, dimension, negative, signs):  # type: ignore[no-untyped-def]
-    """``signs`` (colour, slot, row, group, half) of one sample's bonds; ``shape`` has three sides."""
+def _fill_signs(shape, dimension, first_row, negative, signs):  # type: ignore[no-untyped-def]
+    """``signs`` (colour, slot, row, group, half) of one sample's bonds, from a row on; ``shape`` has three sides."""
     width = shape[0]
     for colour in range(2):
         for slot in range(2 * dimension):
             for row in range(signs.shape[2]):
-                y, z = row % shape[1], row // shape[1]
+                y, z = (first_row + row) % shape[1], (first_row + row) // shape[1]
                 odd = (y + z + colour) % 2
                 axis, first, step = _bonds_of_row(slot, odd, y, z, shape)
                 for group in range(signs.shape[3]):
@@ -47,19 +47,20 @@ def _fill_signs(shape, dimension, negative, signs):  # type: ignore[no-untyped-d
                         signs[colour, slot, row, group, half] = word
 
 
-def build_signs(shape: tuple[int, ...], negative: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64] | None:
+def build_signs(shape: tuple[int, ...], negative: npt.NDArray[np.bool_], rows: range) -> npt.NDArray[np.uint64] | None:
     """Signs uint64 (1 or samples, colour, slot, row, group, half), set where J < 0; None where none is.
 
     Args:
         shape: The lattice's sides, x first.
         negative: Which couplings are below 0, (1 or samples, bonds).
+        rows: Of the sites whose bonds are wanted, among those of all planes.
     """
-    if not negative.any():
+    if not (negative if negative.strides[-1] else negative[:, :1]).any():
         return None
     dimension = len(shape)
-    colours, *words = site_shape(shape)
-    signs = np.empty((len(negative), colours, 2 * dimension, *words), np.uint64)
+    colours, _, *words = site_shape(shape)
+    signs = np.empty((len(negative), colours, 2 * dimension, len(rows), *words), np.uint64)
     sides = (*shape, 1) if dimension == 2 else shape
     for sample, row in enumerate(negative):
-        _fill_signs(sides, dimension, np.array(row, order="C"), signs[sample])
+        _fill_signs(sides, dimension, rows.start, np.array(row, order="C"), signs[sample])
     return signs
