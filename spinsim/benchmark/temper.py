@@ -162,7 +162,7 @@ def temper_rates(
     dynamics = Dynamics(rng_rounds=rng_rounds)
     for case in CUDA_CASES if resolve_device(device) == "cuda" else CPU_CASES:
         model = case.model()
-        make = partial(create_engine, model, case.replicas, dynamics, device, threads)
+        make = partial(create_engine, model, case.replicas, dynamics, device, threads, slabs=False)
         engine = make()
         engine.set_beta(np.concatenate([case.beta] * case.copies))
         sweeps, raw = sweep_rates(engine, repeats)

@@ -37,6 +37,7 @@ def create_engine(
     device: str = "auto",
     threads: int | None = None,
     start: npt.ArrayLike | None = None,
+    slabs: bool = True,
 ) -> Engine:
     """The engine for a model on a device, with its replicas in their initial state.
 
@@ -49,6 +50,7 @@ def create_engine(
         threads: CPU threads, None for all.
         start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape (sites,), (samples, sites)
             or (samples, replicas, sites).
+        slabs: Whether several devices may cut lattices of which there are too few, whose engine takes no ladder then.
 
     Raises:
         InputError: for an unknown device, a run that does not fit its memory or random counters and a start that does
@@ -57,8 +59,8 @@ def create_engine(
     check_model(model)
     if start is not None:
         spins = as_spins(start, model, replicas)
-        engine = create_engine(model, replicas, replace(dynamics, start="up"), device, threads)
+        engine = create_engine(model, replicas, replace(dynamics, start="up"), device, threads, slabs=slabs)
         begin_with(engine, spins)
         return engine
     check_run(model, replicas, 0, 1)
-    return on_all_devices(model, replicas, dynamics, resolve_device(device), threads)
+    return on_all_devices(model, replicas, dynamics, resolve_device(device), threads, slabs)

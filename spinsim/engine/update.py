@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
+from spinsim.mesh.group import Group
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
@@ -166,6 +167,30 @@ class Counters(NamedTuple):
     block_name: str = f"blocks of {LANES} replicas"
 
 
+class Slab(NamedTuple):
+    """What an engine has of a lattice that is cut along its last axis.
+
+    Attributes:
+        layers: Rows or, in three dimensions, planes, an even number from an even one on.
+        group: Who has the slabs, in their order; the last one is before the first.
+    """
+
+    layers: range
+    group: Group
+
+
+class InSlabs(NamedTuple):
+    """How an update moves a slab of a lattice; what depends on all slabs, such as ladders, its engines do not know.
+
+    Attributes:
+        on_cpu: Makes the engine of a slab of a model, from replicas, dynamics and threads.
+        on_cuda: Makes it on the GPU of a number.
+    """
+
+    on_cpu: Callable[[Ising, int, Dynamics, int | None, Slab], Engine]
+    on_cuda: Callable[[Ising, int, Dynamics, int, Slab], Engine]
+
+
 @dataclass(frozen=True)
 class Update:
     """One way to hold spins and to attempt their flips, on every device.
@@ -181,6 +206,7 @@ class Update:
         on_cuda: Makes the engine of a model, replicas and dynamics on the GPU of a number.
         together: Consecutive replicas of a sample that one device must have: those of a block of the random counter,
             which are blocks of the second axis of a snapshot's spins.
+        in_slabs: How it moves slabs of lattices; None where it does not.
     """
 
     packing: Packing
@@ -191,6 +217,7 @@ class Update:
     on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]
     on_cuda: Callable[[Ising, int, Dynamics, int], Engine]
     together: int = LANES
+    in_slabs: InSlabs | None = None
 
 
 def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:

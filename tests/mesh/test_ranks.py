@@ -27,11 +27,12 @@ ONE = {
 }
 """Runs of one sample or two, whose replicas ranks share out."""
 LONG = "anneal --lattice cubic --size 8 --couplings pm-j --samples 4 --replicas 128 --steps 200 --sweeps 20 --quiet"
+SLABS = "anneal --size 256x10 --couplings pm-j --steps 4 --sweeps 2 --save-configurations 2"
 LONG_LADDER = (
     "temper --lattice cubic --size 6 --couplings pm-j --temperatures 1:2:70g --replicas 2 --thermalize 100 "
     "--sweeps 1000 --quiet"
 )
-FEW = {"anneal": RUNS["anneal"], "temper": RUNS["temper-gaussian"], "quantum": RUNS["quantum"], **ONE}
+FEW = {"anneal": RUNS["anneal"], "temper": RUNS["temper-gaussian"], "quantum": RUNS["quantum"], **ONE, "slabs": SLABS}
 
 
 def mpiexec() -> str:
@@ -60,12 +61,20 @@ def on_ranks(ranks: int, folder: Path, line: str, code: str = "") -> Outcome:
 @pytest.mark.system
 @pytest.mark.parametrize(
     ("job", "ranks"),
-    [("anneal", 3), ("temper", 2), ("quantum", 3), ("anneal-sites", 3), ("temper-sites", 2), ("temper-blocks", 3)]
+    [
+        ("anneal", 3),
+        ("temper", 2),
+        ("quantum", 3),
+        ("slabs", 3),
+        ("anneal-sites", 3),
+        ("temper-sites", 2),
+        ("temper-blocks", 3),
+    ]
     + [
         pytest.param(job, ranks, marks=pytest.mark.slow)
         for job, ranks in (
             *(("anneal", 2), ("temper", 3), ("quantum", 2), ("anneal-blocks", 3), ("anneal-gaussian", 3)),
-            *(("quantum-blocks", 2), ("temper-sites", 3)),
+            *(("quantum-blocks", 2), ("slabs", 2), ("temper-sites", 3)),
         )
     ],
 )

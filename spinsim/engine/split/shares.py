@@ -13,6 +13,7 @@ from spinsim.engine.protocols import Engine
 from spinsim.engine.split.engine import SplitEngine
 from spinsim.engine.split.parts import Part, ReplicaPart
 from spinsim.engine.split.replicas import ReplicaSplit
+from spinsim.engine.split.slabs import in_slabs, seats_of_slabs
 from spinsim.engine.update import OfModel
 from spinsim.inputs.texts import count
 from spinsim.mesh.places import Here, InThread, Kept, Place, Reply, answers
@@ -136,8 +137,16 @@ def _consecutive(things: int, seats: Sequence[Seat]) -> list[range]:
     return found
 
 
-def on_all_devices(model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None) -> Engine:
-    """The engine of a model on all devices of this process and of the ranks that serve it."""
+def on_all_devices(
+    model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None, slabs: bool
+) -> Engine:
+    """The engine of a model on all devices of this process and of the ranks that serve it.
+
+    Where there are fewer lattices than devices and ``slabs`` allows it, lattices are cut.
+    """
+    given = seats_of_slabs(model, replicas, device) if slabs else []
+    if given:
+        return in_slabs(given, model, replicas, dynamics, threads)
     return _on(_all_seats(device), model, replicas, Asked(dynamics, device, threads))
 
 

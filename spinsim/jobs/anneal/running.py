@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Engine, create_engine, resolve_device
+from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.settings import Anneal
@@ -51,6 +52,12 @@ class AnnealPlan(Plan[Anneal]):
     def together(self) -> int:
         """Consecutive replicas that one device must have; no slices in time are site-packed."""
         return LANES if self.config.anneal.quantum else super().together
+
+    @property
+    def split(self) -> str:
+        """How devices share out the work, in a sentence; empty where there is one."""
+        cut = "" if self.config.anneal.quantum else slabs_in_words(self.model, self.config.run.replicas, self.device)
+        return cut or super().split
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample."""

@@ -136,7 +136,9 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
     run, q = plan.config.run, plan.config.quantum
     _check_steps(points, plan.model)
     dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
-    engine = create_engine(plan.model, run.replicas * len(points), dynamics, plan.device, run.threads, plan.start)
+    engine = create_engine(
+        plan.model, run.replicas * len(points), dynamics, plan.device, run.threads, plan.start, slabs=False
+    )
     wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations)
     ladder = points.couplings
     frames = tempering_in_beta(engine, ladder, q.times, run.replicas, watch.on_updates, saving.due, wanted)

@@ -119,7 +119,9 @@ def _run_of(
     """The run of a plan on a ladder, about to begin."""
     run, t = plan.config.run, plan.config.temper
     dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
-    engine = create_engine(plan.model, run.replicas * len(ladder), dynamics, plan.device, run.threads, plan.start)
+    engine = create_engine(
+        plan.model, run.replicas * len(ladder), dynamics, plan.device, run.threads, plan.start, slabs=False
+    )
     frames = tempering(engine, ladder, t.times, run.replicas, watch.on_updates, saving.due, t.correlations)
     return LadderRun(plan, saving, watch, engine, frames, _layout(plan, ladder, placement), row_of)
 

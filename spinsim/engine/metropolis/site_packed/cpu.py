@@ -18,11 +18,11 @@ from spinsim.engine.metropolis.site_packed.cpu_comparison import differing_latti
 from spinsim.engine.metropolis.site_packed.cpu_halo import Halo, SwappedHalo, periodic
 from spinsim.engine.metropolis.site_packed.cpu_sweep import count_site, sweep_site
 from spinsim.engine.metropolis.site_packed.plan import SitePlan
-from spinsim.engine.metropolis.site_packed.slab import Slab
 from spinsim.engine.metropolis.site_packed.tables import SiteTables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder
+from spinsim.engine.update import Slab
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.mesh.group import Group

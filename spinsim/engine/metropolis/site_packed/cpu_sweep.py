@@ -16,6 +16,7 @@ from spinsim.engine.metropolis.packed.adders import add_four, add_six
 from spinsim.engine.metropolis.packed.steps import (
     BATCH,
     CLASS,
+    FLIP,
     NEAR,
     ONE,
     ROW,
@@ -28,7 +29,6 @@ from spinsim.engine.metropolis.packed.steps import (
     finish_lanes,
     mux,
     prefixes,
-    scatter,
 )
 from spinsim.engine.metropolis.packed.wide_steps import WIDE_WORDS, compare_wide, decide_wide
 from spinsim.machine.compiled import kernel, part, set_bits
@@ -65,6 +65,9 @@ def copy_turned(row, first, n, period, turn, words, w):  # type: ignore[no-untyp
 def copy_beside(row, start, n, before, other, after, words):  # type: ignore[no-untyped-def]
     """Groups ``start`` on, counted from the first of ``other``, which lies between ``before`` and ``after``."""
     edge, groups = before.shape[0], other.shape[0]
+    if start >= 0 and start + n <= groups:
+        copy(row, other[start : start + n], words)
+        return
     first = min(n, max(0, -start))
     last = min(n, max(0, start + n - groups))
     if first > 0:
@@ -169,20 +172,41 @@ def spread(rows):  # type: ignore[no-untyped-def]
 
 
 @part
-def load(colour, first, n, state, halo, sides, signs, w):  # type: ignore[no-untyped-def]
+def load(colour, first, n, own, other, before, after, sides, signs, w):  # type: ignore[no-untyped-def]
     """Spins of a batch and its neighbours as the couplings see them; the number of slots."""
     slots = 6 if sides[2] > 1 else 4
-    copy(SPIN, state[colour, first : first + n], w)
-    before, after = halo
-    gather_near(state[1 - colour], before[1 - colour], after[1 - colour], colour, first, n, sides, w)
+    copy(SPIN, own[first : first + n], w)
+    gather_near(other, before, after, colour, first, n, sides, w)
     if signs.size:
         apply_signs(slots, first, n, signs[colour], w)
     return slots
 
 
+@part
+def flip(first, n, own, w):  # type: ignore[no-untyped-def]
+    """Flips into the groups of a batch."""
+    for q in range(n):
+        own[first + q, 0] = w[SPIN + q] ^ w[FLIP + q]
+        own[first + q, 1] = w[SPIN + BATCH + q] ^ w[FLIP + BATCH + q]
+
+
 @kernel
 def sweep_site(  # type: ignore[no-untyped-def]
-    state, halo, sides, signs, always, planes, thresholds, number, block, key, rounds, half_sweep, sweeps, share, has_field
+    state,
+    halo,
+    sides,
+    signs,
+    always,
+    planes,
+    thresholds,
+    number,
+    block,
+    key,
+    rounds,
+    half_sweep,
+    sweeps,
+    share,
+    has_field,
 ):
     """Update one replica of one sample.
 
@@ -214,18 +238,20 @@ def sweep_site(  # type: ignore[no-untyped-def]
     for c in range(thresholds.size):
         own[c] = thresholds[c]
     class_bits = COUNT_BITS + 1 if has_field else COUNT_BITS - 1
-    places, numbers = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
+    numbers = np.empty(BATCH, np.int64)
     groups = state.shape[1]
     for _ in range(sweeps):
         for colour in range(share[0], share[1]):
             low_sweep = rng.low32(half_sweep)
+            mine, other = state[colour], state[1 - colour]
+            before, after = halo[0][1 - colour], halo[1][1 - colour]
             stop = groups * (share[2] + 1) // share[3]
             for first in range(groups * share[2] // share[3], stop, BATCH):
                 n = min(BATCH, stop - first)
                 sites = numbers[:n]
                 for q in range(n):
-                    places[q], sites[q] = first + q, number + first + q
-                count_near(n, load(colour, first, n, state, halo, sides, signs, w), w)
+                    sites[q] = number + first + q
+                count_near(n, load(colour, first, n, mine, other, before, after, sides, signs, w), w)
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
@@ -240,7 +266,7 @@ def sweep_site(  # type: ignore[no-untyped-def]
                     compare_columns(n, bits, half_sweep, k0, k1, rounds, w)
                 words = collect_flips(n, lanes, w, tail)
                 finish_lanes(words, class_bits, own, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
-                scatter(state[colour], places[:n], w)
+                flip(first, n, mine, w)
             half_sweep += ONE
 
 
@@ -263,7 +289,7 @@ def count_site(state, halo, sides, signs, index, parts):  # type: ignore[no-unty
             up_first = up
     for first in range(start, stop, BATCH):
         n = min(BATCH, stop - first)
-        slots = load(0, first, n, state, halo, sides, signs, w)
+        slots = load(0, first, n, state[0], state[1], halo[0][1], halo[1][1], sides, signs, w)
         for k in range(slots):
             for half in range(2):
                 for q in range(n):

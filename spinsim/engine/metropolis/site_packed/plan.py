@@ -29,8 +29,8 @@ class SitePlan:
         model: Couplings of one magnitude and a uniform field on a lattice whose ``rows_can_be_packed``.
         replicas: Replicas of each sample.
         dynamics: How they move.
-        layers: Which rows or, in three dimensions, planes belong to this slab of the lattice, an even number from an even
-            one on; None for the whole lattice.
+        layers: The rows or, in three dimensions, planes of a slab of the lattice, an even number from an even one on;
+            None for the whole lattice.
 
     Attributes:
         shape: Of the packed state, (samples, replicas, colours, rows, groups in a row, 2).

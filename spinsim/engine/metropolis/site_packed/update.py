@@ -10,7 +10,7 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Counters, Outline, Update
+from spinsim.engine.update import Counters, InSlabs, Outline, Slab, Update
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
 
@@ -44,16 +44,18 @@ def pack(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
     return np.stack([packing.pack_sites(one, model.lattice.shape) for one in spins])
 
 
-def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
+def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None, slab: Slab | None = None) -> Engine:
     from spinsim.engine.metropolis.site_packed.cpu import engine
 
-    return engine(model, replicas, dynamics, threads)
+    return engine(model, replicas, dynamics, threads, slab)
 
 
-def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
+def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: Slab | None = None) -> Engine:
     from spinsim.engine.metropolis.site_packed.cuda import engine
 
-    return engine(model, replicas, dynamics, device)
+    return engine(model, replicas, dynamics, device, slab)
 
 
-UPDATE: Final = Update(Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda, together=1)
+UPDATE: Final = Update(
+    Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda, together=1, in_slabs=InSlabs(_on_cpu, _on_cuda)
+)

@@ -1,0 +1,181 @@
+"""An engine of lattices that are cut into slabs, one for each device, of this process and of other ranks.
+
+Random numbers depend on where a site is in the whole lattice, so that each slab moves its spins as one engine of the
+whole lattice would. Slabs see the layers beside them, which they exchange with each other or, where GPUs reach each
+other's memory, read there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.choosing import choose
+from spinsim.engine.devices import seats
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.protocols import Counts, Engine
+from spinsim.engine.split.engine import SplitEngine
+from spinsim.engine.split.parts import Part
+from spinsim.engine.update import OfModel, Slab
+from spinsim.errors import InputError
+from spinsim.mesh.group import Each, Group, Member, Seat, make_group, together
+from spinsim.mesh.places import Kept
+from spinsim.mesh.ranks import FIRST
+from spinsim.mesh.serving import AtRank
+from spinsim.model.ising import Ising
+
+ROWS: Final = 3
+"""The axis of a snapshot's spins along which lattices are cut."""
+
+
+def cuts(layers: int, slabs: int) -> list[range]:
+    """The layers of each slab: as equally many as there can be of pairs of layers.
+
+    Args:
+        layers: Of the lattice, an even number.
+        slabs: How many there are.
+    """
+    ends = [2 * (layers // 2 * k // slabs) for k in range(slabs + 1)]
+    return [range(first, stop) for first, stop in pairwise(ends)]
+
+
+class SlabEngine(SplitEngine):
+    """An ``Engine`` put together from engines of slabs, without ladders of temperatures.
+
+    Slabs carry out a request together. GPUs may still have sweeps before them in which they wait for each other;
+    all else is asked for when they are done, as what the host has to wait for could keep one of them from beginning.
+
+    Args:
+        model: What is simulated.
+        replicas: Configurations of each sample.
+        members: Who have the slabs, in their order.
+        engines: Of the slabs, which stay there.
+    """
+
+    def __init__(self, model: Ising, replicas: int, members: Sequence[Member], engines: Sequence[Any]) -> None:
+        self._members, self._engines = members, Each(engines)
+        every = range(model.samples)
+        super().__init__(model, replicas, [Part(m.seat.place, e, every) for m, e in zip(members, engines, strict=True)])
+        self.wait()
+
+    def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """What a function of an engine gives for each slab."""
+        return together(self._members, _of_engine, function, self._engines, *arguments)
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Set the inverse temperature: a number or one for each replica (replicas,)."""
+        self.wait()
+        super().set_beta(beta)
+
+    def begin_counts(self) -> Callable[[], Counts]:
+        """The present energies and magnetisations, taken at once."""
+        self.wait()
+        found = Counts(*sum(self._all(_totals)))
+        return lambda: found
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        self.wait()
+        return np.concatenate(self._do(Engine.spins, sample, replica))
+
+    def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
+        """Refuse, as exchanges would wait for the energies of all slabs.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError("a lattice that is cut into slabs takes no ladder: make its engine with slabs=False")
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that a later ``restore`` needs; the same arrays as those of one engine of the whole lattice."""
+        self.wait()
+        found: list[dict[str, npt.NDArray[np.generic]]] = self._do(Engine.snapshot)
+        return found[0] | {"spins": np.concatenate([each["spins"] for each in found], axis=ROWS)}
+
+    def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go back to a ``snapshot``, of however many slabs."""
+        self.wait()
+        spins = np.asarray(saved["spins"])
+        own = [{**saved, "spins": spins[:, :, :, layers]} for layers in self._rows(spins.shape[ROWS])]
+        self._all(_restore, Each(own))
+        self.half_sweep = int(saved["half_sweep"])
+
+    def _rows(self, rows: int) -> list[slice]:
+        """The rows of each slab among those of all planes."""
+        assert self.model.lattice is not None  # noqa: S101  (only lattices are cut)
+        layers = self.model.lattice.shape[-1]
+        a_layer = rows // layers
+        return [slice(a_layer * one.start, a_layer * one.stop) for one in cuts(layers, len(self._members))]
+
+
+def seats_of_slabs(model: Ising, replicas: int, device: str) -> list[Seat]:
+    """The devices that get slabs of a model's lattices; none where they have whole lattices, or not all have any.
+
+    Args:
+        model: What is simulated.
+        replicas: Configurations of each sample.
+        device: As ``resolve_device`` returns it.
+    """
+    there = seats(device)
+    if model.lattice is None or model.samples * replicas >= len(there) or choose(OfModel(model)).in_slabs is None:
+        return []
+    most = model.lattice.shape[-1] // 2
+    return there[:most] if most > 1 else []
+
+
+def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
+    """How devices share out the lattices of a model, in a sentence; empty where each has whole ones."""
+    given = seats_of_slabs(model, replicas, device)
+    if not given:
+        return ""
+    ranks = len({seat.place.rank if isinstance(seat.place, AtRank) else FIRST for seat in given})
+    of_ranks = f" of {ranks} ranks" if ranks > 1 else ""
+    where = f"{len(given)} ranks" if device == "cpu" else f"{len(given)} GPUs{of_ranks}"
+    lattices = model.samples * replicas
+    which = "one lattice" if lattices == 1 else f"each of {lattices} lattices"
+    idle = len(seats(device)) - len(given)
+    return f"{which} in {len(given)} slabs over {where}" + (f", which leaves {idle} idle" if idle else "")
+
+
+def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> SlabEngine:
+    """The engine of lattices cut into a slab for each seat.
+
+    Args:
+        given: The seats, as ``seats_of_slabs`` gives them.
+        model: What is simulated.
+        replicas: Configurations of each sample.
+        dynamics: How they move.
+        threads: CPU threads of each process, None for all.
+    """
+    members = make_group(given)
+    assert model.lattice is not None  # noqa: S101  (``seats_of_slabs`` has looked)
+    of_slabs = cuts(model.lattice.shape[-1], len(given))
+    engines = together(members, _make, Each(of_slabs), model, replicas, dynamics, threads)
+    return SlabEngine(model, replicas, members, engines)
+
+
+def _make(group: Group, layers: range, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Kept:
+    """The engine of a slab."""
+    make = choose(OfModel(model)).in_slabs
+    assert make is not None  # noqa: S101  (``seats_of_slabs`` has looked)
+    slab = Slab(layers, group)
+    if group.gpu is not None:
+        return Kept(make.on_cuda(model, replicas, dynamics, group.gpu, slab))
+    return Kept(make.on_cpu(model, replicas, dynamics, threads, slab))
+
+
+def _of_engine(group: Group, function: Callable[..., Any], engine: Engine, *arguments: Any) -> Any:
+    return function(engine, *arguments)
+
+
+def _totals(engine: Engine) -> npt.NDArray[np.int64]:
+    """What a slab counts, one after the other."""
+    return np.stack(engine.counts()[:3])
+
+
+def _restore(engine: Engine, own: Mapping[str, npt.NDArray[np.generic]]) -> None:
+    engine.restore(own)

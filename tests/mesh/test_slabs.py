@@ -1,0 +1,96 @@
+"""Lattices that several devices cut into slabs move as those of one device, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engines import check_counts, configurations
+from test_split import same
+
+import spinsim as ss
+from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.split import slabs
+from spinsim.mesh.group import Seat
+from spinsim.mesh.places import Here, InThread
+
+MODELS: dict[str, tuple[Callable[[], ss.Ising], int, int]] = {
+    "square": (lambda: ss.Ising(ss.square(256, 14)), 1, 3),
+    "square-signs-field-samples": (lambda: ss.EdwardsAnderson(ss.square(512, 8), samples=2, seed=3, field=0.3), 1, 3),
+    "cubic-signs-replicas": (lambda: ss.EdwardsAnderson(ss.cubic(256, 4, 6), seed=5), 2, 3),
+    "cubic-double-bonds": (lambda: ss.EdwardsAnderson(ss.cubic(256, 2, 4), seed=5), 1, 2),
+}
+"""Model, replicas and slabs, which do not all have equally many layers."""
+
+
+def cut(monkeypatch: pytest.MonkeyPatch, count: int, gpus: bool = False) -> None:
+    """Give this process so many devices."""
+    given = [Seat(InThread() if k else Here(), k if gpus else None) for k in range(count)]
+    monkeypatch.setattr(slabs, "seats", lambda device: given)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_slabs_move_as_the_whole_lattice(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    make, replicas, count = MODELS[name]
+    model, dynamics = make(), Dynamics(seed=3)
+    whole = create_engine(model, replicas, dynamics, "cpu")
+    cut(monkeypatch, count)
+    parts = create_engine(model, replicas, dynamics, "cpu")
+    assert (parts.devices, parts.packing, parts.colours) == (count, whole.packing, whole.colours)
+    same(parts.snapshot(), whole.snapshot())
+    for engine in (parts, whole):
+        engine.set_beta(np.linspace(0.3, 0.5, replicas))
+        engine.sweep(3)
+    saved = parts.snapshot()
+    same(saved, whole.snapshot())
+    same(parts.counts(), whole.counts())
+    check_counts(parts)
+    for engine in (parts, whole):
+        engine.timed_sweep(2)
+        engine.restore(saved)
+        engine.sweep(1)
+        assert engine.half_sweep == 8
+    same(parts.snapshot(), whole.snapshot())
+    np.testing.assert_array_equal(configurations(parts), configurations(whole))
+
+
+def test_a_run_goes_on_with_another_number_of_slabs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model, path = ss.EdwardsAnderson(ss.square(256, 10), seed=1), tmp_path / "a.h5"
+    settings = {"temperatures": np.linspace(2, 0.5, 6), "sweeps": 2, "device": "cpu"}
+    whole = ss.anneal(model, **settings)
+    steps = iter(range(100))
+
+    def stop(updates: int) -> None:
+        if next(steps) == 4:
+            raise KeyboardInterrupt
+
+    cut(monkeypatch, 3)
+    with pytest.raises(KeyboardInterrupt):
+        ss.anneal(model, out=path, checkpoint_every=0, on_updates=stop, **settings)
+    cut(monkeypatch, 2)
+    found = ss.resume(path)
+    np.testing.assert_array_equal(found.energy, whole.energy)
+    np.testing.assert_array_equal(found.best_spins, whole.best_spins)
+
+
+def test_which_lattices_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut(monkeypatch, 3)
+    model = ss.Ising(ss.square(256, 14))
+    assert slabs.slabs_in_words(model, 1, "cpu") == "one lattice in 3 slabs over 3 ranks"
+    assert slabs.slabs_in_words(model, 2, "cuda") == "each of 2 lattices in 3 slabs over 3 GPUs"
+    few = "one lattice in 2 slabs over 2 ranks, which leaves 1 idle"
+    assert slabs.slabs_in_words(ss.Ising(ss.square(256, 4)), 1, "cpu") == few
+    for whole, replicas in ((model, 3), (ss.Ising(ss.square(256, 2)), 1), (ss.Ising(ss.square(8)), 1)):
+        assert slabs.slabs_in_words(whole, replicas, "cpu") == ""
+    assert [len(layers) for layers in slabs.cuts(14, 3)] == [4, 4, 6]
+
+
+def test_slabs_take_no_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut(monkeypatch, 3)
+    with pytest.raises(ss.InputError, match="takes no ladder: make its engine with slabs=False"):
+        create_engine(ss.Ising(ss.square(256, 6)), 2, Dynamics(), "cpu").set_ladder([0.4, 0.3], 1)
+    engine = create_engine(ss.Ising(ss.square(256, 6)), 2, Dynamics(), "cpu", slabs=False)
+    engine.set_ladder([0.4, 0.3], 1)
+    engine.temper(1, 1)
