@@ -5,6 +5,7 @@
 #include "packing/slab.cuh"
 #include "synchronisation/lattice_barrier.cuh"
 #include "synchronisation/neighbour_barrier.cuh"
+#include "synchronisation/slab_barrier.cuh"
 #include "synchronisation/staged.cuh"
 #include "synchronisation/tickets.cuh"
 
@@ -170,15 +171,18 @@ struct Site {
 };
 
 // Where each warp has one tile, always the same, a block waits for those beside it alone.
-template <int LAYERS>
+template <int LAYERS, bool SLABS>
 struct Barrier { using type = LatticeBarrier; };
 template <>
-struct Barrier<1> { using type = NeighbourBarrier; };
+struct Barrier<1, false> { using type = NeighbourBarrier; };
+template <>
+struct Barrier<2, true> { using type = SlabBarrier; };
 
-template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int LAYERS, int ROUNDS>
+// With SLABS the halo is memory of other devices, which update it at the same time.
+template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int LAYERS, int ROUNDS, bool SLABS>
 __global__ __launch_bounds__(THREADS, 4) void sweep_site(
     uint4* state, Slab slab, Halo halo, Signs signs, UniformTables tables, Share share, u32 first_sample, u32 first_replica,
-    u64 half_sweep, u32 half_sweeps, Tickets all_tickets, typename Barrier<LAYERS>::type barriers, Key key) {
+    u64 half_sweep, u32 half_sweeps, Tickets all_tickets, typename Barrier<LAYERS, SLABS>::type barriers, Key key) {
     using S = Site<DIMENSION, SIGNED, FIELD, KIND, LAYERS, ROUNDS>;
     using R = typename S::R;
     extern __shared__ uint4 staged[];  // S::WORDS * THREADS
@@ -204,7 +208,14 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
                  (colour ? halo.after[0] : halo.after[1]) + part * halo.stride,
                  signs.negative + sample * signs.stride + colour * R::SLOTS * groups, slab, colour + slab.parity};
     };
-    const auto place = [&](u32 tile) { return typename S::At(slab, share, min(tile, share.tiles - 1)); };
+    const auto place = [&](u32 tile) {
+        u32 which = min(tile, share.tiles - 1);
+        if constexpr (SLABS) {  // layers beside other slabs in the middle of a half-sweep: the neighbours are then ready
+            which += share.tiles / 2;
+            if (which >= share.tiles) which -= share.tiles;
+        }
+        return typename S::At(slab, share, which);
+    };
     const typename S::At home = place(warp);
     S site = site_of(half_sweep & 1);
     site.template stage_own<0>(words, home);
@@ -234,6 +245,13 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
             if (tail.full()) pop(Flag<false>{});
         };
         const auto calls = [&](u32 group) { return Calls<ROUNDS>(group, block, time, key); };
+        const auto wait_beside = [&](const typename S::At& at) {
+            if constexpr (SLABS) {
+                if (at.first == 0) barrier.wait_for_before(done);
+                if (at.first + LAYERS == slab.layers(DIMENSION)) barrier.wait_for_after(done);
+                __syncwarp();
+            }
+        };
         if constexpr (LAYERS == 1) {
             // before it waits for others
             const CallsAhead<ROUNDS> ahead(first_group + site.template group<0>(home), block, time, key);
@@ -242,6 +260,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
             if (warp < share.tiles) update(Layer<0>{}, home, [&](u32) { return ahead; }, [] {});
         } else {
             if (done > 0) barrier.wait(done);
+            wait_beside(home);
             site.template stage_near<0>(words, home);
             typename S::At at = home;
             for (u32 tile = warp; tile < share.tiles;) {
@@ -249,15 +268,19 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
                 update(Layer<0>{}, at, calls, [&] { site.template stage<1>(words, at); });
                 tile = tickets.take(drawn);
                 const typename S::At next = place(tile);
-                update(Layer<1>{}, at, calls, [&] { site.template stage<0>(words, next); });
+                update(Layer<1>{}, at, calls, [&] {
+                    wait_beside(next);
+                    site.template stage<0>(words, next);
+                });
                 at = next;
             }
             tickets.pass(share.tiles);
         }
         words.wait();
         while (!tail.empty()) pop(Flag<true>{});
+        if constexpr (SLABS) barrier.arrive(done + 1);
         if (done + 1 == half_sweeps) break;
-        barrier.arrive();
+        if constexpr (!SLABS) barrier.arrive();
         site = site_of((half_sweep + 1) & 1);
         site.template stage_own<0>(words, home);  // what the last half-sweep did not change
     }

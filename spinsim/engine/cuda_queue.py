@@ -49,16 +49,19 @@ class Queue:
         with cupy.cuda.Device(self.device), self.stream:
             yield
 
-    def start_at_random(self, state: Any, lanes: Any, order: Any = None, sample: int = 0) -> None:
-        """Fill ``state`` (samples, blocks, sites, 2), its first sample number ``sample``, with random spins.
+    def start_at_random(
+        self, state: Any, lanes: Any, order: Any = None, sample: int = 0, block: int = 0, site: int = 0
+    ) -> None:
+        """Fill ``state`` (samples, blocks, sites, 2) with random spins.
 
         ``order`` holds the site at each place, None where a site is its own; ``lanes`` (blocks, 2) are those in use.
+        ``sample``, ``block`` and ``site`` are the numbers of the first ones in the model.
         """
         samples, blocks, sites, _ = state.shape
         Launch(self.device, "metropolis/start.cu", f"random_start<{self.rng_rounds}>", {
             "state": state, "lanes": lanes, "order": np.uint64(0) if order is None else order,
-            "sites": np.uint32(sites), "first_sample": self.first_sample + np.uint32(sample),
-            "first_block": self.first_block, "key": self.keys,
+            "sites": np.uint32(sites), "first_site": np.uint32(site), "first_block": self.first_block + np.uint32(block),
+            "first_sample": self.first_sample + np.uint32(sample), "key": self.keys,
         })(self.stream, (-(-sites // START_THREADS), blocks, samples), START_THREADS)  # fmt: skip
 
 

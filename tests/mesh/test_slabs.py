@@ -27,7 +27,7 @@ MODELS: dict[str, tuple[Callable[[], ss.Ising], int, int]] = {
 
 def cut(monkeypatch: pytest.MonkeyPatch, count: int, gpus: bool = False) -> None:
     """Give this process so many devices."""
-    given = [Seat(InThread() if k else Here(), k if gpus else None) for k in range(count)]
+    given = [Seat(InThread() if k or gpus else Here(), k if gpus else None) for k in range(count)]
     monkeypatch.setattr(slabs, "seats", lambda device: given)
 
 
@@ -54,6 +54,36 @@ def test_slabs_move_as_the_whole_lattice(monkeypatch: pytest.MonkeyPatch, name: 
         assert engine.half_sweep == 8
     same(parts.snapshot(), whole.snapshot())
     np.testing.assert_array_equal(configurations(parts), configurations(whole))
+
+
+@pytest.mark.system
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("near", [True, False])
+@pytest.mark.parametrize("name", ["square", "cubic-signs-replicas", "cubic-double-bonds"])
+def test_slabs_on_gpus(monkeypatch: pytest.MonkeyPatch, name: str, near: bool) -> None:
+    """Kernels that read each other's memory and wait for each other, side by side, and copies after each half-sweep."""
+    import cupy
+
+    monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: 3)
+    if not near:
+        monkeypatch.setattr(cupy.cuda.runtime, "deviceCanAccessPeer", lambda device, other: 0)
+    make, replicas, count = MODELS[name]
+    model, dynamics, beta = make(), Dynamics(seed=3), np.linspace(0.3, 0.5, replicas)
+    whole = create_engine(model, replicas, dynamics, "cpu")
+    cut(monkeypatch, count, gpus=True)
+    parts = create_engine(model, replicas, dynamics, "cuda")
+    same(parts.snapshot(), whole.snapshot())
+    for sweeps in (3, 1):
+        for engine in (parts, whole):
+            engine.set_beta(beta)
+            engine.sweep(sweeps)
+        same(parts.counts(), whole.counts())
+    saved = whole.snapshot()
+    same(parts.snapshot(), saved)
+    for engine in (parts, whole):
+        engine.restore(saved)
+        engine.sweep(1)
+    same(parts.snapshot(), whole.snapshot())
 
 
 def test_a_run_goes_on_with_another_number_of_slabs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Final
 
 SHIM: Final = Path(__file__).with_name("device.h")
-# Without fused multiply-adds, as on the device; shared words are read as several types.
-OPTIONS: Final = ("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared")
+# Without fused multiply-adds, as on the device; shared words are read as several types; each library has its own variables.
+OPTIONS: Final = (
+    *("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared", "-fno-gnu-unique"),
+)
 _ASM: Final = re.compile(r"\basm(?: volatile)?\(\s*(\"[^;]*;\".*?)\);", re.DOTALL)
 _DYNAMIC: Final = re.compile(r"extern __shared__ (\w+) (\w+)\[\];")
 
@@ -48,8 +50,17 @@ def translate(source: str) -> str:
 
 
 @cache
-def compile_instance(source: str, expression: str) -> ctypes.CDLL:
-    """A library with ``launch_instance(values, grid, threads)``."""
+def compile_instance(source: str, expression: str, device: int) -> ctypes.CDLL:
+    """A library with ``launch_instance(values, grid, threads)``; each device has variables of its own."""
+    with tempfile.NamedTemporaryFile(prefix="emulated-", suffix=".so") as file:
+        file.write(_compiled(source, expression))
+        file.flush()
+        return ctypes.CDLL(file.name)
+
+
+@cache
+def _compiled(source: str, expression: str) -> bytes:
+    """The content of such a library."""
     folder = Path(tempfile.mkdtemp(prefix="emulated-"))
     code = f"""#include "{SHIM}"
 {translate(source)}
@@ -63,6 +74,6 @@ extern "C" void launch_instance(void** values, const unsigned* grid, unsigned th
         command = ["g++", *OPTIONS, "-o", folder / "kernel.so", folder / "kernel.cpp"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:3000]
-        return ctypes.CDLL(str(folder / "kernel.so"))
+        return (folder / "kernel.so").read_bytes()
     finally:
         shutil.rmtree(folder)

@@ -1,4 +1,7 @@
-"""As much of CuPy as spinsim's engines use, on NumPy arrays; kernels run at once, on one multiprocessor."""
+"""As much of CuPy as spinsim's engines use, on NumPy arrays; kernels run at once, on one multiprocessor.
+
+Kernels of different devices run side by side in the threads that launch them, and reach each other's memory.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from spinsim.cuda import compile as compiling
 
 SHARED: Final = 232448  # bytes that a block may have, as in device.h
 MEMORY: Final = 2**33
-ONE_AT_A_TIME: Final = threading.Lock()  # launches and compiling, as kernels have variables of their own
+ONE_AT_A_TIME: Final = threading.Lock()  # compiling
+CURRENT: Final = threading.local()  # the device of a thread
 
 
 class Memory:
@@ -60,6 +64,25 @@ class Nothing:
     def wait_event(self, event: object) -> None: ...
 
 
+class Device(Nothing):
+    """A device, which is the current one within ``with``."""
+
+    def __init__(self, number: int | None = None) -> None:
+        self.id = current_device() if number is None else number
+
+    def __enter__(self) -> Device:
+        self._before = current_device()
+        CURRENT.device = self.id
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        CURRENT.device = self._before
+
+
+def current_device() -> int:
+    return getattr(CURRENT, "device", 0)
+
+
 class Array(np.ndarray):  # type: ignore[type-arg]
     """An array "on the device"."""
 
@@ -93,7 +116,8 @@ class Function:
 
     def __init__(self, code: str, expression: str) -> None:
         with ONE_AT_A_TIME:
-            self.library = compile_instance(code, expression)
+            self.library = compile_instance(code, expression, current_device())
+            self.alone = vars(self.library).setdefault("alone", threading.Lock())  # as it has variables of its own
             self.every.append(self)
             self.kernel = SimpleNamespace(ptr=len(self.every) - 1)
 
@@ -123,21 +147,22 @@ def _launch(
 ) -> None:
     assert shared <= SHARED
     grid = (ctypes.c_uint * 3)(gx, gy, gz)
-    with ONE_AT_A_TIME:
-        Function.every[function].library.launch_instance(ctypes.c_void_p(values), grid, ctypes.c_uint(threads))
+    kernel = Function.every[function]
+    with kernel.alone:
+        kernel.library.launch_instance(ctypes.c_void_p(values), grid, ctypes.c_uint(threads))
 
 
 def _module() -> ModuleType:
     """``cupy``."""
     module: Any = ModuleType("cupy")
-    for name in ("empty", "zeros", "ones", "full", "unpackbits", "asarray", "exp"):
-        make = getattr(np, "array" if name == "asarray" else name)
+    for name in ("empty", "zeros", "ones", "full", "ascontiguousarray", "unpackbits", "asarray", "exp"):
+        make = getattr(np, {"asarray": "array"}.get(name, name))
         setattr(module, name, lambda *given, _make=make, **named: _make(*given, **named).view(Array))
     for name in ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64"):
         setattr(module, name, getattr(np, name))
     module.RawModule = RawModule
     module.cuda = ModuleType("cupy.cuda")
-    module.cuda.Device = module.cuda.Stream = module.cuda.Event = Nothing
+    module.cuda.Device, module.cuda.Stream, module.cuda.Event = Device, Nothing, Nothing
     module.cuda.get_current_stream = Nothing
     module.cuda.alloc_pinned_memory = _pinned_memory
     module.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
@@ -150,6 +175,8 @@ def _module() -> ModuleType:
         getDeviceCount=lambda: 1,
         getDeviceProperties=lambda device: {"name": b"emulator"},
         memGetInfo=lambda: (MEMORY, MEMORY),
+        deviceCanAccessPeer=lambda device, other: 1,
+        deviceEnablePeerAccess=lambda other: None,
     )
     return module
 

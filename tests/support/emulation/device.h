@@ -1,4 +1,5 @@
 // CUDA's language on one thread of a CPU: the threads of a block are fibers that take turns at barriers, blocks run one by one.
+#include <sched.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -233,6 +234,15 @@ static inline void ptx_lop3_b32(unsigned& out, unsigned a, unsigned b, unsigned 
 static inline void ptx_red_release_gpu_global_add_u32(unsigned* p) { ++*p; }
 static inline void ptx_ld_relaxed_gpu_global_u32(unsigned& now, const unsigned* p) { now = *p; }
 static inline void ptx_ld_acquire_gpu_global_u32(unsigned& now, const unsigned* p) { now = *p; }
+// Flags between devices, whose kernels run in other threads.
+static inline void ptx_atom_acq_rel_gpu_global_add_u32(unsigned& before, unsigned* p) { before = (*p)++; }
+static inline void ptx_st_release_sys_global_u32(unsigned* p, unsigned now) { __atomic_store_n(p, now, __ATOMIC_RELEASE); }
+static inline void ptx_ld_acquire_sys_global_u32(unsigned& now, const unsigned* p) { now = __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static inline void ptx_ld_relaxed_sys_global_u32(unsigned& now, const unsigned* p) {
+    now = __atomic_load_n(p, __ATOMIC_RELAXED);
+    sched_yield();
+}
+[[noreturn]] static inline void __trap() { abort(); }
 static inline void ptx_prmt_b32(int& out, unsigned word, unsigned selector) { out = (int)__byte_perm(word, 0, selector); }
 static inline void ptx_ex2_approx_ftz_f32(float& out, float x) { out = exp2f(x); }
 static inline void ptx_ld_shared_u32(unsigned& v, unsigned address) { memcpy(&v, emulation::shared_at(address), 4); }

@@ -26,9 +26,10 @@ from spinsim.engine.metropolis.packed.cuda_sharing import APART, LATTICE_BARRIER
 from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
 from spinsim.engine.metropolis.site_packed.cuda_comparison import compare_lattices
 from spinsim.engine.metropolis.site_packed.cuda_lattices import SiteLattices
-from spinsim.engine.metropolis.site_packed.cuda_records import SHARE, UNIFORM_TABLES, divisor
+from spinsim.engine.metropolis.site_packed.cuda_records import SHARE, SLAB_BARRIER, UNIFORM_TABLES, divisor
 from spinsim.engine.metropolis.site_packed.plan import SitePlan
 from spinsim.engine.tempering.cuda import LADDER, CudaTempering, Placed
+from spinsim.engine.update import Slab
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -40,12 +41,20 @@ UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 HALF_SWEEPS_A_LAUNCH: Final = 2000
 
 
-def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
-    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
-    plan, queue = SitePlan(model, replicas, dynamics), Queue(device, dynamics)
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: Slab | None = None) -> CudaEngine:
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
+
+    Args:
+        model: The whole lattice.
+        replicas: Of each sample.
+        dynamics: How they move.
+        device: Number of the GPU.
+        slab: What it has of the lattice; None for all.
+    """
+    plan, queue = SitePlan(model, replicas, dynamics, slab and slab.layers), Queue(device, dynamics)
     check_grid(model.samples, replicas)
     with queue.here():
-        lattices = SiteLattices(plan, queue)
+        lattices = SiteLattices(plan, queue, slab and slab.group)
         shape = len(plan.observables.sums), model.samples, replicas
         counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
     parts = CudaParts(
@@ -95,7 +104,7 @@ def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
     def tiles(layers_a_thread: int) -> int:
         return across * -(-layers * columns // (layers_a_thread * WARP))
 
-    each = 1 if tiles(1) <= most * warps and across <= MOST_ACROSS else 2
+    each = 1 if tiles(1) <= most * warps and across <= MOST_ACROSS and lattices.halo.flags is None else 2
     shared = record(SHARE, columns=columns, tiles=tiles(each), across=divisor(across), width=divisor(width))
     used = min(most, -(-tiles(each) // warps))
     reach = -(-(2 * across - 1) // warps) + (tiles(each) % warps > 0)  # a tile's layers and one more
@@ -116,6 +125,7 @@ class SharedSweeps:
         import cupy
 
         self._stream, self._plan, self._count = queue.stream, lattices.plan, lattices.count
+        self._halo = lattices.halo
         self._tables = tables  # the record holds addresses alone
         blocks = BLOCKS
         while True:
@@ -136,7 +146,10 @@ class SharedSweeps:
         stride = plan.replicas if len(always) > 1 else 0
         tables = record(UNIFORM_TABLES, always=always, planes=planes, thresholds=thresholds, stride=stride)
         barrier = NEIGHBOUR_BARRIER if share.layers == 1 else LATTICE_BARRIER
-        rule = plan.has_field, int(kind), share.layers, queue.rng_rounds
+        slabs = lattices.halo.flags is not None
+        if slabs:
+            barrier = SLAB_BARRIER
+        rule = plan.has_field, int(kind), share.layers, queue.rng_rounds, slabs
         expression = instance("sweep_site", dimension, signed, *rule)
         return Launch(queue.device, "metropolis/site_packed.cu", expression, {
             **lattices.arguments, "tables": tables, "share": share.record, "first_sample": queue.first_sample,
@@ -146,23 +159,35 @@ class SharedSweeps:
 
     def sweep(self, half_sweeps: int, half_sweep: int) -> None:
         """Queue so many half-sweeps after others."""
-        share, left = self._share, half_sweeps
-        samples, replicas = self._plan.shape[:2]
-        reach = (share.reach,) if share.layers == 1 else ()
-        most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.groups * self._count)
-        while left:
-            several = min(left, max(1, min(most, HALF_SWEEPS_A_LAUNCH)))
-            self._launch(
-                self._stream, (share.blocks, replicas, samples), THREADS, share.blocks > 1,
-                half_sweep=half_sweep, half_sweeps=several, all_tickets=(self._next.data.ptr, self._drawn),
-                barriers=(self._arrived.data.ptr, self._arrivals, *reach),
-            )  # fmt: skip
+        most = min(UPDATES_A_LAUNCH // (packing.LANES * self._plan.groups * self._count), HALF_SWEEPS_A_LAUNCH)
+        while half_sweeps:
+            several = min(half_sweeps, max(1, most))
+            if self._halo.is_copied:
+                several = 1
+                self._halo.fetch(1 - half_sweep % 2)
+            self._queue_launch(several, half_sweep)
             half_sweep += several
-            if share.layers > 1:
-                self._drawn = (self._drawn + several * share.tiles) % 2**32
-            together = 1 if share.layers == 1 else share.blocks  # that arrive at one count
-            self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
-            left -= several
+            half_sweeps -= several
+
+    def _queue_launch(self, several: int, half_sweep: int) -> None:
+        """Queue one launch."""
+        share, flags = self._share, self._halo.flags
+        samples, replicas = self._plan.shape[:2]
+        barriers: tuple[Any, ...] = (self._arrived.data.ptr, self._arrivals)
+        if share.layers == 1:
+            barriers = *barriers, share.reach
+        if flags is not None:
+            barriers = barriers, *flags.next(several)
+        self._launch(
+            self._stream, (share.blocks, replicas, samples), THREADS, share.blocks > 1,
+            half_sweep=half_sweep, half_sweeps=several, barriers=barriers,
+            all_tickets=(self._next.data.ptr, self._drawn),
+        )  # fmt: skip
+        if share.layers > 1:
+            self._drawn = (self._drawn + several * share.tiles) % 2**32
+        together = 1 if share.layers == 1 else share.blocks  # that arrive at one count
+        arrivals = several if flags is not None else several - 1
+        self._arrivals = (self._arrivals + arrivals * together) % 2**32
 
 
 class SiteSweeper:

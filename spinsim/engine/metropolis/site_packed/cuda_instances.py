@@ -12,8 +12,10 @@ RULES: Final = (("false", int(Kind.ANY)), ("true", int(Kind.ANY)), ("false", int
 DIMENSIONS: Final = (2, 3)
 INSTANCES: Final[Instances] = (
     *(
-        ("metropolis/site_packed.cu", instance("sweep_site", dimension, signed, *rule, layers, r))
-        for dimension, signed, rule, layers, r in product(DIMENSIONS, FLAGS, RULES, (1, 2), PHILOX_ROUNDS)
+        ("metropolis/site_packed.cu", instance("sweep_site", dimension, signed, *rule, layers, r, slabs))
+        for dimension, signed, rule, (layers, slabs), r in product(
+            DIMENSIONS, FLAGS, RULES, ((1, False), (2, False), (2, True)), PHILOX_ROUNDS
+        )
     ),
     *(
         ("measuring/count_site_packed.cu", instance("count_site", d, signed))

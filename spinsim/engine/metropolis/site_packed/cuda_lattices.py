@@ -14,9 +14,11 @@ from spinsim.cuda.device import multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.metropolis.site_packed.cuda_records import HALO, SIGNS, SLAB
+from spinsim.engine.metropolis.site_packed.cuda_halo import halo_of
+from spinsim.engine.metropolis.site_packed.cuda_records import SIGNS, SLAB
 from spinsim.engine.metropolis.site_packed.plan import SitePlan
 from spinsim.errors import InputError
+from spinsim.mesh.group import Group
 
 COUNT_THREADS: Final = 256  # of a block that counts
 COUNT_BLOCKS: Final = 4  # on one multiprocessor
@@ -28,6 +30,7 @@ class SiteLattices:
     Args:
         plan: What devices share.
         queue: Where its work is queued; the present device and stream of CuPy.
+        group: Who has the slabs of a lattice, of which this is one; None where it is whole.
 
     Attributes:
         plan: As given.
@@ -38,6 +41,7 @@ class SiteLattices:
         depth: Planes.
         count: Replicas over all samples.
         is_signed: Whether some couplings are negative.
+        halo: The layers before and after it.
 
     Raises:
         InputError: for lattices that are too large for the kernels' addresses.
@@ -45,13 +49,13 @@ class SiteLattices:
 
     replica_axis = 1
 
-    def __init__(self, plan: SitePlan, queue: Queue) -> None:
+    def __init__(self, plan: SitePlan, queue: Queue, group: Group | None) -> None:
         import cupy
 
         self.plan, self._queue = plan, queue
         if 16 * plan.groups >= 2**32:
-            raise InputError(f"{plan.model.sites} sites are too many for one GPU lattice: at most 2^36 less one group")
-        sides, (samples, replicas) = plan.lattice.shape, plan.shape[:2]
+            raise InputError(f"{plan.model.sites} sites are too many for one GPU: at most 2^36 less one group on each")
+        sides, (samples, replicas) = plan.sides, plan.shape[:2]
         self.dimension, self.count, self.is_signed = len(sides), samples * replicas, plan.signs is not None
         self.width, self.height = sides[0] // (2 * packing.LANES), sides[1]
         self.depth = sides[2] if self.dimension == 3 else 1
@@ -63,26 +67,31 @@ class SiteLattices:
             self.present[:] = np.uint64(2**64 - 1)
         else:
             lanes = cupy.full((replicas, 2), np.uint64(2**64 - 1))
-            queue.start_at_random(self.present.reshape(samples, replicas, 2 * plan.groups, 2), lanes)
+            if plan.groups == plan.all_groups:
+                queue.start_at_random(self.present.reshape(samples, replicas, 2 * plan.groups, 2), lanes)
+            else:
+                self._start_slabs(lanes)
+        self.halo = halo_of(plan, self.present, queue, group)
+
+    def _start_slabs(self, lanes: Any) -> None:
+        """Begin at random where words do not follow one another as those of the whole lattice do."""
+        plan = self.plan
+        for sample, replica, colour in np.ndindex(*plan.shape[:3]):
+            words, first = self.present[sample, replica, colour], plan.all_groups * colour + plan.first_group
+            self._queue.start_at_random(
+                words.reshape(1, 1, plan.groups, 2), lanes[:1], sample=sample, block=replica, site=first
+            )
 
     @property
     def slab(self) -> npt.NDArray[np.void]:
-        """The whole lattice."""
-        return record(SLAB, width=self.width, height=self.height, depth=self.depth, first_row=0, parity=0)
+        """What it has of the lattice."""
+        first_row = self.plan.first_group // self.width
+        return record(SLAB, width=self.width, height=self.height, depth=self.depth, first_row=first_row, parity=0)
 
     @property
     def arguments(self) -> dict[str, Any]:
         """What every kernel takes that looks at neighbours."""
-        return {"state": self.present, "slab": self.slab, "halo": self._halo, "signs": self._negative}
-
-    @property
-    def _halo(self) -> npt.NDArray[np.void]:
-        """The lattice's own last and first row or plane of each colour, as it is periodic."""
-        groups, first = self.plan.groups, self.present.data.ptr
-        edge = self.width * (self.height if self.dimension == 3 else 1)
-        before = tuple(first + 16 * (groups * (colour + 1) - edge) for colour in range(2))
-        after = tuple(first + 16 * groups * colour for colour in range(2))
-        return record(HALO, before=before, after=after, stride=2 * groups)
+        return {"state": self.present, "slab": self.slab, "halo": self.halo.record, "signs": self._negative}
 
     @property
     def _negative(self) -> npt.NDArray[np.void]:
@@ -104,6 +113,7 @@ class SiteLattices:
         """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the spins +1 of colour 0."""
         up, unsatisfied, up_first = (*to, 0)[:3]
         samples, replicas = self.plan.shape[:2]
+        self.halo.fetch(1)
         launch, blocks = self._count
         grid = blocks, replicas, samples
         launch(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first)
@@ -118,4 +128,4 @@ class SiteLattices:
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration of a state."""
-        return packing.unpack_sites(state[sample, replica].get(), self.plan.lattice.shape)
+        return packing.unpack_sites(state[sample, replica].get(), self.plan.sides)

@@ -57,5 +57,7 @@ def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab:
 
 
 UPDATE: Final = Update(
-    Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda, together=1, in_slabs=InSlabs(_on_cpu, _on_cuda)
+    *(Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda),
+    together=1,
+    in_slabs=InSlabs(_on_cpu, _on_cuda),
 )

@@ -1,0 +1,147 @@
+"""What a slab of a site-packed lattice sees beyond its first and its last layer, on GPUs."""
+
+from __future__ import annotations
+
+import os
+import socket
+import zlib
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.cuda.device import reaches
+from spinsim.cuda.records import record
+from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.metropolis.site_packed.cuda_records import HALO
+from spinsim.engine.metropolis.site_packed.plan import SitePlan
+from spinsim.mesh.group import Group
+
+COLOURS: Final = 2
+
+
+class Halo:
+    """The layers beside a whole lattice, which are its own last and first.
+
+    Args:
+        plan: What devices share.
+        present: The spins.
+
+    Attributes:
+        record: As kernels take it.
+        is_copied: Whether what is beside a slab has to be fetched before each half-sweep.
+        flags: How slabs wait for each other within a kernel; None where they do not.
+    """
+
+    is_copied = False
+    flags: Flags | None = None
+
+    def __init__(self, plan: SitePlan, present: Any) -> None:
+        whole = np.array([present.data.ptr, plan.groups])
+        self.record = _within(plan, whole, whole)
+
+    def fetch(self, colour: int) -> None:
+        """Queue getting the present layers of a colour."""
+
+
+class CopiedHalo(Halo):
+    """Copies of the layers beside a slab, which other slabs give.
+
+    Args:
+        plan: What devices share.
+        present: The spins of the slab.
+        group: Who has the slabs, in their order.
+    """
+
+    is_copied = True
+
+    def __init__(self, plan: SitePlan, present: Any, group: Group) -> None:
+        import cupy
+
+        samples, replicas = plan.shape[:2]
+        self._group, self._lattices, self._edge = group, present.reshape(samples, replicas, COLOURS, -1, 2), plan.edge
+        self._beside = cupy.zeros((2, COLOURS, samples, replicas, plan.edge, 2), cupy.uint64)
+        before, after = (tuple(of_colour.data.ptr for of_colour in side) for side in self._beside)
+        self.record = record(HALO, before=before, after=after, stride=plan.edge)
+
+    def fetch(self, colour: int) -> None:
+        """Queue getting the present layers of a colour; all slabs do so at once."""
+        import cupy
+
+        mine, edge = self._lattices[:, :, colour], self._edge
+        first, last = (cupy.ascontiguousarray(mine[:, :, at]) for at in (slice(edge), slice(-edge, None)))
+        self._group.ring(first, last, self._beside[0, colour], self._beside[1, colour])
+
+
+class Flags:
+    """Half-sweeps that slabs have done, each of which tells those beside it.
+
+    Args:
+        own: uint32 (2, lattices) in this GPU's memory, where the slab before and the one after tell theirs.
+        before: Address of the like of the slab before.
+        after: Address of that of the slab after.
+    """
+
+    def __init__(self, own: Any, before: int, after: int) -> None:
+        self._own, first, second = own, own[0].data.ptr, own[1].data.ptr
+        self._addresses = first, second, before + own[0].nbytes, after
+        self._done = 0
+
+    def next(self, half_sweeps: int) -> tuple[int, ...]:
+        """The last members of a ``SLAB_BARRIER`` for a launch of so many half-sweeps."""
+        done = self._done
+        self._done = (done + half_sweeps) % 2**32
+        return *self._addresses, done
+
+
+class PeerHalo(Halo):
+    """The layers beside a slab where they are, in the memory of other GPUs.
+
+    Args:
+        plan: What devices share.
+        beside: What the slabs before and after say of themselves.
+        own: As ``Flags`` takes it.
+    """
+
+    def __init__(self, plan: SitePlan, beside: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], own: Any) -> None:
+        (*before, flags_before), (*after, flags_after) = (side[:3].tolist() for side in beside)
+        self.record = _within(plan, np.array(before), np.array(after))
+        self.flags = Flags(own, flags_before, flags_after)
+
+
+def _within(plan: SitePlan, before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+    """The last layers of one slab and the first ones of another, each of which is an address and a number of groups."""
+    (start, groups), (next_start, next_groups) = before.tolist(), after.tolist()
+    last = tuple(start + 16 * (groups * (colour + 1) - plan.edge) for colour in range(COLOURS))
+    first = tuple(next_start + 16 * next_groups * colour for colour in range(COLOURS))
+    return record(HALO, before=last, after=first, stride=2 * groups)
+
+
+def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> Halo:
+    """What stands beside spins: all slabs make theirs at once.
+
+    Args:
+        plan: What devices share.
+        present: The spins.
+        queue: Where their work is queued, the present device and stream of CuPy.
+        group: Who has the slabs of a lattice, in their order; None where it is whole.
+    """
+    import cupy
+
+    if group is None:
+        return Halo(plan, present)
+    lattices = plan.shape[0] * plan.shape[1]
+    own = cupy.zeros((2, lattices), cupy.uint32)
+    process = zlib.crc32(socket.gethostname().encode()), os.getpid()
+    mine = np.array([present.data.ptr, plan.groups, own.data.ptr, *process, queue.device], np.int64)
+    before, after = np.empty_like(mine), np.empty_like(mine)
+    group.ring(mine, mine, before, after)
+    near = all(
+        (side[3:5] == mine[3:5]).all()
+        and (lattices == 1 or side[1] == mine[1])  # one stride serves both sides
+        and reaches(queue.device, int(side[5]))
+        for side in (before, after)
+    )
+    if group.sum(np.array([near], np.int64))[0] == group.size:
+        return PeerHalo(plan, (before, after), own)
+    return CopiedHalo(plan, present, group)
