@@ -60,8 +60,8 @@ class Queue:
         samples, blocks, sites, _ = state.shape
         Launch(self.device, "metropolis/start.cu", f"random_start<{self.rng_rounds}>", {
             "state": state, "lanes": lanes, "order": np.uint64(0) if order is None else order,
-            "sites": np.uint32(sites), "first_site": np.uint32(site), "first_block": self.first_block + np.uint32(block),
-            "first_sample": self.first_sample + np.uint32(sample), "key": self.keys,
+            "sites": np.uint32(sites), "first_site": np.uint32(site), "key": self.keys,
+            "first_sample": self.first_sample + np.uint32(sample), "first_block": self.first_block + np.uint32(block),
         })(self.stream, (-(-sites // START_THREADS), blocks, samples), START_THREADS)  # fmt: skip
 
 

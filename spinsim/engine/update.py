@@ -102,9 +102,10 @@ class OfModel:
     @property
     def degrees_of_terms(self) -> tuple[int, int] | None:
         """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
-        terms, edges = self._model.terms, self._model.graph.edges
+        terms = self._model.terms
         if terms is None or self._model.term_magnitudes is None:
             return None
+        edges = self._model.graph.edges
         first, second = (
             int(np.bincount(edges[terms == term].reshape(-1), minlength=self.sites).max()) for term in range(MOST_TERMS)
         )

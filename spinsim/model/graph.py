@@ -22,7 +22,8 @@ class Graph:
         slices: Slices in time of a graph of space and time, along axis 0 of its lattice; 1 of any other.
 
     Attributes:
-        edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do without.
+        edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do without, of which those
+            whose rows can be packed may have more than such numbers hold.
 
     Raises:
         InputError: for bonds that are no integers, lead nowhere or join a site to itself.
@@ -34,7 +35,7 @@ class Graph:
         self.sites, self.lattice, self.slices = sites, lattice, slices
         if sites < 1:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
-        if sites >= 2**31:
+        if sites >= 2**31 and not _may_be_larger(lattice):
             raise InputError(f"a graph of {sites} sites exceeds the limit of 2^31 - 1: split it in parts")
         if lattice is None or edges is not None:
             self.edges = self._checked(np.asarray(() if edges is None else edges))
@@ -65,16 +66,15 @@ class Graph:
         Raises:
             InputError: for a lattice whose bonds exceed the limit.
         """
-        if lattice.most_bonds > 2**31:
-            raise InputError(
-                f"{lattice.sites} sites with their bonds exceed the limit of 2^31: choose a smaller lattice"
-            )
+        if not _may_be_larger(lattice):
+            _check_bonds(lattice)
         return cls(lattice.sites, None, lattice, slices)
 
     @cached_property
     def edges(self) -> npt.NDArray[np.int32]:
         """End sites of each bond, shape (bonds, 2)."""
         assert self.lattice is not None  # noqa: S101  (else set at once)
+        _check_bonds(self.lattice)
         return self.lattice.edges()
 
     @property
@@ -112,3 +112,14 @@ class Graph:
         if lattice:
             return np.full(self.sites, lattice.cell.coordination, np.int32)
         return np.bincount(self.edges.reshape(-1), minlength=self.sites).astype(np.int32)
+
+
+def _may_be_larger(lattice: Lattice | None) -> bool:
+    """Whether there is an update that has no need of a list of bonds."""
+    return lattice is not None and lattice.rows_can_be_packed
+
+
+def _check_bonds(lattice: Lattice) -> None:
+    """Refuse a list of bonds that ``int32`` cannot hold."""
+    if lattice.most_bonds > 2**31:
+        raise InputError(f"{lattice.sites} sites with their bonds exceed the limit of 2^31: choose a smaller lattice")

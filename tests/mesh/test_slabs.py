@@ -12,6 +12,7 @@ from test_split import same
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.metropolis.site_packed import cuda_halo
 from spinsim.engine.split import slabs
 from spinsim.mesh.group import Seat
 from spinsim.mesh.places import Here, InThread
@@ -23,6 +24,13 @@ MODELS: dict[str, tuple[Callable[[], ss.Ising], int, int]] = {
     "cubic-double-bonds": (lambda: ss.EdwardsAnderson(ss.cubic(256, 2, 4), seed=5), 1, 2),
 }
 """Model, replicas and slabs, which do not all have equally many layers."""
+
+LARGE: dict[str, tuple[Callable[[], ss.Ising], int, int]] = {
+    "square-large": (lambda: ss.Ising(ss.square(2048, 1030)), 1, 2),
+    "square-field-large": (lambda: ss.EdwardsAnderson(ss.square(2048, 514), seed=2, field=0.3), 1, 2),
+    "cubic-large": (lambda: ss.EdwardsAnderson(ss.cubic(256, 32, 66), seed=5), 1, 2),
+}
+"""Likewise, of many thread blocks."""
 
 
 def cut(monkeypatch: pytest.MonkeyPatch, count: int, gpus: bool = False) -> None:
@@ -68,15 +76,36 @@ def test_slabs_on_gpus(monkeypatch: pytest.MonkeyPatch, name: str, near: bool) -
     if not near:
         monkeypatch.setattr(cupy.cuda.runtime, "deviceCanAccessPeer", lambda device, other: 0)
     make, replicas, count = MODELS[name]
-    model, dynamics, beta = make(), Dynamics(seed=3), np.linspace(0.3, 0.5, replicas)
+    check_gpus(monkeypatch, make(), replicas, count, (3, 1))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("near", [True, False])
+@pytest.mark.parametrize("name", ["square", "cubic-signs-replicas", "cubic-double-bonds", *LARGE])
+def test_slabs_on_two_gpus(monkeypatch: pytest.MonkeyPatch, name: str, near: bool) -> None:
+    import cupy
+
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs two GPUs")
+    if not near:
+        monkeypatch.setattr(cuda_halo, "reaches", lambda device, other: False)
+    check_gpus(monkeypatch, (MODELS | LARGE)[name][0](), 1, 2, (300, 7))
+
+
+def check_gpus(
+    monkeypatch: pytest.MonkeyPatch, model: ss.Ising, replicas: int, count: int, sweeps: tuple[int, ...]
+) -> None:
+    """That so many GPUs which share one lattice do what the CPU does."""
+    dynamics, beta = Dynamics(seed=3), np.linspace(0.3, 0.5, replicas)
     whole = create_engine(model, replicas, dynamics, "cpu")
     cut(monkeypatch, count, gpus=True)
     parts = create_engine(model, replicas, dynamics, "cuda")
+    assert parts.devices == count
     same(parts.snapshot(), whole.snapshot())
-    for sweeps in (3, 1):
+    for several in sweeps:
         for engine in (parts, whole):
             engine.set_beta(beta)
-            engine.sweep(sweeps)
+            engine.sweep(several)
         same(parts.counts(), whole.counts())
     saved = whole.snapshot()
     same(parts.snapshot(), saved)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 SHIM: Final = Path(__file__).with_name("device.h")
-# Without fused multiply-adds, as on the device; shared words are read as several types; each library has its own variables.
+# Without fused multiply-adds, as on the device; shared words are read as several types; libraries share no variables.
 OPTIONS: Final = (
     *("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared", "-fno-gnu-unique"),
 )
