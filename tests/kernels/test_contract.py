@@ -39,7 +39,7 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "metropolis/anisotropic.cu", "tempering/exchange_terms.cu", "measuring/by_temperature_terms.cu",
     "measuring/local.cu",
 ]  # fmt: skip
-BARRIERS = "typename Barrier<LAYERS>::type"  # either of two structs
+BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
 
 MODELS = [
     ss.EdwardsAnderson(ss.cubic(4), samples=2),
@@ -64,7 +64,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
 
     monkeypatch.setattr(Launch, "__init__", noted)
     nothing = SimpleNamespace(launch_instance=lambda *given: None)
-    monkeypatch.setattr(emulation.cupy, "compile_instance", lambda source, expression: nothing)
+    monkeypatch.setattr(emulation.cupy, "compile_instance", lambda *given: nothing)
     with emulation.cupy.in_place_of_cupy():
         yield found
 
@@ -164,7 +164,7 @@ def test_structs_by_value_are_checked(file: str) -> None:
         for parameter in re.split(r",(?![^<]*>)", parameters):
             kind = re.sub(r"^\s*(const )?(__grid_constant__ )?|\s*\w+\s*$", "", parameter)
             if kind == BARRIERS:
-                assert {"LatticeBarrier", "NeighbourBarrier"} <= checked
+                assert {"LatticeBarrier", "NeighbourBarrier", "SlabBarrier"} <= checked
             elif not kind.endswith("*") and kind not in NUMBERS:
                 assert kind.partition("<")[0] in checked, parameter
 

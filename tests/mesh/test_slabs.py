@@ -12,7 +12,7 @@ from test_split import same
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.metropolis.site_packed import cuda_halo
+from spinsim.engine.metropolis.site_packed.halo import cuda as cuda_halo
 from spinsim.engine.split import slabs
 from spinsim.mesh.group import Seat
 from spinsim.mesh.places import Here, InThread

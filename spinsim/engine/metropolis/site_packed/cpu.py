@@ -15,8 +15,8 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cpu import Integers, Words
 from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.metropolis.site_packed.cpu_comparison import differing_lattices, set_in_layers
-from spinsim.engine.metropolis.site_packed.cpu_halo import Halo, SwappedHalo, periodic
 from spinsim.engine.metropolis.site_packed.cpu_sweep import count_site, sweep_site
+from spinsim.engine.metropolis.site_packed.halo.cpu import Halo, SwappedHalo, periodic
 from spinsim.engine.metropolis.site_packed.plan import SitePlan
 from spinsim.engine.metropolis.site_packed.tables import SiteTables
 from spinsim.engine.protocols import Counts

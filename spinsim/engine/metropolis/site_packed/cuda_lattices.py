@@ -14,8 +14,8 @@ from spinsim.cuda.device import multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.metropolis.site_packed.cuda_halo import halo_of
 from spinsim.engine.metropolis.site_packed.cuda_records import SIGNS, SLAB
+from spinsim.engine.metropolis.site_packed.halo.cuda import halo_of
 from spinsim.engine.metropolis.site_packed.plan import SitePlan
 from spinsim.errors import InputError
 from spinsim.mesh.group import Group
