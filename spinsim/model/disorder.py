@@ -15,7 +15,8 @@ from spinsim.model.dilution import check_dilution, dilute
 from spinsim.model.drawing import GAUSSIAN_GRID, below, gaussian, uniforms
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
-from spinsim.model.ising import Ising, relative_change, round_to
+from spinsim.model.ising import Ising
+from spinsim.model.quanta import relative_change, round_to
 from spinsim.model.random_field import check_random_field, random_fields
 
 RANDOM_KINDS: Final = ("pm-j", "gaussian")

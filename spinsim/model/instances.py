@@ -15,7 +15,8 @@ from spinsim.inputs.texts import printable
 from spinsim.machine.files import open_regular
 from spinsim.machine.memory import require
 from spinsim.model.graph import Graph
-from spinsim.model.ising import Ising, lowest_bit
+from spinsim.model.ising import Ising
+from spinsim.model.quanta import lowest_bit
 
 _FORMATS = (
     "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w'), a dimod COO file ('# vartype=SPIN' or "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from copy import copy
 from functools import cached_property
-from math import fsum, sqrt
+from math import sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -20,14 +20,20 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import Described, count
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
+from spinsim.model.quanta import (
+    Rows,
+    as_rows,
+    common_quantum,
+    distinct,
+    mean_square,
+    power_above,
+    relative_change,
+    round_to,
+)
 from spinsim.model.terms import check_terms, magnitudes_of
 
-_EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
-_LARGEST_VALUE: Final = 1e300
-_SMALLEST_EXPONENT: Final = -1000
 _LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _AT_ONCE: Final = 2**22  # numbers that are widened at once
-_Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 
 class Ising(Described):
@@ -67,14 +73,14 @@ class Ising(Described):
         terms: npt.ArrayLike | None = None,
     ) -> None:
         self.graph = check_graph(graph)
-        rows = _as_rows(couplings, self.graph.bonds, "couplings", "bonds")
-        fields = _as_rows(field, self.graph.sites, "field", "sites")
+        rows = as_rows(couplings, self.graph.bonds, "couplings", "bonds")
+        fields = as_rows(field, self.graph.sites, "field", "sites")
         self.samples = max(len(rows), len(fields))
         if {len(rows), len(fields)} - {1, self.samples}:
             raise InputError(
                 f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers"
             )
-        self.quantum, self.rounded = _common_quantum(rows, fields)
+        self.quantum, self.rounded = common_quantum(rows, fields)
         self.couplings = round_to(rows, self.quantum) if self.rounded else rows
         self.fields = round_to(fields, self.quantum) if self.rounded else fields
         self.rounding_error = max(relative_change(rows, self.couplings), relative_change(fields, self.fields))
@@ -91,7 +97,7 @@ class Ising(Described):
             "size": f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}",
             "samples": count(self.samples, "sample"),
         }
-        if np.any(_distinct(self.fields)):
+        if np.any(distinct(self.fields)):
             facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
         return facts
 
@@ -136,14 +142,14 @@ class Ising(Described):
 
     def negative_bonds(self) -> npt.NDArray[np.bool_]:
         """Which couplings are below 0, shape (1 or samples, bonds); one number for all bonds is not copied."""
-        return np.broadcast_to(_distinct(self.couplings) < 0, self.couplings.shape)
+        return np.broadcast_to(distinct(self.couplings) < 0, self.couplings.shape)
 
     def integer_fields(self, sample: int) -> npt.NDArray[np.int64]:
         """H of one sample in quanta, shape (sites,)."""
         return self._in_quanta(self.fields, sample)
 
-    def _in_quanta(self, rows: _Rows, sample: int) -> npt.NDArray[np.int64]:
-        row: _Rows = rows[sample if len(rows) > 1 else 0]
+    def _in_quanta(self, rows: Rows, sample: int) -> npt.NDArray[np.int64]:
+        row: Rows = rows[sample if len(rows) > 1 else 0]
         return np.rint(row / self.quantum).astype(np.int64)
 
     @cached_property
@@ -151,7 +157,7 @@ class Ising(Described):
         """|J| in quanta where every bond of every sample has the same nonzero one, else None."""
         if self.bonds == 0:
             return None
-        sizes = np.abs(_distinct(self.couplings))
+        sizes = np.abs(distinct(self.couplings))
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
 
@@ -168,13 +174,13 @@ class Ising(Described):
     @cached_property
     def uniform_field(self) -> int | None:
         """Field h in quanta where every site of every sample has the same one, else None."""
-        values = _distinct(self.fields)
+        values = distinct(self.fields)
         return round(float(values[0, 0]) / self.quantum) if values.min() == values.max() else None
 
     @cached_property
     def uniform_coupling(self) -> float | None:
         """J where every bond of every sample has the same one, else None; also where there are no bonds."""
-        values = _distinct(self.couplings)
+        values = distinct(self.couplings)
         return float(values.flat[0]) if values.size and values.min() == values.max() else None
 
     @cached_property
@@ -193,10 +199,10 @@ class Ising(Described):
     def energy_scale(self) -> float:
         """Root mean square local field of a random configuration: the natural unit of temperature."""
         coordination = 2 * self.bonds / self.sites
-        unit = max(_power_above(self.couplings), _power_above(self.fields))  # a power of two: it divides exactly
+        unit = max(power_above(self.couplings), power_above(self.fields))  # a power of two: it divides exactly
         if not unit:
             return 0.0
-        squares = coordination * _mean_square(self.couplings, unit) + _mean_square(self.fields, unit)
+        squares = coordination * mean_square(self.couplings, unit) + mean_square(self.fields, unit)
         return unit * sqrt(squares)
 
     def content_sha256(self) -> str:
@@ -294,97 +300,3 @@ def check_graph(graph: Any) -> Graph:
         f"a {type(graph).__name__} is no lattice and no graph: give one such as ss.square(8), or "
         "ss.Graph(sites, edges) with edges of shape (bonds, 2) and the couplings of these bonds"
     )
-
-
-def _as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> _Rows:
-    """Values as float64 (samples, length), or int8 as they are; numbers broadcast without a copy."""
-    array: npt.NDArray[Any]
-    try:
-        array = np.asarray(values)
-        if array.dtype != np.int8 or array.min(initial=0) == np.iinfo(np.int8).min:  # which has no absolute value
-            array = np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} cannot be read as numbers: give floats or integers") from error
-    rows = np.broadcast_to(array, (1, length)) if array.ndim == 0 else np.atleast_2d(array)
-    if rows.ndim != 2 or rows.shape[1] != length or len(rows) < 1:
-        raise InputError(
-            f"{what} have shape {array.shape}: give ({length},) or (samples, {length}) for {length} {unit}"
-        )
-    probe = array.reshape(-1)
-    bad = np.flatnonzero(~np.isfinite(probe)) if array.dtype == np.float64 else np.empty(0, np.intp)
-    if len(bad):
-        raise InputError(f"{what} contain {probe[bad[0]]} at position {bad[0]}: every value must be finite")
-    return rows
-
-
-def _distinct(rows: _Rows) -> _Rows:
-    """The rows' stored values, a broadcast number only once."""
-    return rows[:, :1] if rows.strides[-1] == 0 else rows
-
-
-def round_to(rows: npt.NDArray[Any], quantum: float) -> npt.NDArray[np.float64]:
-    """Values as the nearest multiples of a quantum."""
-    return np.asarray(np.rint(rows / quantum) * quantum)
-
-
-def relative_change(given: npt.NDArray[Any], held: npt.NDArray[Any]) -> float:
-    """Largest relative change of values that were rounded, 0 where there are none."""
-    if held is given:
-        return 0.0
-    there = given != 0
-    return float(np.max(np.abs(held[there] / given[there] - 1), initial=0))
-
-
-def _power_above(rows: _Rows) -> float:
-    """Smallest power of two above every |value|, 0 where all are 0."""
-    largest = float(np.abs(_distinct(rows)).max()) if rows.size else 0.0
-    return float(np.ldexp(1.0, int(np.frexp(largest)[1]))) if largest else 0.0
-
-
-def _mean_square(rows: _Rows, unit: float) -> float:
-    """Mean of (value / unit)^2, summed without rounding so that it does not depend on the processor."""
-    if not rows.size:
-        return 0.0
-    values = _distinct(rows)
-    if values.dtype == np.int8:
-        return int(np.square(values, dtype=np.int16).sum(dtype=np.int64)) / unit**2 / values.size
-    return fsum(((values / unit) ** 2).flat) / values.size
-
-
-def _sum_of_sizes(row: _Rows) -> float:
-    """Sum of |values| without rounding but of the result."""
-    sizes = np.abs(row)
-    return float(sizes.sum(dtype=np.int64)) if row.dtype == np.int8 else fsum(sizes)
-
-
-def lowest_bit(values: _Rows) -> int:
-    """Exponent of the coarsest power of two that divides every value; some are not 0."""
-    if values.dtype == np.int8:
-        values = np.array([np.bitwise_or.reduce(np.abs(values), axis=None)], np.float64)
-    mantissa, exponent = np.frexp(values[values != 0])
-    integer = np.abs(mantissa * 2.0**53).astype(np.int64)
-    trailing = np.frexp((integer & -integer).astype(np.float64))[1] - 1
-    return int((exponent - 53 + trailing).min())
-
-
-def _common_quantum(couplings: _Rows, fields: _Rows) -> tuple[float, bool]:
-    """The coarsest power of two that divides every value, or the finest that energies allow; and whether it rounds."""
-    total, lowest = 0.0, None
-    for rows in (couplings, fields):
-        distinct = _distinct(rows)
-        if not distinct.any():
-            continue
-        largest = float(np.abs(distinct).max())
-        if not largest < _LARGEST_VALUE / rows.shape[1]:
-            raise InputError(
-                f"value {largest:g} is too large for exact energies: rescale couplings and fields to order 1"
-            )
-        total += max(_sum_of_sizes(row) for row in distinct) * (rows.shape[1] // distinct.shape[1])
-        bits = lowest_bit(distinct)
-        lowest = bits if lowest is None else min(lowest, bits)
-    if lowest is None:
-        return 1.0, False
-    finest = int(np.frexp(total)[1]) - _EXACT_BITS
-    if finest < _SMALLEST_EXPONENT:
-        raise InputError(f"couplings and fields add up to {total:g}, too small for float64: rescale them to order 1")
-    return float(np.ldexp(1.0, max(lowest, finest))), lowest < finest

@@ -1,0 +1,110 @@
+"""Couplings and fields as rows of numbers, and the power of two of which all of them are multiples."""
+
+from __future__ import annotations
+
+from math import fsum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+
+_EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
+_LARGEST_VALUE: Final = 1e300
+_SMALLEST_EXPONENT: Final = -1000
+Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
+
+
+def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
+    """Values as float64 (samples, length), or int8 as they are; numbers broadcast without a copy."""
+    array: npt.NDArray[Any]
+    try:
+        array = np.asarray(values)
+        if array.dtype != np.int8 or array.min(initial=0) == np.iinfo(np.int8).min:  # which has no absolute value
+            array = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} cannot be read as numbers: give floats or integers") from error
+    rows = np.broadcast_to(array, (1, length)) if array.ndim == 0 else np.atleast_2d(array)
+    if rows.ndim != 2 or rows.shape[1] != length or len(rows) < 1:
+        raise InputError(
+            f"{what} have shape {array.shape}: give ({length},) or (samples, {length}) for {length} {unit}"
+        )
+    probe = array.reshape(-1)
+    bad = np.flatnonzero(~np.isfinite(probe)) if array.dtype == np.float64 else np.empty(0, np.intp)
+    if len(bad):
+        raise InputError(f"{what} contain {probe[bad[0]]} at position {bad[0]}: every value must be finite")
+    return rows
+
+
+def distinct(rows: Rows) -> Rows:
+    """The rows' stored values, a broadcast number only once."""
+    return rows[:, :1] if rows.strides[-1] == 0 else rows
+
+
+def round_to(rows: npt.NDArray[Any], quantum: float) -> npt.NDArray[np.float64]:
+    """Values as the nearest multiples of a quantum."""
+    return np.asarray(np.rint(rows / quantum) * quantum)
+
+
+def relative_change(given: npt.NDArray[Any], held: npt.NDArray[Any]) -> float:
+    """Largest relative change of values that were rounded, 0 where there are none."""
+    if held is given:
+        return 0.0
+    there = given != 0
+    return float(np.max(np.abs(held[there] / given[there] - 1), initial=0))
+
+
+def power_above(rows: Rows) -> float:
+    """Smallest power of two above every |value|, 0 where all are 0."""
+    largest = float(np.abs(distinct(rows)).max()) if rows.size else 0.0
+    return float(np.ldexp(1.0, int(np.frexp(largest)[1]))) if largest else 0.0
+
+
+def mean_square(rows: Rows, unit: float) -> float:
+    """Mean of (value / unit)^2, summed without rounding so that it does not depend on the processor."""
+    if not rows.size:
+        return 0.0
+    values = distinct(rows)
+    if values.dtype == np.int8:
+        return int(np.square(values, dtype=np.int16).sum(dtype=np.int64)) / unit**2 / values.size
+    return fsum(((values / unit) ** 2).flat) / values.size
+
+
+def _sum_of_sizes(row: Rows) -> float:
+    """Sum of |values| without rounding but of the result."""
+    sizes = np.abs(row)
+    return float(sizes.sum(dtype=np.int64)) if row.dtype == np.int8 else fsum(sizes)
+
+
+def lowest_bit(values: Rows) -> int:
+    """Exponent of the coarsest power of two that divides every value; some are not 0."""
+    if values.dtype == np.int8:
+        values = np.array([np.bitwise_or.reduce(np.abs(values), axis=None)], np.float64)
+    mantissa, exponent = np.frexp(values[values != 0])
+    integer = np.abs(mantissa * 2.0**53).astype(np.int64)
+    trailing = np.frexp((integer & -integer).astype(np.float64))[1] - 1
+    return int((exponent - 53 + trailing).min())
+
+
+def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
+    """The coarsest power of two that divides every value, or the finest that energies allow; and whether it rounds."""
+    total, lowest = 0.0, None
+    for rows in (couplings, fields):
+        values = distinct(rows)
+        if not values.any():
+            continue
+        largest = float(np.abs(values).max())
+        if not largest < _LARGEST_VALUE / rows.shape[1]:
+            raise InputError(
+                f"value {largest:g} is too large for exact energies: rescale couplings and fields to order 1"
+            )
+        total += max(_sum_of_sizes(row) for row in values) * (rows.shape[1] // values.shape[1])
+        bits = lowest_bit(values)
+        lowest = bits if lowest is None else min(lowest, bits)
+    if lowest is None:
+        return 1.0, False
+    finest = int(np.frexp(total)[1]) - _EXACT_BITS
+    if finest < _SMALLEST_EXPONENT:
+        raise InputError(f"couplings and fields add up to {total:g}, too small for float64: rescale them to order 1")
+    return float(np.ldexp(1.0, max(lowest, finest))), lowest < finest
