@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from spinsim.jobs.temper.result import TemperResult as TemperResult
     from spinsim.jobs.transfer.call import transfer as transfer
     from spinsim.jobs.transfer.result import TransferResult as TransferResult
-    from spinsim.model.bqm import from_bqm as from_bqm
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
     from spinsim.model.geometry.chain import chain as chain
     from spinsim.model.geometry.cubic import cubic as cubic
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from spinsim.model.graph import Graph as Graph
     from spinsim.model.instances import read_instance as read_instance
     from spinsim.model.ising import Ising as Ising
+    from spinsim.model.problems.exchange import from_bqm as from_bqm
     from spinsim.result import load as load
     from spinsim.saved import Configurations as Configurations
     from spinsim.saved import configurations as configurations
@@ -68,7 +68,7 @@ _HOME = {
     "create_engine": "spinsim.engine",
     "cubic": "spinsim.model.geometry.cubic",
     "extrapolate": "spinsim.jobs.quantum.extrapolation",
-    "from_bqm": "spinsim.model.bqm",
+    "from_bqm": "spinsim.model.problems.exchange",
     "gemm": "spinsim.gemm",
     "honeycomb": "spinsim.model.geometry.honeycomb",
     "hypercubic": "spinsim.model.geometry.hypercubic",

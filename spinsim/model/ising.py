@@ -17,9 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.texts import Described, count
+from spinsim.inputs.texts import count
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
+from spinsim.model.problems.exchange import Exchanged
+from spinsim.model.problems.labels import Labels, as_labels, label_text
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic
 from spinsim.model.quanta import (
     Rows,
     as_rows,
@@ -36,7 +39,7 @@ _LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulati
 _AT_ONCE: Final = 2**22  # numbers that are widened at once
 
 
-class Ising(Described):
+class Ising(Exchanged):
     """An Ising model on a lattice or graph, with one or more disorder samples.
 
     Args:
@@ -48,6 +51,8 @@ class Ising(Described):
         maxcut_weight: Sum of all weights of a MaxCut instance, else None; its cut is (weight - energy) / 2.
         terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have inverse
             temperatures of their own (model/terms.py); None where there is one term.
+        labels: What the caller calls the sites, in their order, any hashable objects; None for 0, 1, 2, ...
+        vartype: The caller's variables: ``SPIN``, s, or ``BINARY``, x = (1 + s) / 2.
 
     Attributes:
         couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where they were given so.
@@ -56,6 +61,7 @@ class Ising(Described):
         quantum: Unit of the exact integers, a power of two.
         rounded: Whether a given value was not a multiple of the quantum.
         rounding_error: Largest relative change of a value by that; 1 where one became 0.
+        problem: The quadratic problem that it was made of, with its values as given; None of others.
 
     Raises:
         InputError: for NaN or infinite values and for shapes that do not fit the graph.
@@ -71,6 +77,8 @@ class Ising(Described):
         offset: float = 0.0,
         maxcut_weight: float | None = None,
         terms: npt.ArrayLike | None = None,
+        labels: Labels | None = None,
+        vartype: str = SPIN,
     ) -> None:
         self.graph = check_graph(graph)
         rows = as_rows(couplings, self.graph.bonds, "couplings", "bonds")
@@ -88,6 +96,11 @@ class Ising(Described):
         self.offset = offset
         self.maxcut_weight = maxcut_weight
         self.terms = check_terms(terms, self.graph.bonds)
+        self.labels = as_labels(labels, self.graph.sites)
+        if vartype not in (SPIN, BINARY):
+            raise InputError(f"vartype {vartype!r} is unknown: choose SPIN or BINARY")
+        self.vartype = vartype
+        self.problem: Quadratic | None = None
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -206,7 +219,7 @@ class Ising(Described):
         return unit * sqrt(squares)
 
     def content_sha256(self) -> str:
-        """Identity of the model: SHA-256 of its sites, bonds, couplings, fields and offsets, however they are held."""
+        """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels, however held."""
         digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
         digest.update(np.ascontiguousarray(self.graph.edges, "<i4").data)
         if self.terms is not None:
@@ -216,6 +229,8 @@ class Ising(Described):
                 row = rows[sample % len(rows)]
                 for first in range(0, row.size, _AT_ONCE):
                     digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], "<f8").data)
+        if isinstance(self.labels, tuple):
+            digest.update("\n".join(["labels", *map(label_text, self.labels)]).encode(errors="surrogatepass"))
         return digest.hexdigest()
 
     def in_field(self, field: float) -> Ising:
@@ -226,7 +241,7 @@ class Ising(Described):
         """
         couplings: npt.ArrayLike = self.couplings[0, 0] if self.one_coupling else self.couplings
         fields = self.fields[0, 0] if self.fields.strides[-1] == 0 else self.fields
-        others = ("name", "offset", "maxcut_weight", "terms")
+        others = ("name", "offset", "maxcut_weight", "terms", "labels", "vartype")
         return Ising(self.graph, couplings, fields + field, **{name: getattr(self, name) for name in others})
 
     def of_samples(self, first: int, stop: int) -> Ising:

@@ -1,0 +1,113 @@
+"""What callers call the sites of a model: any hashable objects, in the order given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from spinsim.errors import InputError
+from spinsim.inputs.texts import printable
+
+Labels = Sequence[Hashable]
+_SHOWN = 40  # characters of a label in a sentence
+
+
+def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
+    """Labels of the sites, in their order: a ``range`` where they are whole numbers that follow each other.
+
+    Args:
+        labels: One for each site, hashable and different from each other; None for 0, 1, 2, ...
+        sites: Their number.
+
+    Raises:
+        InputError: for another number of labels, equal ones and some that are not hashable.
+    """
+    if labels is None:
+        return range(sites)
+    if isinstance(labels, range) and len(labels) == sites and labels.step == 1:
+        return labels
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise InputError(f"labels of type {type(labels).__name__} are no list: give one label for each site")
+    found = tuple(labels)
+    if len(found) != sites:
+        raise InputError(f"{len(found)} labels do not fit {sites} sites: give one label for each site")
+    known: dict[Hashable, int] = {}
+    for place, label in enumerate(found):
+        if site_of(known, label) < place:
+            raise InputError(f"label {shown(label)} stands for two sites: give different labels")
+    if all(type(label) is int or isinstance(label, np.integer) for label in found):
+        first = int(found[0]) if found else 0
+        if found == tuple(range(first, first + sites)):
+            return range(first, first + sites)
+    return found
+
+
+def site_of(known: dict[Hashable, int], label: Any) -> int:
+    """The site of a label, which gets the next one where it is new; it is added to those known.
+
+    Raises:
+        InputError: for a label that is not hashable.
+    """
+    try:
+        return known.setdefault(label, len(known))
+    except TypeError as error:
+        raise InputError(f"label {shown(label)} is not hashable: give texts, numbers or tuples of them") from error
+
+
+def shown(label: Any) -> str:
+    """A label as it stands in a sentence."""
+    try:
+        text = printable(repr(label))
+    except Exception:
+        text = f"of type {type(label).__name__}"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def plain_label(label: Any) -> Any:
+    """A label as JSON has it: texts, numbers, true, false and null as they are, tuples as lists.
+
+    Raises:
+        InputError: for other objects, which no file can hold.
+    """
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return [plain_label(part) for part in label]
+    if label is None or type(label) in (str, bool, int) or (type(label) is float and np.isfinite(label)):
+        return label
+    if isinstance(label, str):
+        return str(label)
+    raise InputError(f"label {shown(label)} has no form in a file: name sites by texts, numbers or tuples of them")
+
+
+def label_of(plain: Any) -> Hashable:
+    """The label that ``plain_label`` made this of.
+
+    Raises:
+        InputError: for what it never makes.
+    """
+    if isinstance(plain, list):
+        return tuple(label_of(part) for part in plain)
+    if isinstance(plain, dict) or (isinstance(plain, float) and not np.isfinite(plain)):
+        raise InputError(f"label {shown(plain)} is none: give texts, numbers or lists of them")
+    known: Hashable = plain
+    return known
+
+
+def label_text(label: Hashable) -> str:
+    """A label as a text that tells it from all others, JSON where it has a form there, else what Python shows."""
+    try:
+        return json.dumps(plain_label(label))
+    except InputError:
+        return repr(label)
+
+
+def label_in(text: str) -> Hashable:
+    """The label that ``label_text`` made a text of; where it was none that JSON has, the text itself."""
+    try:
+        return label_of(json.loads(text))
+    except (ValueError, RecursionError):
+        return text

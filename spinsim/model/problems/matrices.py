@@ -1,0 +1,138 @@
+"""Problems as matrices, NumPy's or SciPy's sparse ones.
+
+Of an Ising matrix J, H = - sum over pairs i < j of J_ij s_i s_j - sum of h_i s_i: a symmetric one names each pair twice
+and counts it once, a triangular one names it once. Of a QUBO matrix Q the value is x' Q x: all entries count.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from spinsim.errors import InputError
+from spinsim.model.problems.labels import Labels, as_labels
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
+
+KINDS = ("ising", "qubo")
+
+
+class Matrices(NamedTuple):
+    """A problem as ``from_matrix`` takes it.
+
+    Attributes:
+        matrix: J, symmetric, or Q, upper triangular with linear terms on its diagonal: a sparse array of SciPy.
+        field: h of each site; None of a QUBO.
+        offset: The constant.
+    """
+
+    matrix: sparse.csr_array
+    field: Values | None
+    offset: float
+
+
+def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels | None, name: str) -> Quadratic:
+    """The problem of a matrix.
+
+    Raises:
+        InputError: for what is no square matrix of real numbers, and for an Ising matrix with a diagonal or with
+            J_ij and J_ji that differ.
+    """
+    if kind not in KINDS:
+        raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
+    rows, columns, values, sites = _entries(matrix)
+    constant = number_in(offset, "offset")
+    ends = np.stack([rows, columns], axis=1)
+    names = as_labels(labels, sites)
+    if kind == "qubo":
+        if field is not None:
+            raise InputError("a QUBO matrix has its linear terms on the diagonal: leave field out")
+        return Quadratic(sites, ends, values, BINARY, constant, names, name=name).check()
+    diagonal = rows == columns
+    if values[diagonal].any():
+        raise InputError(
+            f"an Ising matrix has {values[diagonal][0]:g} on its diagonal, though s_i s_i = 1 is a constant: "
+            "set it to 0 and give fields as field"
+        )
+    ends, values = _each_pair_once(ends[~diagonal], values[~diagonal], sites)
+    at, fields = _fields(field, sites)
+    every = np.concatenate([np.stack([at, at], axis=1), ends])
+    return Quadratic(sites, every, 0.0 - np.concatenate([fields, values]), SPIN, constant, names, name=name).check()
+
+
+def _entries(matrix: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Values, int]:
+    """Rows, columns and values of the entries, of a dense matrix those that are not 0, and the number of rows."""
+    if not sparse.issparse(matrix):
+        try:
+            matrix = np.asarray(matrix)
+        except ValueError as error:
+            raise InputError("the matrix is ragged: give rows of equal lengths") from error
+    given: Any = matrix
+    sides, kind = given.shape, given.dtype.kind
+    if len(sides) > 2:
+        raise InputError(
+            f"a tensor of shape {sides} is of degree {len(sides)}, higher than quadratic: give a matrix, reduce other "
+            "terms to pairs first"
+        )
+    if kind not in "biuf":
+        what = "complex numbers" if kind == "c" else f"{given.dtype} values"
+        raise InputError(f"the matrix holds {what}: give a square matrix of real numbers")
+    if len(sides) != 2 or sides[0] != sides[1] or not sides[0]:
+        raise InputError(f"the matrix has shape {sides}: give a square one, a row for each site")
+    found = sparse.coo_array(given)
+    found.sum_duplicates()
+    row, column = (np.asarray(part).astype(np.int64) for part in found.coords)
+    order = np.lexsort((column, row))
+    return row[order], column[order], found.data.astype(np.float64)[order], sides[0]
+
+
+def _each_pair_once(ends: npt.NDArray[np.int64], values: Values, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
+    """The entries of a triangular matrix, or of the upper half of a symmetric one."""
+    upper = ends[:, 0] < ends[:, 1]
+    if upper.all() or not upper.any():
+        return np.sort(ends, axis=1), values
+    above, below = ends[upper], ends[~upper][:, ::-1]
+    order = np.lexsort((below[:, 1], below[:, 0]))
+    others = values[~upper][order]
+    if not (np.array_equal(above, below[order]) and np.array_equal(values[upper], others, equal_nan=True)):
+        raise InputError(
+            f"an Ising matrix of {sites} sites is neither symmetric nor triangular: give J_ij = J_ji, or each pair once"
+        )
+    return above, values[upper]
+
+
+def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
+    """Sites with a field, and these."""
+    try:
+        given = np.asarray(0.0 if field is None else field)
+        number = given.dtype.kind in "biuf"
+    except ValueError:
+        number = False
+    if not number or given.shape not in ((), (sites,)):
+        raise InputError(f"field of type {type(field).__name__} does not fit: give a number, or one for each site")
+    values = np.broadcast_to(given.astype(np.float64), sites)
+    at = np.flatnonzero(values)
+    return at, values[at]
+
+
+def to_matrix(problem: Quadratic, kind: str) -> Matrices:
+    """The problem as a sparse matrix of this kind.
+
+    Raises:
+        InputError: for another kind.
+    """
+    if kind not in KINDS:
+        raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
+    given = problem.of_vartype(BINARY if kind == "qubo" else SPIN)
+    linear, ends, pairs = given.added_up()
+    low, high = np.sort(ends, axis=1).T
+    shape = (problem.sites, problem.sites)
+    if kind == "qubo":
+        at = np.flatnonzero(linear)
+        places = np.concatenate([at, low]), np.concatenate([at, high])
+        return Matrices(sparse.csr_array((np.concatenate([linear[at], pairs]), places), shape), None, given.offset)
+    both = np.concatenate([low, high]), np.concatenate([high, low])
+    couplings = 0.0 - np.concatenate([pairs, pairs])
+    return Matrices(sparse.csr_array((couplings, both), shape), 0.0 - linear, given.offset)

@@ -1,0 +1,197 @@
+"""A quadratic problem as its caller states it: the sum that is to be minimised, over spins or binary variables.
+
+An ``Ising`` is made of it, and made into it again: with the values, the labels and the kind of variables that were
+given, not with those that rounding to a quantum left of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from math import fsum, isfinite
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+from spinsim.model.graph import Graph
+from spinsim.model.problems.labels import Labels, shown
+from spinsim.model.quanta import lowest_bit
+
+if TYPE_CHECKING:
+    from spinsim.model.ising import Ising
+
+SPIN: Final = "SPIN"
+BINARY: Final = "BINARY"
+LARGEST_VALUE: Final = 1e300  # so that no sum of values overflows
+Ends = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """sum of a z_i + sum of b z_i z_j + offset, to be minimised, with z = +1, -1 or z = 0, 1.
+
+    Attributes:
+        sites: Number of variables.
+        ends: Variables of each term, ``int64`` (terms, 2); i, i is a linear term. Terms of equal variables add.
+        values: Value of each term, (terms,).
+        vartype: ``SPIN``, z = s, or ``BINARY``, z = x = (1 + s) / 2.
+        offset: The constant.
+        labels: Of the variables, in their order; None for 0, 1, 2, ...
+        is_maxcut: Whether values are the weights of a graph whose largest cut is wanted.
+        name: Of the model that is made of it.
+    """
+
+    sites: int
+    ends: Ends = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    values: Values = field(default_factory=lambda: np.empty(0))
+    vartype: str = SPIN
+    offset: float = 0.0
+    labels: Labels | None = None
+    is_maxcut: bool = False
+    name: str = ""
+
+    @property
+    def names(self) -> Labels:
+        """Labels of the variables, in their order."""
+        return range(self.sites) if self.labels is None else self.labels
+
+    def check(self) -> Quadratic:
+        """Returns it.
+
+        Raises:
+            InputError: for values that are not finite or too large, naming the term.
+        """
+        wrong = np.flatnonzero(~(np.abs(self.values) < LARGEST_VALUE))
+        if len(wrong):
+            first, second = (shown(self.names[site]) for site in self.ends[wrong[0]].tolist())
+            term = first if first == second else f"({first}, {second})"
+            value = self.values[wrong[0]]
+            raise InputError(f"the value of {term} is {value:g}: every value must be finite and below 1e300")
+        if not (isfinite(self.offset) and abs(self.offset) < LARGEST_VALUE):
+            raise InputError(f"offset {self.offset:g} is none: give a finite number below 1e300")
+        return self
+
+    def split(self) -> tuple[npt.NDArray[np.int64], Values, Ends, Values]:
+        """Variables and values of the linear terms, then ends and values of the others."""
+        diagonal = self.ends[:, 0] == self.ends[:, 1]
+        return self.ends[diagonal, 0], self.values[diagonal], self.ends[~diagonal], self.values[~diagonal]
+
+    def added_up(self) -> tuple[Values, Ends, Values]:
+        """One linear value for each variable, then ends and value of each pair, as it was met first."""
+        at, linear, ends, pairs = self.split()
+        low, high = np.sort(ends, axis=1).T if len(ends) else (np.empty(0, np.int64),) * 2
+        _, first, of_pair = np.unique(low * self.sites + high, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        return sums_at(at, linear, self.sites), ends[first[order]], sums_at(of_pair, pairs, len(first))[order]
+
+    def of_vartype(self, vartype: str) -> Quadratic:
+        """The same problem in other variables, z = s or x = (1 + s) / 2; only its own has the values as given."""
+        if vartype == self.vartype:
+            return self
+        at, linear, ends, pairs = self.split()
+        if vartype == SPIN:  # b x x' = b/4 (1 + s + s' + s s') and a x = a/2 (1 + s)
+            linear, pairs = linear / 2, pairs / 4
+            offset, beside = _total(self.offset, linear, pairs), pairs
+        else:  # b s s' = b (4 x x' - 2 x - 2 x' + 1) and a s = a (2 x - 1)
+            offset = _total(self.offset, -linear, pairs)
+            linear, beside, pairs = 2 * linear, -2 * pairs, 4 * pairs
+        sites = np.concatenate([at, *ends.T])
+        changed = np.concatenate([np.stack([sites, sites], axis=1), ends])
+        values = np.concatenate([linear, beside, beside, pairs])
+        return replace(self, ends=changed, values=values, vartype=vartype, offset=offset, is_maxcut=False)
+
+    def ising(self) -> Ising:
+        """The Ising model with the same energies: J = -b and h = -a of its form in spins.
+
+        Terms of value 0 are left out; their variables stay.
+
+        Raises:
+            InputError: where the values cannot be held exactly.
+        """
+        from spinsim.model.ising import Ising
+
+        spins = self.check().of_vartype(SPIN)
+        at, linear, ends, pairs = spins.split()
+        sums = sums_at(at, linear, self.sites)
+        present = pairs != 0
+        model = Ising(
+            Graph(self.sites, ends[present].astype(np.int32)),
+            -pairs[present],
+            0.0 - sums if sums.any() else 0.0,  # 0.0 - x, as -x would store -0.0
+            name=self.name,
+            offset=spins.offset,
+            maxcut_weight=fsum(pairs) if self.is_maxcut else None,
+            labels=self.labels,
+            vartype=self.vartype,
+        )
+        model.problem = replace(self, labels=model.labels)
+        return model
+
+
+def quadratic_of(model: Ising) -> Quadratic:
+    """The problem that a model was made of, or one with its energies where it came from elsewhere.
+
+    Raises:
+        InputError: for several samples.
+    """
+    if model.problem is not None:
+        return model.problem
+    if model.samples > 1:
+        raise InputError(
+            f"model {model.name} has {model.samples} samples, which are as many problems: give one of them, such as "
+            "model.of_samples(0, 1)"
+        )
+    sites = np.flatnonzero(model.fields[0])
+    linear, pairs = 0.0 - model.fields[0, sites], 0.0 - model.couplings[0].astype(np.float64)
+    spins = Quadratic(
+        model.sites,
+        np.concatenate([np.stack([sites, sites], axis=1), model.graph.edges]).astype(np.int64),
+        np.concatenate([linear, pairs]),
+        offset=float(model.offset),
+        labels=model.labels,
+        is_maxcut=model.maxcut_weight is not None and not len(sites) and fsum(pairs) == model.maxcut_weight,
+        name=model.name,
+    )
+    return spins.of_vartype(model.vartype)
+
+
+def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> Values:
+    """The sum of the values at each place, rounded once, whatever their order."""
+    sums = np.bincount(at, values, places).astype(np.float64)  # of nothing, bincount returns integers
+    if not values.any() or np.abs(values).sum() < 2.0**52 * np.ldexp(1.0, lowest_bit(values)):
+        return sums  # every partial sum is exact
+    doubtful = np.flatnonzero((np.bincount(at, minlength=places) > 2)[at])  # a sum of two is rounded once
+    doubtful = doubtful[np.argsort(at[doubtful], kind="stable")]
+    spots, first = np.unique(at[doubtful], return_index=True)
+    sums[spots] = [fsum(part) for part in np.split(values[doubtful], first[1:])] if len(spots) else []
+    return sums
+
+
+def _total(offset: float, *parts: Values) -> float:
+    """The sum of all values, rounded once."""
+    return fsum(np.concatenate([[offset], *parts]).tolist())
+
+
+def number_in(value: object, what: str) -> float:
+    """A value as a float.
+
+    Raises:
+        InputError: for what is no real number.
+    """
+    try:
+        if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
+            raise TypeError
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{what} is {shown(value)}: give a finite number") from error
+
+
+def from_terms(
+    known: dict[Hashable, int], terms: list[tuple[int, int]], values: list[float], **others: object
+) -> Quadratic:
+    """A problem of terms whose variables have been numbered in the order in which their labels came."""
+    ends = np.array(terms, np.int64).reshape(-1, 2)
+    return Quadratic(len(known), ends, np.array(values, np.float64), labels=tuple(known), **others)  # type: ignore[arg-type]

@@ -1,0 +1,187 @@
+"""Problems as objects of other programs: energies by their own definitions, round trips to the last digit, refusals."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+
+import dimod
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import all_states, any_labels, bqms, energies, energies_by_dimod, integers, reals
+from scipy import sparse
+
+import spinsim as ss
+
+
+@settings(max_examples=30)
+@given(bqms(values=integers))
+def test_a_bqm_has_its_energies_exactly(bqm: dimod.BQM) -> None:
+    model, states = ss.Ising.from_bqm(bqm), all_states(bqm.num_variables)
+    assert list(model.labels) == list(bqm.variables)
+    assert model.vartype == bqm.vartype.name
+    assert energies(model, states).tolist() == energies_by_dimod(bqm, states).tolist()
+
+
+@settings(max_examples=30)
+@given(bqms(values=reals))
+def test_real_biases_give_energies_within_1e_9(bqm: dimod.BQM) -> None:
+    model, states = ss.Ising.from_bqm(bqm), all_states(bqm.num_variables)
+    size = 1 + sum(map(abs, [*bqm.linear.values(), *bqm.quadratic.values(), bqm.offset]))
+    np.testing.assert_allclose(energies(model, states), energies_by_dimod(bqm, states), atol=1e-9 * size, rtol=0)
+
+
+@settings(max_examples=30)
+@given(bqms())
+def test_round_trips_are_lossless(bqm: dimod.BQM) -> None:
+    model = ss.Ising.from_bqm(bqm)
+    graph = model.to_networkx()
+    others = [model.to_bqm(), ss.Ising.from_networkx(graph).to_bqm()]
+    if bqm.vartype is dimod.BINARY:
+        others.append(ss.Ising.from_qubo(*model.to_qubo()).to_bqm())
+        others.append(ss.Ising.from_matrix(*model.to_matrix("qubo"), kind="qubo", labels=model.labels).to_bqm())
+    else:
+        others.append(ss.Ising.from_matrix(*model.to_matrix(), labels=model.labels).to_bqm())
+    for other in others:
+        assert list(other.variables) == list(bqm.variables)
+        assert [type(v) for v in other.variables] == [type(v) for v in bqm.variables]
+        assert other.vartype is bqm.vartype
+        assert other == bqm
+
+
+@settings(max_examples=30)
+@given(st.dictionaries(st.tuples(any_labels, any_labels), integers, min_size=1, max_size=8))
+def test_a_qubo_is_the_sum_of_its_terms(qubo: dict) -> None:
+    model = ss.Ising.from_qubo(qubo, offset=2.5)
+    assert list(model.labels) == list(dict.fromkeys(label for pair in qubo for label in pair))
+    states = all_states(model.sites)
+    place = {label: k for k, label in enumerate(model.labels)}
+    x = (1 + states) // 2
+    value = sum(v * x[:, place[a]] * x[:, place[b]] for (a, b), v in qubo.items())
+    assert energies(model, states).tolist() == (value + 2.5).tolist()
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 6), st.integers(0, 2**32))
+def test_matrices_mean_what_they_say(sites: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix, states = rng.integers(-9, 10, (sites, sites)), all_states(sites)
+    x = (1 + states) // 2
+    for form in (np.array, sparse.csr_array, sparse.coo_matrix, np.ndarray.tolist):
+        model = ss.Ising.from_qubo(form(matrix), 3)
+        assert energies(model, states).tolist() == (np.einsum("si,ij,sj->s", x, matrix, x) + 3).tolist()
+    upper, fields = np.triu(matrix, 1), rng.integers(-9, 10, sites)
+    expected = -np.einsum("si,ij,sj->s", states, upper, states) - states @ fields - 1.5
+    for couplings in (upper, upper.T, upper + upper.T, sparse.csc_array(upper + upper.T)):
+        model = ss.Ising.from_matrix(couplings, fields, -1.5)
+        assert energies(model, states).tolist() == expected.tolist()
+
+
+def test_networkx_attributes_are_couplings_and_fields() -> None:
+    graph = nx.Graph([("x", "y", {"weight": 2}), ("y", (0, 1))])
+    graph.nodes["x"]["field"] = -0.5
+    model = ss.Ising.from_networkx(graph)
+    assert model.labels == ("x", "y", (0, 1))
+    assert model.couplings.tolist() == [[2, 1]]
+    assert model.fields.tolist() == [[-0.5, 0, 0]]
+    cut = ss.Ising.from_networkx(nx.cycle_graph(5), maxcut=True)
+    assert (cut.maxcut_weight, cut.couplings.tolist()) == (5, [[-1] * 5])
+    again = ss.Ising.from_networkx(cut.to_networkx())
+    assert again.maxcut_weight == 5
+    assert again.content_sha256() == cut.content_sha256()
+
+
+def test_models_from_elsewhere_are_made_into_problems() -> None:
+    model = ss.Ising(ss.square(2), [1.0, 2, 3, 4, 5, 6, 7, 8], 0.5)
+    assert model.labels == range(4)
+    bqm, states = model.to_bqm(), all_states(4)
+    assert energies_by_dimod(bqm, states).tolist() == energies(model, states).tolist()
+    twice = ss.EdwardsAnderson(ss.square(4), samples=2)
+    with pytest.raises(ss.InputError, match=r"has 2 samples, which are as many problems: .*of_samples\(0, 1\)"):
+        twice.to_qubo()
+    assert twice.of_samples(1, 2).to_bqm().num_interactions == 32
+
+
+def test_labels_and_variables_stay_with_a_model() -> None:
+    model = ss.Ising.from_qubo({("a", "b"): 1}).in_field(1)
+    assert (model.labels, model.vartype, model.problem) == (("a", "b"), "BINARY", None)
+    assert ss.Ising(ss.chain(3), labels=[4, 5, 6]).labels == range(4, 7)
+    plain, named = ss.Ising(ss.chain(3)), ss.Ising(ss.chain(3), labels=["x", "y", "z"])
+    assert plain.content_sha256() != named.content_sha256()
+
+
+QUBOS = {
+    "degree": ({("a", "b", "c"): 1}, "is of degree 3, but a QUBO ends at pairs: reduce"),
+    "one label": ({"ab": 1}, "key 'ab' of the QUBO is no pair"),
+    "text": ({(0, 1): "2"}, r"the value of \(0, 1\) is '2': give a finite number"),
+    "complex": ({(0, 1): 1j}, "is 1j: give a finite number"),
+    "none": ({(0, 1): None}, "is None: give a finite number"),
+    "fraction too large": ({(0, 1): Fraction(10**400)}, "give a finite number"),
+    "nan": ({(0, 1): float("nan")}, r"the value of \(0, 1\) is nan: every value must be finite"),
+    "infinite": ({(0, 0): float("inf")}, "the value of 0 is inf"),
+    "empty": ({}, "without a term has no variables"),
+    "number": (3, r"the matrix has shape \(\)"),
+    "word": ("qubo", "the matrix holds <U4 values"),
+    "object": (object(), "the matrix holds object values"),
+    "ragged": ([[1], [1, 2]], "the matrix is ragged|object values"),
+    "flat": ([1, 2], r"has shape \(2,\): give a square one"),
+    "oblong": (np.ones((2, 3)), "give a square one"),
+    "tensor": (np.ones((2, 2, 2)), "is of degree 3, higher than quadratic"),
+    "complex matrix": (np.ones((2, 2)) * 1j, "holds complex numbers"),
+    "matrix of nan": (np.full((2, 2), np.nan), "the value of 0 is nan"),
+    "bqm": (dimod.BQM("SPIN"), "object values|shape"),
+}
+
+
+@pytest.mark.parametrize(("qubo", "words"), QUBOS.values(), ids=QUBOS)
+def test_what_is_no_qubo_is_refused(qubo: object, words: str) -> None:
+    with pytest.raises(ss.InputError, match=words):
+        ss.Ising.from_qubo(qubo)
+
+
+def test_other_objects_are_refused() -> None:
+    poly = dimod.BinaryPolynomial({"abc": 1}, "SPIN")
+    loop, broken = nx.Graph([(0, 0)]), nx.Graph([(0, 1, {"weight": "heavy"})])
+    quadratic = dimod.QM()
+    quadratic.add_variable("INTEGER", "i")
+    cases = [
+        (ss.Ising.from_bqm, poly, "of degree 3 is no quadratic model: reduce"),
+        (ss.Ising.from_bqm, quadratic, "a QuadraticModel has more than binary"),
+        (ss.Ising.from_bqm, dimod.CQM(), "give a BinaryQuadraticModel"),
+        (ss.Ising.from_bqm, {("a", "b"): 1}, "a dict is no dimod model"),
+        (ss.Ising.from_bqm, dimod.BQM("SPIN"), "without variables"),
+        (ss.Ising.from_networkx, loop, "joins node 0 to itself"),
+        (ss.Ising.from_networkx, broken, r"weight of edge \(0, 1\) is 'heavy'"),
+        (ss.Ising.from_networkx, nx.DiGraph([(0, 1)]), "give graph.to_undirected"),
+        (ss.Ising.from_networkx, nx.Graph(), "without nodes"),
+        (ss.Ising.from_networkx, nx.Graph([(0, 1)], vartype=3), "attribute vartype of the graph is 3"),
+        (ss.Ising.from_networkx, 7, "a int is no graph"),
+        (ss.Ising.from_matrix, [[1.0]], "has 1 on its diagonal"),
+        (ss.Ising.from_matrix, [[0, 1], [2, 0]], "neither symmetric nor triangular"),
+    ]
+    for make, given_object, words in cases:
+        with pytest.raises(ss.InputError, match=words):
+            make(given_object)
+    with pytest.raises(ss.InputError, match="kind 'max' of a matrix is unknown"):
+        ss.Ising.from_matrix([[0]], kind="max")
+    with pytest.raises(ss.InputError, match="leave field out"):
+        ss.Ising.from_matrix([[0]], 1, kind="qubo")
+    with pytest.raises(ss.InputError, match="field of type list does not fit"):
+        ss.Ising.from_matrix([[0]], [1, 2])
+    with pytest.raises(ss.InputError, match="label 'a' stands for two sites"):
+        ss.Ising.from_matrix([[0, 1], [1, 0]], labels=["a", "a"])
+    with pytest.raises(ss.InputError, match="3 labels do not fit 2 sites"):
+        ss.Ising.from_matrix([[0, 1], [1, 0]], labels=[1, 2, 3])
+
+
+def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ss.Ising.from_qubo({(0, 1): 1})
+    for name in ("networkx", "dimod"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ss.InputError, match="networkx is missing: install"):
+        model.to_networkx()
+    with pytest.raises(ss.InputError, match=r"dimod is missing: install spinsim\[dimod\]"):
+        model.to_bqm()
