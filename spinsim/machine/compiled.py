@@ -32,6 +32,7 @@ SOURCES: Final = (
     "engine/metropolis/packed/cpu_tables.py",
     "engine/metropolis/packed/steps.py",
     "engine/metropolis/packed/wide_steps.py",
+    "engine/metropolis/dense/cpu_sweep.py",
     "engine/metropolis/replica_packed/cpu_counting.py",
     "engine/metropolis/replica_packed/cpu_sweep.py",
     "engine/metropolis/replica_packed/cpu_sweep_wide.py",

@@ -27,6 +27,7 @@ RUNS: dict[str, Callable[[], object]] = {
     "site-packed": lambda: _temper(ss.EdwardsAnderson(ss.square(256, 2))),
     "unpacked": lambda: _temper(ss.EdwardsAnderson(ss.square(4), couplings="gaussian")),
     "wide-integers": lambda: _temper(ss.Ising(ss.square(4), np.linspace(1, 1e9, 32))),
+    "dense": lambda: _anneal(ss.Ising(ss.Graph(130, np.column_stack(np.triu_indices(130, 1))), np.arange(8385) % 3)),
     "transfer": lambda: [ss.transfer(ss.EdwardsAnderson(layer), k=0.3) for layer in (ss.chain(4), ss.square(3))],
     "replica-packed": lambda: _anneal(ss.EdwardsAnderson(ss.cubic(4))),
     "tempering": lambda: _temper(ss.EdwardsAnderson(ss.cubic(4))),

@@ -98,6 +98,31 @@ GENERAL = {
 }
 
 
+def complete(sites: int) -> Graph:
+    """A bond between any two sites."""
+    return Graph(sites, np.column_stack(np.triu_indices(sites, 1)).astype(np.int32))
+
+
+def normal(graph: Graph, samples: int, unit: float, **options: Any) -> Ising:
+    """Couplings from the normal distribution in multiples of a unit."""
+    drawn = np.random.default_rng(5).normal(size=(samples, graph.bonds))
+    return Ising(graph, np.rint(drawn / unit) * unit, **options)
+
+
+def small(graph: Graph) -> Ising:
+    """Couplings of -2 to 2 but 0."""
+    return Ising(graph, np.random.default_rng(1).choice([-2, -1, 1, 2], graph.bonds))
+
+
+DENSE = {
+    "small-integers": lambda: small(complete(130)),
+    "samples-field": lambda: normal(complete(129), 2, 2.0**-20, field=np.arange(129) % 3 / 4),
+    "wide-integers": lambda: normal(complete(129), 1, 2.0**-45),
+    "several-bonds": lambda: small(random_graph(150, 10_000, 2)),
+}
+"""Models that keep local fields: of 16, 32 and 64 bits, and one where two sites may share bonds."""
+
+
 def gaussian(lattice: Lattice, **options: Any) -> Ising:
     return EdwardsAnderson(lattice, couplings="gaussian", **options)
 

@@ -1,0 +1,45 @@
+"""The update of dense models against the oracle, bit for bit, and the choice of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engines import DENSE, complete, configurations, ladder, random_graph, run_both, small, temper_both
+
+from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.choosing import update_of
+from spinsim.engine.metropolis.dense.plan import DensePlan
+from spinsim.engine.metropolis.dense.update import UPDATE
+from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
+
+WIDTHS = {"small-integers": np.int16, "samples-field": np.int32, "wide-integers": np.int64, "several-bonds": np.int16}
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_kernels_equal_the_oracle(device: str, name: str) -> None:
+    model, replicas = DENSE[name](), 37
+    beta = np.linspace(0, 2, replicas) / model.energy_scale
+    run_both(device, model, replicas, beta, (1, 2), zero_acceptance=0.7)
+    assert update_of(model) is UPDATE
+    assert DensePlan(model).double_couplings.dtype == WIDTHS[name]
+
+
+def test_tempering_and_snapshots(device: str) -> None:
+    model = DENSE["samples-field"]()
+    temper_both(device, model, ladder(0.5, 2.0, 3) / model.energy_scale, 2, [(2, 1), (1, 2)])
+    engines = [update.on_cpu(model, 5, Dynamics(), 1) for update in (UPDATE, UNPACKED)]
+    engines[0].set_beta(1 / model.energy_scale)
+    engines[0].sweep(1)
+    saved = engines[0].snapshot()
+    for engine in engines:
+        engine.set_beta(1 / model.energy_scale)
+        engine.sweep(1)
+        engine.restore(saved)
+        engine.sweep(1)
+    np.testing.assert_array_equal(*(configurations(engine) for engine in engines))
+
+
+def test_dense_models_are_graphs_with_many_neighbours() -> None:
+    assert update_of(small(complete(128))) is UNPACKED
+    assert update_of(small(random_graph(2000, 140_000, 1))) is UNPACKED
+    assert create_engine(DENSE["small-integers"](), 1, Dynamics()).packing is UPDATE.packing
