@@ -26,6 +26,12 @@ def bytes_beside(device: str) -> int:
     return 8 * ROOM[device] * (2 if device == "cuda" else 1)
 
 
+OfPiece = Callable[[int], None]
+
+
+def _nothing(piece: int) -> None: ...
+
+
 class _Lane(NamedTuple):
     """Where rounds are carried out: a buffer (parts, 2, chunk), what mixes it, on a GPU a stream."""
 
@@ -41,13 +47,16 @@ class Across:
         layer: Of the whole vector.
         share: What this device has; at least ``top`` + 1 bits lie within a part.
         device: ``cpu`` or ``cuda``.
+
+    Attributes:
+        piece: Amplitudes that are worked on together, of which a round takes two pieces.
     """
 
     def __init__(self, layer: Layer, share: Share, device: str) -> None:
         self._share, parts = share, share.size
         length = layer.dimension // parts
         chunk = min(length, ROOM[device]) // (2 * parts)
-        self._shape, self._rounds = (-1, chunk), length // (2 * parts * chunk)
+        self._shape, self._rounds, self.piece = (-1, chunk), length // (2 * parts * chunk), parts * chunk
         factors = layer.ratio, layer.sign * layer.ratio
         if device == "cuda":
             import cupy
@@ -60,23 +69,34 @@ class Across:
             buffer = np.empty((parts, 2, chunk))
             self._lanes = [_Lane(buffer, partial(_mix, buffer, *factors))]
 
-    def __call__(self, y: Any) -> None:
-        """Apply them to a part, in place; on a GPU one buffer travels while another is mixed."""
+    def __call__(self, y: Any, before: OfPiece = _nothing, after: OfPiece = _nothing) -> None:
+        """Apply them to a part, in place; on a GPU one buffer travels while another is mixed.
+
+        Args:
+            y: The part.
+            before: Makes a piece of it ready, by its number.
+            after: Goes on with a piece, while others travel.
+        """
         if self._lanes[0].stream is None:
-            self._all_rounds(y)
+            self._all_rounds(y, before, after)
             return
         from spinsim.transfer_matrix.cuda_across import beside
 
         with beside([lane.stream for lane in self._lanes]):
-            self._all_rounds(y)
+            self._all_rounds(y, before, after)
 
-    def _all_rounds(self, y: Any) -> None:
+    def _all_rounds(self, y: Any, before: OfPiece, after: OfPiece) -> None:
         chunks, parts = y.reshape(self._shape), range(self._share.size)
         for number in range(self._rounds):
             first = number * len(parts)
             lane = self._lanes[number % len(self._lanes)]
+            pieces = number, 2 * self._rounds - 1 - number
             with lane.stream or nullcontext():
+                for piece in pieces:
+                    before(piece)
                 self._round(lane, [(chunks[first + j], chunks[len(chunks) - 1 - first - j]) for j in parts])
+                for piece in pieces:
+                    after(piece)
 
     def _round(self, lane: _Lane, pairs: list[tuple[Any, Any]]) -> None:
         """One of them: ``pairs`` are the chunks that each device mixes, with those that mirror them."""

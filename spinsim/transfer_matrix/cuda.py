@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from math import ceil
 from typing import Any, Final, NamedTuple
@@ -16,6 +15,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, record, round_keys, struct_type
 from spinsim.gemm import both_factors, left_factor
 from spinsim.transfer_matrix import cuda_across
+from spinsim.transfer_matrix.across import Across
 from spinsim.transfer_matrix.layer import Layer, quadratic
 
 FILE: Final = "transfer_matrix/butterfly.cu"
@@ -39,10 +39,6 @@ def instantiations() -> list[tuple[str, str]]:
     return ours + cuda_across.instantiations()
 
 
-Between = Callable[[Any], None]
-"""What changes a vector in place."""
-
-
 class Pass(NamedTuple):
     """One pass over memory.
 
@@ -57,6 +53,11 @@ class Pass(NamedTuple):
     kind: int
     position: int
     active: range
+
+    @property
+    def reach(self) -> int:
+        """Amplitudes of the smallest piece of a vector, in one piece of memory, that the pass does not lead out of."""
+        return 1 << (self.tile if self.kind == CONTIGUOUS else self.position + self.tile - RUN)
 
     def sites(self, layer: Layer) -> list[int]:
         """Sites of the tile's bits. That of the flip of all spins stands for the last site, which is else down."""
@@ -95,22 +96,41 @@ class CudaButterfly:
     Args:
         layer: What to apply, at least ``FEWEST_BITS`` bits.
         device: Number of the GPU.
-        between: More factors, applied in place between the diagonals.
+        across: Factors of bits that are no bits of this layer, where its vectors are parts of longer ones.
     """
 
-    def __init__(self, layer: Layer, device: int = 0, between: Between | None = None) -> None:
+    def __init__(self, layer: Layer, device: int = 0, across: Across | None = None) -> None:
         passes = plan_passes(layer.bits, layer.sign != 0)
-        if between and len(passes) == 1:
+        if across and len(passes) == 1:
             passes.append(_diagonal_alone(layer.bits))
         self._launches = [_PassLaunch(layer, p, p is passes[-1], device) for p in passes]
-        self._between = between
+        self._across = across
+        self._in_pieces = 0  # passes that can be done piece by piece
+        if across:
+            self._in_pieces = sum(p.reach <= across.piece for p in passes[:-1])
+            for launch in self._launches[: self._in_pieces]:
+                launch.cut(across.piece)
 
     def __call__(self, x: Any, out: Any) -> None:
         """Out = T x; they may be the same vector."""
         first, *others = self._launches
-        first(x, out)
-        if self._between:
-            self._between(out)
+        if self._across is None:
+            first(x, out)
+        elif self._in_pieces == 0:
+            first(x, out)
+            self._across(out)
+        else:
+            ready = others[: self._in_pieces - 1]
+            others = others[self._in_pieces - 1 :]
+
+            def before(piece: int) -> None:
+                first(x, out, piece)
+
+            def after(piece: int) -> None:
+                for launch in ready:
+                    launch(out, out, piece)
+
+            self._across(out, before, after)
         for launch in others:
             launch(out, out)
 
@@ -123,16 +143,16 @@ class CudaKronecker:
     Args:
         layer: What to apply, at least ``FEWEST_BITS`` bits.
         device: Number of the GPU.
-        between: More factors, applied in place between the diagonals.
+        across: Factors of bits that are no bits of this layer, where its vectors are parts of longer ones.
     """
 
-    def __init__(self, layer: Layer, device: int = 0, between: Between | None = None) -> None:
+    def __init__(self, layer: Layer, device: int = 0, across: Across | None = None) -> None:
         import cupy
 
         first = Pass(FEWEST_BITS, SECTOR if layer.sign else CONTIGUOUS, RUN, range(0))
         self._first = _PassLaunch(layer, first, False, device)
         self._last = _PassLaunch(layer, _diagonal_alone(layer.bits), True, device)
-        self._between = between
+        self._across = across
         self._tile = cupy.asarray(_factor(layer.ratio, 6, 6))
         self._groups = [
             (position, cupy.asarray(_factor(layer.ratio, bits, active)))
@@ -142,8 +162,8 @@ class CudaKronecker:
     def __call__(self, x: Any, out: Any) -> None:
         """Out = T x."""
         self._first(x, out)
-        if self._between:
-            self._between(out)
+        if self._across:
+            self._across(out)
         tiles = out.reshape(-1, 64, 64)
         both_factors(self._tile, tiles, self._tile, out=tiles)
         for position, factor in self._groups:
@@ -182,28 +202,54 @@ class _PassLaunch:
         factors[: len(own)] = [layer.ratio if site in p.active else 0.0 for site in own]
         if p.kind == SECTOR:
             factors[p.tile - 1] = layer.sign * layer.ratio
-        self._kept = tables = _tables(layer, own) if last or p.kind != COLUMNS else (0, 0, 0)
-        tiles = 1 << (layer.bits - p.tile)
+        self._tile, self._tiles, self._piece = p.tile, 1 << (layer.bits - p.tile), 0
+        self._tables = _tables(layer, own) if last or p.kind != COLUMNS else None
+        mine, outer, cross = self._tables or (0, 0, 0)
         arguments = {
             "x": np.uint64(0),
             "y": np.uint64(0),
-            "tiles": np.uint64(tiles),
+            "tiles": np.uint64(self._tiles),
             "position": np.int32(p.position),
             "last": np.uint64(layer.dimension - 1),
             "factors": record(FACTORS, q=factors),
-            "diagonal": record(DIAGONAL, own=tables[0], outer=tables[1], cross=tables[2]),
+            "diagonal": record(DIAGONAL, own=mine, outer=outer, cross=cross),
         }
         ahead = p.tile > TILES[0] and last and p.kind == COLUMNS  # the next tile comes while one is in use: AHEAD
         shared = 8 * ((1 << p.tile) + (1 << p.tile - 4) + ahead * (1 << p.tile))
         self._launch = Launch(device, FILE, instance("butterfly", p.tile, p.kind, last), arguments, shared)
         self._threads = 1 << (p.tile - REGISTER_BITS)
-        self._blocks = min(tiles, multiprocessors(device) * self._launch.blocks_at_once(self._threads))
+        self._most_blocks = multiprocessors(device) * self._launch.blocks_at_once(self._threads)
 
-    def __call__(self, x: Any, out: Any) -> None:
+    def cut(self, piece: int) -> None:
+        """Make it ready for pieces of so many amplitudes.
+
+        A tile counts from the beginning of its piece: bonds to spins that are up in all of the piece change their sign,
+        as they are taken for spins that are down.
+        """
         import cupy
 
-        stream = cupy.cuda.get_current_stream()
-        self._launch(stream, (self._blocks, 1, 1), self._threads, x=x.data.ptr, y=out.data.ptr)
+        self._piece = piece
+        if self._tables is None:
+            return
+        cross, tiles = self._tables[2].get(), piece >> self._tile
+        numbers = np.arange(self._tiles // tiles)[:, None] * tiles
+        up = np.where((numbers >> np.arange(FIXED)) & 1, -1.0, 1.0)
+        self._of_pieces = cupy.asarray(up[:, None, :] * cross)
+
+    def __call__(self, x: Any, out: Any, piece: int | None = None) -> None:
+        """The whole of a vector, or the piece of it with a number."""
+        import cupy
+
+        tiles, first, changed = self._tiles, 0, dict[str, Any]()
+        if piece is not None:
+            tiles, first = self._piece >> self._tile, piece * self._piece
+            if self._tables:
+                own, outer, _ = self._tables
+                outer, cross = outer[first >> self._tile :], self._of_pieces[piece]
+                changed["diagonal"] = record(DIAGONAL, own=own, outer=outer, cross=cross)
+        changed |= {"tiles": tiles, "x": x.data.ptr + 8 * first, "y": out.data.ptr + 8 * first}
+        blocks = min(tiles, self._most_blocks)
+        self._launch(cupy.cuda.get_current_stream(), (blocks, 1, 1), self._threads, **changed)
 
 
 def _tables(layer: Layer, own: list[int]) -> tuple[Any, Any, Any]:

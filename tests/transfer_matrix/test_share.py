@@ -57,10 +57,14 @@ def test_products_of_parts(monkeypatch: pytest.MonkeyPatch, count: int, sector: 
 
 
 @pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize(("count", "sites", "sector"), [(2, 15, "odd"), (4, 15, "even"), (2, 14, "all")])
-def test_products_of_parts_on_gpus(monkeypatch: pytest.MonkeyPatch, count: int, sites: int, sector: str) -> None:
-    """Tiles of one pass, which has the diagonal of both ends elsewhere, and of two."""
-    monkeypatch.setitem(across.ROOM, "cuda", 2**11)
+@pytest.mark.parametrize(
+    ("count", "sites", "sector", "room"), [(2, 15, "odd", 2**11), (4, 15, "even", 2**11), (2, 16, "even", 2**13)]
+)
+def test_products_of_parts_on_gpus(
+    monkeypatch: pytest.MonkeyPatch, count: int, sites: int, sector: str, room: int
+) -> None:
+    """Of one pass, after which the diagonal comes in another, and of two, the first of which goes piece by piece."""
+    monkeypatch.setitem(across.ROOM, "cuda", room)
     check_product(count, sites, sector, "cuda", "butterfly", [0])
 
 
@@ -69,7 +73,7 @@ def test_products_of_parts_on_gpus(monkeypatch: pytest.MonkeyPatch, count: int, 
 @pytest.mark.parametrize("method", ["butterfly", "kronecker"])
 @pytest.mark.parametrize(("sites", "sector"), [(14, "odd"), (21, "even"), (24, "all")])
 def test_products_of_two_gpus(monkeypatch: pytest.MonkeyPatch, sites: int, sector: str, method: str) -> None:
-    monkeypatch.setitem(across.ROOM, "cuda", 2**16)
+    monkeypatch.setitem(across.ROOM, "cuda", 2**22)
     for count in (2, 4):
         check_product(count, sites, sector, "cuda", method if sites > 14 else "auto", [0, 1])
 
