@@ -16,7 +16,9 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
 from spinsim.engine.protocols import Counting, Sweeps
 from spinsim.errors import InputError
+from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.inputs.grids import geometric
+from spinsim.model.ising import Ising
 from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 from spinsim.sampling.measure import Measurement, measure
@@ -24,6 +26,9 @@ from spinsim.sampling.portions import sweeps_a_portion, updates_a_sweep
 
 Schedule = Literal["linear", "geometric"]
 SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
+_OF_LARGEST: Final = 1 / 4
+_OF_SMALLEST: Final = 1 / 3
+_LOWEST: Final = 1e-4  # of the root mean square field of all sites: below are roundings
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,26 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -
     if schedule == "linear" or steps == 1:
         return np.linspace(ends[0], ends[1], steps)
     return geometric(ends[0], ends[1], steps)
+
+
+def automatic_temperatures(model: Ising) -> tuple[float, float]:
+    """Where an anneal begins and ends that is not told, from the fields of the problem.
+
+    On a lattice multiples of the root mean square local field of all sites. On other graphs, whose sites may differ
+    widely, the first temperature is at least a quarter of the largest root mean square field of a site, and the last at
+    most a third of the smallest that is not 0, where a flip against it succeeds with probability exp(-6).
+    """
+    scale = model.energy_scale or 1.0
+    start, stop = T_START, T_STOP
+    if model.lattice is None:
+        squares = np.square(model.fields / scale).mean(axis=0)
+        bonds = np.square(model.couplings / scale).mean(axis=0)
+        for end in (0, 1):
+            squares = squares + np.bincount(model.graph.edges[:, end], bonds, model.sites)
+        sizes = np.sqrt(squares[squares > 0])
+        start = max(start, _OF_LARGEST * float(sizes.max(initial=0.0)))
+        stop = max(_LOWEST, min(stop, _OF_SMALLEST * float(sizes.min(initial=np.inf))))
+    return start * scale, stop * scale
 
 
 class Annealed(Sweeps, Counting, Protocol):

@@ -25,6 +25,7 @@ LAYERS = [
     ["analysis"],
     ["saved"],
     ["result"],
+    ["dimod"],
     ["sampling", "transfer_matrix"],
     ["store"],
     ["observables"],

@@ -155,10 +155,10 @@ def test_a_setting_is_its_own_line_of_help(job, capsys, monkeypatch) -> None:
     [("3:1:3", [3, 2, 1]), ("4:1:3g", [4, 2, 1]), ("3, 2.5,1", [3, 2.5, 1]), ([3, 2.5], [3, 2.5]), (2, [2])],
 )
 def test_temperatures_of_an_anneal_are_written_as_elsewhere(text, numbers) -> None:
-    config = build_config(Anneal, {"anneal": {"temperatures": text}}).with_temperatures(1.0)
+    config = build_config(Anneal, {"anneal": {"temperatures": text}}).with_temperatures(ss.Ising(ss.square(4)))
     np.testing.assert_allclose(config.anneal.ladder, numbers, rtol=1e-15)
     listed = build_config(Anneal, {"anneal": {"temperatures": config.anneal.ladder.tolist()}})
-    assert config.sha256(None) == listed.with_temperatures(1.0).sha256(None)
+    assert config.sha256(None) == listed.with_temperatures(ss.Ising(ss.square(4))).sha256(None)
     assert config.anneal.ladder is config.anneal.ladder  # read once
 
 

@@ -74,7 +74,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     settings |= {"sweeps": sweeps, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
     settings |= {"replicas": replicas, "seed": seed, "device": device, "threads": threads}
     config = config_of_call(Anneal, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
-    config = config.with_temperatures(model.energy_scale)
+    config = config.with_temperatures(model)
     plan = AnnealPlan(
         config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model), start=spins
     )

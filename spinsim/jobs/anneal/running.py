@@ -76,7 +76,7 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
     device = resolve_device(config.run.device, config.run.gpus)
     model = build_model(config.model, config.run.replicas * config.anneal.slices_in_time)
-    config = config.with_temperatures(model.energy_scale)
+    config = config.with_temperatures(model)
     return AnnealPlan(config, model, device, *identify(config, model))
 
 

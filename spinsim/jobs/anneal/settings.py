@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
+from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from spinsim.model.ising import Ising
+
 _LISTED: Final = "list"
 """The schedule of a run whose temperatures are listed."""
-_T_START: Final = 1.5
-_T_STOP: Final = 0.05
 _GAMMA_START: Final = 1.5
 _GAMMA_STOP: Final = 0.05
 _T_SLICE: Final = 0.5
@@ -47,12 +48,12 @@ class AnnealSettings(Table):
     t_start: float | None = setting(
         None,
         "First temperature",
-        shown=f"{_T_START} x the root mean square local field",
+        shown=f"{T_START} x the root mean square local field",
         unit="coupling unit / k_B",
         low=1e-300,
     )
     t_stop: float | None = setting(
-        None, "Last temperature", shown=f"{_T_STOP} x the same", unit="coupling unit / k_B", low=1e-300
+        None, "Last temperature", shown=f"{T_STOP} x the same", unit="coupling unit / k_B", low=1e-300
     )
     steps: int = setting(100, "Number of temperatures", low=1, high=10**9)
     schedule: str = setting("geometric", "Spacing", choices=("linear", "geometric"), besides=_LISTED)
@@ -209,9 +210,10 @@ class Anneal(Config):
     )
     anneal: AnnealSettings = table(AnnealSettings)
 
-    def with_temperatures(self, energy_scale: float) -> Anneal:
+    def with_temperatures(self, model: Ising) -> Anneal:
         """The configuration with its temperature ends filled in."""
         from spinsim.inputs.grids import as_text
+        from spinsim.sampling.annealing import automatic_temperatures
 
         given = self.anneal
         given = given if given.fields is None else replace(given, field=as_text(given.fields))
@@ -220,11 +222,11 @@ class Anneal(Config):
             first, last = float(listed[0]), float(listed[-1])
             written = replace(given, temperatures=as_text(listed), steps=len(listed), schedule=_LISTED)
             return replace(self, anneal=replace(written, t_start=first, t_stop=last))
-        scale = energy_scale or 1.0
         if given.quantum:
-            return replace(self, anneal=_quantum_filled_in(given, scale))
-        t_start = _T_START * scale if given.t_start is None else given.t_start
-        t_stop = _T_STOP * scale if given.t_stop is None else given.t_stop
+            return replace(self, anneal=_quantum_filled_in(given, model.energy_scale or 1.0))
+        first, last = automatic_temperatures(model)
+        t_start = first if given.t_start is None else given.t_start
+        t_stop = last if given.t_stop is None else given.t_stop
         return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
 
 

@@ -1,0 +1,258 @@
+"""A sampler of dimod, for programs that are written for it: ``SpinsimSampler().sample(bqm, num_reads=100)``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.errors import InputError
+from spinsim.inputs.grids import geometric, linear
+from spinsim.inputs.texts import printable
+from spinsim.model.ising import Ising
+from spinsim.model.problems.bqm import from_bqm, import_dimod
+from spinsim.model.problems.labels import shown
+from spinsim.model.problems.quadratic import BINARY, number_in
+from spinsim.sampling.annealing import automatic_temperatures
+from spinsim.sampling.best import BestOfEach
+from spinsim.sampling.measure import measure
+
+try:
+    from dimod.core.initialized import Initialized as _Initialized
+    from dimod.core.sampler import Sampler as _Sampler
+except ImportError:  # the sampler says so when it is made
+
+    class _Initialized:  # type: ignore[no-redef]
+        pass
+
+    class _Sampler:  # type: ignore[no-redef]
+        pass
+
+
+SCHEDULES: Final = ("geometric", "linear", "custom")
+_SWEEPS: Final = 1000
+_LOOKS: Final = 32  # at the energies, evenly spaced over a run
+_MOST: Final = 10**9
+
+
+class SpinsimSampler(_Sampler, _Initialized):
+    """Simulated annealing by exact Metropolis sweeps, each read a replica.
+
+    Args:
+        device: Where it runs, ``auto``, ``cpu`` or ``cuda``.
+        threads: CPU threads, None for all.
+
+    Raises:
+        InputError: where dimod is not installed.
+    """
+
+    def __init__(self, device: str = "auto", threads: int | None = None) -> None:
+        import_dimod()
+        self._device, self._threads = device, threads
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What the sampler can do."""
+        return {"beta_schedule_options": SCHEDULES}
+
+    @property
+    def parameters(self) -> dict[str, list[str]]:
+        """The arguments of ``sample``, with the properties that say more of them."""
+        names = ("num_reads", "num_sweeps", "num_sweeps_per_beta", "beta_range", "beta_schedule", "initial_states",
+                 "initial_states_generator", "seed", "interrupt_function", "time_limit")  # fmt: skip
+        return {name: [] for name in names} | {"beta_schedule_type": ["beta_schedule_options"]}
+
+    def sample(
+        self,
+        bqm: Any,
+        *,
+        num_reads: int | None = None,
+        num_sweeps: int | None = None,
+        num_sweeps_per_beta: int = 1,
+        beta_range: npt.ArrayLike | None = None,
+        beta_schedule: npt.ArrayLike | None = None,
+        beta_schedule_type: str | None = None,
+        initial_states: Any = None,
+        initial_states_generator: str = "random",
+        seed: int | None = None,
+        interrupt_function: Callable[[], bool] | None = None,
+        time_limit: float | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Anneal the reads and return the lowest state that each of them met where energies were looked at.
+
+        Energies are looked at some 30 times, evenly spaced, and at the end.
+
+        Args:
+            bqm: A ``dimod.BinaryQuadraticModel``.
+            num_reads: Replicas; as many as initial states, or one, where left out.
+            num_sweeps: In all, 1,000 where left out and no schedule is given.
+            num_sweeps_per_beta: Sweeps at each inverse temperature.
+            beta_range: First and last inverse temperature; from the fields of the problem where left out.
+            beta_schedule: Every inverse temperature, for the type ``custom``.
+            beta_schedule_type: ``geometric``, ``linear`` or ``custom``.
+            initial_states: Samples as dimod takes them.
+            initial_states_generator: Where they are fewer than reads: ``none`` refuses, ``tile`` repeats them,
+                ``random`` adds others.
+            seed: Of all random numbers, 64 bits; drawn where left out. The same seed and arguments give the same reads.
+            interrupt_function: Asked after each inverse temperature; where it says true, the run ends as it is.
+            time_limit: Seconds after which the run ends as it is.
+            kwargs: Others are ignored with a warning, as dimod's samplers do.
+
+        Returns:
+            A ``dimod.SampleSet`` with the labels and the vartype of the model; ``info`` has what was filled in.
+
+        Raises:
+            InputError: for what is no such model, and for arguments that make no sense.
+        """
+        began = time.monotonic()
+        self.remove_unknown_kwargs(**kwargs)
+        if interrupt_function is not None and not callable(interrupt_function):
+            raise InputError(f"interrupt_function {shown(interrupt_function)} cannot be called: give a function")
+        limit = _positive("time_limit", time_limit)
+        number = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+        reads = None if num_reads is None else _count("num_reads", num_reads, 1)
+        if not getattr(bqm, "num_variables", 1):
+            return _none_of(bqm, reads or 1)
+        model = from_bqm(bqm).ising()
+        betas, per_beta, kind = _schedule(
+            model, num_sweeps, num_sweeps_per_beta, beta_range, beta_schedule, beta_schedule_type
+        )
+        dynamics = Dynamics(number)
+        start = self._start(bqm, initial_states, initial_states_generator, reads, dynamics.seed)
+        replicas = (reads or 1) if start is None else len(start)
+        start = start if start is None else start[None]
+        engine = create_engine(model, replicas, dynamics, self._device, self._threads, start)
+        best, interrupted = _anneal(engine, betas, per_beta, interrupt_function, began + limit)
+        info = {
+            "beta_range": [float(betas[0]), float(betas[-1])] if len(betas) else [],
+            "beta_schedule_type": kind,
+            "seed": int(dynamics.seed),
+            "interrupted": interrupted,
+            "seconds": time.monotonic() - began,
+        }
+        return _sample_set(bqm, best.spins(0), info)
+
+    def _start(
+        self, bqm: Any, states: Any, generator: Any, reads: int | None, seed: int
+    ) -> npt.NDArray[np.int8] | None:
+        """Returns the initial configurations (reads, sites), None where all are random."""
+        if states is None and generator == "random":
+            return None
+        try:
+            parsed = self.parse_initial_states(bqm, states, generator, reads, seed % 2**32)
+            places = {name: place for place, name in enumerate(parsed.initial_states.variables)}
+            found = parsed.initial_states.record.sample[:, [places[name] for name in bqm.variables]]
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise InputError(
+                f"initial_states cannot be used ({printable(str(error))}): give samples as dimod"
+            ) from error
+        return np.asarray(2 * found - 1 if bqm.vartype.name == BINARY else found, np.int8)
+
+
+def _schedule(
+    model: Ising, sweeps: Any, per_beta: Any, ends: Any, listed: Any, kind: Any
+) -> tuple[npt.NDArray[np.float64], int, str]:
+    """Returns every inverse temperature, the sweeps at each and the type of the schedule."""
+    kind = kind or (SCHEDULES[0] if listed is None else SCHEDULES[-1])
+    if kind not in SCHEDULES:
+        raise InputError(f"beta_schedule_type {shown(kind)} is unknown: choose one of {', '.join(SCHEDULES)}")
+    each = _count("num_sweeps_per_beta", per_beta, 1)
+    if kind == "custom":
+        if listed is None or ends is not None:
+            raise InputError("a custom schedule is said by beta_schedule alone: give it, and no beta_range")
+        betas = _betas("beta_schedule", listed)
+        if sweeps is not None and _count("num_sweeps", sweeps, 0) != each * len(betas):
+            raise InputError(
+                f"num_sweeps {sweeps} does not fit {len(betas)} inverse temperatures of {each} sweeps: leave it out"
+            )
+        return betas, each, kind
+    if listed is not None:
+        raise InputError(f"beta_schedule goes with the type custom, not with {kind}: leave one of them out")
+    number, rest = divmod(_SWEEPS if sweeps is None else _count("num_sweeps", sweeps, 0), each)
+    if rest:
+        raise InputError(f"num_sweeps {sweeps} is no multiple of num_sweeps_per_beta {each}: give one that is")
+    if ends is None:
+        first, last = (1 / temperature for temperature in automatic_temperatures(model))
+    else:
+        given = _betas("beta_range", ends)
+        if len(given) != 2:
+            raise InputError(f"beta_range has {len(given)} numbers: give the first and the last inverse temperature")
+        first, last = given.tolist()
+    if not number:
+        return np.empty(0), each, kind
+    return (geometric if kind == "geometric" else linear)(first, last, number), each, kind
+
+
+def _anneal(
+    engine: Engine, betas: npt.NDArray[np.float64], sweeps: int, stop: Callable[[], bool] | None, end: float
+) -> tuple[BestOfEach, bool]:
+    """Sweep through the inverse temperatures; returns the lowest states and whether the run ended early."""
+    best, interrupted, steps = BestOfEach(engine), False, len(betas)
+    looks = {round(steps * look / _LOOKS) for look in range(1, _LOOKS)}
+    watched = stop is not None or np.isfinite(end)
+    for step, beta in enumerate(betas.tolist(), 1):
+        engine.set_beta(beta)
+        engine.sweep(sweeps)
+        if watched:
+            engine.wait()
+            interrupted = time.monotonic() > end or bool(stop is not None and stop())
+            if interrupted:
+                break
+        if step in looks:
+            best.update(measure(engine).energy, engine.spins)
+    best.update(measure(engine).energy, engine.spins)
+    return best, interrupted
+
+
+def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
+    """Returns inverse temperatures, refused by the name of the argument."""
+    try:
+        found = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} {shown(values)} cannot be read as numbers: give a list of floats") from error
+    if found.ndim != 1 or not 1 <= found.size <= _MOST:
+        raise InputError(f"{name} has shape {found.shape}: give a list of inverse temperatures")
+    bad = found[~((found > 0) & np.isfinite(1 / np.where(found > 0, found, 1)) & np.isfinite(found))]
+    if bad.size:
+        raise InputError(f"{name} holds {bad[0]:g}: inverse temperatures are above 0 and finite")
+    return found
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    """Returns a whole number, refused by the name of the argument."""
+    try:
+        number = index(value)
+    except TypeError as error:
+        raise InputError(f"{name} {shown(value)} is no whole number: give one from {least} on") from error
+    if isinstance(value, bool) or not least <= number <= _MOST:
+        raise InputError(f"{name} {shown(value)} is out of range: give a whole number from {least} to {_MOST}")
+    return number
+
+
+def _positive(name: str, value: Any) -> float:
+    """Returns a number of seconds, infinite for None, refused by the name of the argument."""
+    if value is None:
+        return np.inf
+    seconds = number_in(value, name)
+    if not seconds >= 0:
+        raise InputError(f"{name} {shown(value)} is no time: give seconds, 0 or more")
+    return seconds
+
+
+def _none_of(bqm: Any, reads: int) -> Any:
+    """The samples of a model without variables."""
+    states = np.empty((reads, 0), np.int8)
+    return import_dimod().SampleSet.from_samples_bqm((states, []), bqm)
+
+
+def _sample_set(bqm: Any, states: npt.NDArray[np.int8], info: dict[str, Any]) -> Any:
+    """The samples of configurations (reads, sites), with the energies that the model itself gives them."""
+    given = states if bqm.vartype.name != BINARY else (1 + states) // 2
+    variables = list(bqm.variables)
+    return import_dimod().SampleSet.from_samples_bqm((given, variables), bqm, info=info, sort_labels=False)

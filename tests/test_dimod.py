@@ -1,0 +1,158 @@
+"""The sampler of dimod: dimod's own tests of samplers, its arguments, and what it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import unittest
+
+import dimod
+import dimod.testing
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from problems import bqms
+
+import spinsim as ss
+from spinsim.dimod import SpinsimSampler
+from spinsim.inputs.defaults import T_START, T_STOP
+from spinsim.sampling.annealing import automatic_temperatures
+
+
+@dimod.testing.load_sampler_bqm_tests(SpinsimSampler)
+class TestDimodSuite(unittest.TestCase):
+    """The 32 cases of dimod.testing."""
+
+
+def chain(sites: int = 12) -> dimod.BQM:
+    rng = np.random.default_rng(1)
+    return dimod.BQM.from_ising({}, {(f"v{i}", f"v{i + 1}"): rng.choice([-1, 1]) for i in range(sites - 1)})
+
+
+def test_it_is_a_sampler_with_the_arguments_of_others() -> None:
+    dimod.testing.assert_sampler_api(SpinsimSampler())
+    bqm = chain()
+    schedules = (
+        {"num_sweeps": 200},
+        {"beta_range": (0.1, 5), "num_sweeps": 100, "num_sweeps_per_beta": 10},
+        {"beta_schedule_type": "linear"},
+        {"beta_schedule": [0.5, 1, 2, 4], "num_sweeps_per_beta": 50},
+    )
+    for schedule in schedules:
+        found = SpinsimSampler().sample(bqm, num_reads=16, seed=3, **schedule)
+        assert found.first.energy == -11
+        assert list(found.variables) == list(bqm.variables)
+        assert len(found) == 16
+    assert found.info["beta_schedule_type"] == "custom"
+    assert found.info["beta_range"] == [0.5, 4]
+    with pytest.warns(Warning, match="chain_strength"):
+        SpinsimSampler().sample(bqm, num_sweeps=2, chain_strength=2)
+
+
+@settings(max_examples=8, deadline=None)
+@given(bqms())
+def test_samples_have_the_energies_of_the_model(bqm: dimod.BQM) -> None:
+    found = SpinsimSampler().sample(bqm, num_reads=3, num_sweeps=20, seed=1)
+    assert found.vartype is bqm.vartype
+    assert found.record.energy.tolist() == bqm.energies((found.record.sample, list(found.variables))).tolist()
+    model = ss.Ising.from_bqm(bqm)
+    states = found.record.sample if bqm.vartype is dimod.SPIN else 2 * found.record.sample.astype(int) - 1
+    size = 1 + sum(map(abs, [*bqm.linear.values(), *bqm.quadratic.values(), bqm.offset]))
+    np.testing.assert_allclose(model.energy(states.T[None])[0] + model.offset, found.record.energy, atol=1e-9 * size)
+
+
+def test_a_seed_says_everything() -> None:
+    bqm = dimod.generators.gnm_random_bqm(20, 60, "BINARY", random_state=2)
+    first, same, other, drawn = (
+        SpinsimSampler().sample(bqm, num_reads=4, num_sweeps=3, seed=seed) for seed in (5, 5, 6, None)
+    )
+    assert (first.record.sample == same.record.sample).all()
+    assert (first.record.sample != other.record.sample).any()
+    again = SpinsimSampler().sample(bqm, num_reads=4, num_sweeps=3, seed=drawn.info["seed"])
+    assert (again.record.sample == drawn.record.sample).all()
+
+
+def test_initial_states_are_begun_with() -> None:
+    bqm = chain(4)
+    state = {"v0": 1, "v1": -1, "v2": 1, "v3": -1}
+    none = SpinsimSampler().sample(bqm, initial_states=state, num_sweeps=0)
+    assert dict(none.first.sample) == state
+    tiled = SpinsimSampler().sample(
+        bqm, num_reads=3, initial_states=[state], initial_states_generator="tile", num_sweeps=0
+    )
+    assert [dict(sample) for sample in tiled.samples()] == [state] * 3
+    zero_one = {name: (1 + value) // 2 for name, value in state.items()}
+    mixed = SpinsimSampler().sample(bqm, num_reads=2, initial_states=zero_one, num_sweeps=0, seed=1)
+    assert (mixed.record.sample[0] == list(state.values())).all()
+    with pytest.raises(ss.InputError, match="initial_states cannot be used"):
+        SpinsimSampler().sample(bqm, num_reads=2, initial_states=state, initial_states_generator="none")
+    with pytest.raises(ss.InputError, match="mismatch between variables"):
+        SpinsimSampler().sample(bqm, initial_states={"v0": 1})
+
+
+def test_runs_end_early() -> None:
+    asked = iter([False, False, True])
+    found = SpinsimSampler().sample(chain(), num_reads=2, interrupt_function=lambda: next(asked))
+    assert found.info["interrupted"]
+    assert len(found) == 2
+    found = SpinsimSampler().sample(chain(), num_sweeps=10**7, time_limit=0.05)
+    assert found.info["interrupted"]
+    assert found.info["seconds"] < 20
+
+
+REFUSALS = {
+    "reads": ({"num_reads": 0}, "num_reads 0 is out of range"),
+    "reads of a word": ({"num_reads": "many"}, "num_reads 'many' is no whole number"),
+    "sweeps": ({"num_sweeps": -1}, "num_sweeps -1 is out of range"),
+    "fraction": ({"num_sweeps": 2.5}, "num_sweeps 2.5 is no whole number"),
+    "multiple": ({"num_sweeps": 7, "num_sweeps_per_beta": 2}, "is no multiple of num_sweeps_per_beta 2"),
+    "range": ({"beta_range": [1]}, "beta_range has 1 numbers"),
+    "zero": ({"beta_range": [0, 1]}, "beta_range holds 0: inverse"),
+    "nan": ({"beta_range": [1, float("nan")]}, "beta_range holds nan"),
+    "words": ({"beta_schedule": "cold"}, "cannot be read as numbers"),
+    "type": ({"beta_schedule_type": "log"}, "beta_schedule_type 'log' is unknown"),
+    "both": ({"beta_schedule": [1], "beta_schedule_type": "linear"}, "goes with the type custom"),
+    "custom": ({"beta_schedule_type": "custom"}, "said by beta_schedule alone"),
+    "length": ({"beta_schedule": [1, 2], "num_sweeps": 3}, "num_sweeps 3 does not fit 2"),
+    "seed": ({"seed": -1}, "seed -1 is out of range"),
+    "seed of a word": ({"seed": "x"}, "seed 'x' is not a whole number"),
+    "function": ({"interrupt_function": 3}, "interrupt_function 3 cannot be called"),
+    "time": ({"time_limit": -1}, "time_limit -1 is no time"),
+    "generator": ({"initial_states_generator": "new"}, "initial_states cannot be used"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), REFUSALS.values(), ids=REFUSALS)
+def test_arguments_that_make_no_sense_are_refused(arguments: dict, words: str) -> None:
+    with pytest.raises(ss.InputError, match=words):
+        SpinsimSampler().sample(chain(3), **arguments)
+
+
+def test_higher_terms_are_refused() -> None:
+    with pytest.raises(ss.InputError, match="reduce it to pairs"):
+        SpinsimSampler().sample(dimod.BinaryPolynomial({"abc": 1}, "SPIN"))
+
+
+def test_temperatures_follow_the_problem() -> None:
+    lattice = ss.Ising(ss.square(8), 2.0)
+    scale = lattice.energy_scale
+    assert automatic_temperatures(lattice) == (T_START * scale, T_STOP * scale)
+    star = ss.Ising(ss.Graph(401, [(0, i) for i in range(1, 401)]))
+    assert automatic_temperatures(star) == (pytest.approx(5), T_STOP * star.energy_scale)
+    weak = ss.Ising(ss.Graph(4, [(0, 1), (2, 3)]), [100, 1])
+    assert automatic_temperatures(weak)[1] == pytest.approx(1 / 3)
+    flat = ss.Ising(ss.Graph(2))
+    assert automatic_temperatures(flat) == (T_START, T_STOP)
+    assert ss.anneal(weak, sweeps=1, replicas=2, steps=2).temperature[-1] == automatic_temperatures(weak)[1]
+
+
+def test_without_dimod_the_module_is_there_and_the_sampler_says_what_is_missing() -> None:
+    code = (
+        "import sys; sys.modules['dimod'] = None\n"
+        "from spinsim.dimod import SpinsimSampler\n"
+        "import spinsim as ss\n"
+        "try: SpinsimSampler()\n"
+        "except ss.InputError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "dimod is missing: install spinsim[dimod] to use its models\n"
