@@ -13,22 +13,31 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.benchmark.metropolis import CRITICAL
-from spinsim.benchmark.timing import SECONDS, sweep_rates
+from spinsim.benchmark.timing import SECONDS, WARM_UP_SWEEPS, sweep_rates, wait_for
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
+from spinsim.engine.devices import CUDA, seats
+from spinsim.machine.threads import Threads
+from spinsim.mesh.group import Group, make_group, together
 from spinsim.mesh.session import first_ranks, others
 from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.chain import chain
 from spinsim.model.geometry.cubic import cubic
 from spinsim.model.geometry.square import square
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
+from spinsim.transfer_matrix.layer import Layer
+from spinsim.transfer_matrix.operator import TransferOperator
+from spinsim.transfer_matrix.points import CRITICAL as K_CRITICAL
+from spinsim.transfer_matrix.share import Share
+from spinsim.transfer_matrix.vectors import Vectors
 
 Growth = Literal["weak", "strong"]
 """Whether each device has as much to do as one alone, or all together have."""
 
 
 @dataclass(frozen=True)
-class ScalingCase:
-    """A problem for a number of devices.
+class SweepCase:
+    """Sweeps of a model on a number of devices.
 
     Attributes:
         growth: ``weak``: the problem grows with the number of devices; ``strong``: it is the same for all numbers.
@@ -45,6 +54,17 @@ class ScalingCase:
     temperatures: tuple[float, ...]
     copies: int = 0
 
+    unit = "updates"
+
+    def rates(self, devices: int, device: str, threads: int | None, repeats: int, dynamics: Dynamics) -> list[float]:
+        """Updates/ns of each of several runs of about half a second, on so many devices."""
+        in_ranks = bool(others())
+        with first_ranks(devices) if in_ranks else nullcontext():
+            asked = f"{CUDA}:{devices}" if device == CUDA and not in_ranks else device
+            engine = create_engine(self.model(devices), self.replicas, dynamics, asked, threads)
+            sweep = self.begin(engine)
+            return _timed(engine, sweep, repeats) if self.copies else sweep_rates(engine, repeats)[1]
+
     def begin(self, engine: Engine) -> Callable[[int], None]:
         """Give replicas their temperatures; returns what sweeps so often, with exchanges where there is a ladder."""
         if not self.copies:
@@ -60,16 +80,41 @@ class ScalingCase:
 
 
 @dataclass(frozen=True)
+class ProductCase:
+    """A product with the transfer matrix of a chain in the odd sector, each vector shared by a number of devices.
+
+    Attributes:
+        growth: As of ``SweepCase``.
+        spins: Of the chain, for so many devices.
+    """
+
+    name: str
+    growth: Growth
+    spins: Callable[[int], int]
+    unit = "amplitudes"
+
+    def rates(self, devices: int, device: str, threads: int | None, repeats: int, dynamics: Dynamics) -> list[float]:
+        """Amplitudes of the result in a nanosecond, for each of several products, on so many devices."""
+        asked = f"{CUDA}:{devices}" if device == CUDA and not others() else device
+        members = make_group(seats(asked)[:devices])
+        found = together(members, _product_seconds, self.spins(devices), device, threads, repeats)
+        return [2 ** (self.spins(devices) - 1) / max(seconds) / 1e9 for seconds in zip(*found, strict=True)]
+
+
+Case = SweepCase | ProductCase
+
+
+@dataclass(frozen=True)
 class ScalingRate:
     """A measured case.
 
     Attributes:
         devices: How many were asked to share it.
-        median, slowest, fastest: Attempted spin updates per nanosecond over the repeats, all devices together.
+        median, slowest, fastest: Of the repeats, in the case's unit per nanosecond, all devices together.
         gain: The median over that of one device.
     """
 
-    case: ScalingCase
+    case: Case
     devices: int
     median: float
     slowest: float
@@ -80,14 +125,14 @@ class ScalingRate:
 _LADDER: Final = (0.8, 2.0)
 _QUANTUM: Final = (1 / 0.33, 1 / 0.24)  # as 1 / k
 CUDA_CASES: Final = (
-    ScalingCase(
+    SweepCase(
         "2D ferromagnet, 131072 x 65536 each", "weak", lambda n: Ising(square(131072, 65536 * n)), 1, (CRITICAL,)
     ),
-    ScalingCase("2D ferromagnet, L = 131072", "strong", lambda _: Ising(square(131072)), 1, (CRITICAL,)),
-    ScalingCase("2D ferromagnet, L = 65536", "strong", lambda _: Ising(square(65536)), 1, (CRITICAL,)),
-    ScalingCase("2D ferromagnet, L = 32768", "strong", lambda _: Ising(square(32768)), 1, (CRITICAL,)),
-    ScalingCase("3D +-J, L = 512", "strong", lambda _: EdwardsAnderson(cubic(512)), 1, (1.1,)),
-    ScalingCase(
+    SweepCase("2D ferromagnet, L = 131072", "strong", lambda _: Ising(square(131072)), 1, (CRITICAL,)),
+    SweepCase("2D ferromagnet, L = 65536", "strong", lambda _: Ising(square(65536)), 1, (CRITICAL,)),
+    SweepCase("2D ferromagnet, L = 32768", "strong", lambda _: Ising(square(32768)), 1, (CRITICAL,)),
+    SweepCase("3D +-J, L = 512", "strong", lambda _: EdwardsAnderson(cubic(512)), 1, (1.1,)),
+    SweepCase(
         "3D +-J, L = 16, 128 samples each",
         "weak",
         lambda n: EdwardsAnderson(cubic(16), samples=128 * n),
@@ -95,8 +140,8 @@ CUDA_CASES: Final = (
         _LADDER,
         4,
     ),
-    ScalingCase("3D +-J, L = 32, 4096 replicas", "strong", lambda _: EdwardsAnderson(cubic(32)), 4096, (1.1,)),
-    ScalingCase(
+    SweepCase("3D +-J, L = 32, 4096 replicas", "strong", lambda _: EdwardsAnderson(cubic(32)), 4096, (1.1,)),
+    SweepCase(
         "2D +-J, L = 24, 512 slices, one sample",
         "strong",
         lambda _: trotter(EdwardsAnderson(square(24)), 512),
@@ -104,15 +149,18 @@ CUDA_CASES: Final = (
         _QUANTUM,
         4,
     ),
+    ProductCase("T of a chain, 32 spins for one", "weak", lambda n: 31 + n.bit_length()),
+    ProductCase("T of a chain, 32 spins", "strong", lambda _: 32),
 )
 CPU_CASES: Final = (
-    ScalingCase("2D ferromagnet, 4096 x 2048 each", "weak", lambda n: Ising(square(4096, 2048 * n)), 1, (CRITICAL,)),
-    ScalingCase("2D ferromagnet, L = 4096", "strong", lambda _: Ising(square(4096)), 1, (CRITICAL,)),
-    ScalingCase("3D +-J, L = 256", "strong", lambda _: EdwardsAnderson(cubic(256)), 1, (1.1,)),
-    ScalingCase(
+    SweepCase("2D ferromagnet, 4096 x 2048 each", "weak", lambda n: Ising(square(4096, 2048 * n)), 1, (CRITICAL,)),
+    SweepCase("2D ferromagnet, L = 4096", "strong", lambda _: Ising(square(4096)), 1, (CRITICAL,)),
+    SweepCase("3D +-J, L = 256", "strong", lambda _: EdwardsAnderson(cubic(256)), 1, (1.1,)),
+    SweepCase(
         "3D +-J, L = 8, 8 samples each", "weak", lambda n: EdwardsAnderson(cubic(8), samples=8 * n), 128, _LADDER, 4
     ),
-    ScalingCase("3D +-J, L = 16, 512 replicas", "strong", lambda _: EdwardsAnderson(cubic(16)), 512, (1.1,)),
+    SweepCase("3D +-J, L = 16, 512 replicas", "strong", lambda _: EdwardsAnderson(cubic(16)), 512, (1.1,)),
+    ProductCase("T of a chain, 22 spins", "strong", lambda _: 22),
 )
 
 
@@ -123,7 +171,7 @@ def numbers_of_devices(device: str) -> list[int]:
         device: As ``resolve_device`` returns it.
     """
     everyone = 1 + len(others())
-    if everyone == 1 and device == "cuda":
+    if everyone == 1 and device == CUDA:
         from spinsim.cuda.device import names
 
         everyone = len(names())
@@ -133,27 +181,35 @@ def numbers_of_devices(device: str) -> list[int]:
 def scaling_rates(device: str, threads: int | None, repeats: int, rng_rounds: int) -> Iterator[ScalingRate]:
     """Time every case on every number of devices: the median of ``repeats`` runs of about half a second each."""
     where = resolve_device(device)
-    for case in CUDA_CASES if where == "cuda" else CPU_CASES:
+    for case in CUDA_CASES if where == CUDA else CPU_CASES:
         alone = 0.0
         for devices in numbers_of_devices(where):
-            rates = _rates(case, devices, where, threads, repeats, Dynamics(rng_rounds=rng_rounds))
+            if isinstance(case, ProductCase) and devices.bit_count() > 1:
+                continue  # vectors are shared by powers of two
+            rates = case.rates(devices, where, threads, repeats, Dynamics(rng_rounds=rng_rounds))
             median = statistics.median(rates)
             alone = alone or median
             yield ScalingRate(case, devices, median, min(rates), max(rates), median / alone)
 
 
-def _rates(
-    case: ScalingCase, devices: int, device: str, threads: int | None, repeats: int, dynamics: Dynamics
-) -> list[float]:
-    """Updates/ns of each repeat."""
-    in_ranks = bool(others())
-    with first_ranks(devices) if in_ranks else nullcontext():
-        asked = f"cuda:{devices}" if device == "cuda" and not in_ranks else device
-        engine = create_engine(case.model(devices), case.replicas, dynamics, asked, threads)
-        sweep = case.begin(engine)
-        if not case.copies:
-            return sweep_rates(engine, repeats)[1]
-        return _timed(engine, sweep, repeats)
+def _product_seconds(group: Group, spins: int, device: str, threads: int | None, repeats: int) -> list[float]:
+    """Seconds of each of several products, begun together by all members."""
+    share, pool = Share(group), Threads(threads if device == "cpu" else 1)
+    layer = Layer(Ising(chain(spins)), 0, K_CRITICAL[1], K_CRITICAL[1], "odd")
+    vectors = Vectors(layer.dimension, device, pool, share)
+    x, y = vectors.empty(), vectors.empty()
+    vectors.random(1, 0, 0, x)
+    operator = TransferOperator(layer, device, "auto", pool, share)
+
+    def seconds() -> float:
+        group.sum(np.zeros(1))  # waits for all
+        began = time.perf_counter()
+        operator.apply(x, y)
+        wait_for(device)
+        return time.perf_counter() - began
+
+    seconds(), seconds()  # compiles, and makes room
+    return [seconds() for _ in range(repeats)]
 
 
 def _timed(engine: Engine, sweep: Callable[[int], None], repeats: int) -> list[float]:
@@ -166,8 +222,7 @@ def _timed(engine: Engine, sweep: Callable[[int], None], repeats: int) -> list[f
         engine.wait()
         return time.perf_counter() - began
 
-    warm_up = 50
-    seconds(warm_up)
-    sweeps = max(1, int(SECONDS / seconds(warm_up) * warm_up))
+    seconds(WARM_UP_SWEEPS)
+    sweeps = max(1, int(SECONDS / seconds(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
     updates = engine.model.sites * engine.model.samples * engine.replicas * sweeps
     return [updates / seconds(sweeps) / 1e9 for _ in range(repeats)]

@@ -18,3 +18,11 @@ def sweep_rates(engine: Sweeps, repeats: int) -> tuple[int, list[float]]:
     engine.wait()
     sweeps = max(1, int(SECONDS / engine.timed_sweep(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
     return sweeps, [updates * sweeps / engine.timed_sweep(sweeps) / 1e9 for _ in range(repeats)]
+
+
+def wait_for(device: str) -> None:
+    """Return when what the present stream of a GPU was given is done; at once on the CPU."""
+    if device == "cuda":
+        import cupy
+
+        cupy.cuda.get_current_stream().synchronize()

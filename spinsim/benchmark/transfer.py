@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from spinsim.benchmark.timing import wait_for
 from spinsim.cuda.device import free_memory
 from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
@@ -129,22 +130,15 @@ def _time(task: Callable[[], Any], device: str, repeats: int) -> float:
     """Median seconds of a task, several in succession where it is short."""
 
     def run(count: int) -> float:
-        _wait(device)
+        wait_for(device)
         began = time.perf_counter()
         for _ in range(count):
             task()
-        _wait(device)
+        wait_for(device)
         return (time.perf_counter() - began) / count
 
     count = max(1, int(_SECONDS / repeats / max(run(1), run(1), 1e-6)))
     return statistics.median(run(count) for _ in range(repeats))
-
-
-def _wait(device: str) -> None:
-    if device == "cuda":
-        import cupy
-
-        cupy.cuda.get_current_stream().synchronize()
 
 
 def _copy(x: Any, y: Any, device: str, pool: Threads) -> None:
@@ -187,7 +181,7 @@ def _peer(operator: TransferOperator, start: Any, device: str, basis: int) -> tu
         from scipy.sparse.linalg import eigsh
     began = time.perf_counter()
     values = eigsh(operator, _LEVELS, which="LA", v0=start, ncv=basis, tol=1e-10, return_eigenvectors=False)
-    _wait(device)
+    wait_for(device)
     seconds = time.perf_counter() - began
     host = values.get() if device == "cuda" else values
     return seconds, np.sort(host)[::-1]

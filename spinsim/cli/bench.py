@@ -84,21 +84,22 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
 @bench.command()
 @flags.taking(_RUN)
 def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
-    """Attempted spin updates per nanosecond on 1, 2, 4, ... devices: the GPUs of this machine, or the ranks of mpiexec.
+    """Rates on 1, 2, 4, ... devices: the GPUs of this machine, or the ranks of mpiexec.
 
-    In a weak case each device has as much to do as one alone, in a strong one all of them together. The last column is
-    the share of the rate that so many devices would have if none waited for another.
+    They are attempted spin updates in a nanosecond, of transfer matrices amplitudes of a product. In a weak case each
+    device has as much to do as one alone, in a strong one all of them together. The last column is the share of the
+    rate that so many devices would have if none waited for another.
     """
     from spinsim.benchmark import scaling_rates
 
     run = flags.filled(given, _RUN)
     _head(repeats, **run)
-    say(f"{'case':40}{'growth':8}{'devices':>7}{'updates/ns':>12}   {'range':22}{'times one':>10}{'of linear':>11}")
+    say(f"{'case':40}{'growth':8}{'devices':>7}{'a ns':>12}  {'unit':12}{'range':22}{'times one':>10}{'of linear':>11}")
     for rate in scaling_rates(repeats=repeats, **run):
         span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
         say(
-            f"{rate.case.name:40}{rate.case.growth:8}{rate.devices:7d}{rate.median:12.3f}   {span:22}{rate.gain:10.3f}"
-            f"{100 * rate.gain / rate.devices:10.1f}%"
+            f"{rate.case.name:40}{rate.case.growth:8}{rate.devices:7d}{rate.median:12.3f}  {rate.case.unit:12}{span:22}"
+            f"{rate.gain:10.3f}{100 * rate.gain / rate.devices:10.1f}%"
         )
 
 

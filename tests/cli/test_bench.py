@@ -30,12 +30,13 @@ def test_numbers_of_devices_side_by_side(capsys, monkeypatch) -> None:
     monkeypatch.setattr("spinsim.benchmark.scaling.SECONDS", 1e-3)
     monkeypatch.setattr("spinsim.benchmark.timing.SECONDS", 1e-3)
     cases = (
-        scaling.ScalingCase("sweeps", "weak", lambda n: ss.Ising(ss.square(4, 4 * n)), 3, (2.3,)),
-        scaling.ScalingCase("a ladder", "strong", lambda _: ss.Ising(ss.square(4)), 4, (1.5, 3.0), 2),
+        scaling.SweepCase("sweeps", "weak", lambda n: ss.Ising(ss.square(4, 4 * n)), 3, (2.3,)),
+        scaling.SweepCase("a ladder", "strong", lambda _: ss.Ising(ss.square(4)), 4, (1.5, 3.0), 2),
+        scaling.ProductCase("products", "strong", lambda _: 6),
     )
     monkeypatch.setattr("spinsim.benchmark.scaling.CPU_CASES", cases)
     outcome = run(capsys, monkeypatch, "bench", "scaling", "--device", "cpu", "--repeats", 3)
     assert outcome.status == 0
-    lines = outcome.out.splitlines()[-2:]
-    assert [line.split()[0] for line in lines] == ["sweeps", "a"]
+    lines = outcome.out.splitlines()[-3:]
+    assert [line.split()[0] for line in lines] == ["sweeps", "a", "products"]
     assert all(line.endswith("1.000     100.0%") for line in lines)
