@@ -53,6 +53,7 @@ class AtRank(Place):
         self._dropped = deque[int]()
         self._numbers = count()
         self._waiting = set[int]()
+        self._sending, self._arriving, self._receiving = threading.Lock(), threading.Condition(), False
         self._arrived: dict[int, tuple[Any, Exception | None]] = {}
 
     @property
@@ -71,21 +72,36 @@ class AtRank(Place):
     def ask_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out by one of the rank's threads."""
         dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
-        number = next(self._numbers)
-        self._ranks.send(as_bytes((dropped, number, thread, function, arguments), _number_of), self.rank)
-        self._waiting.add(number)
+        with self._sending:
+            number = next(self._numbers)
+            self._ranks.send(as_bytes((dropped, number, thread, function, arguments), _number_of), self.rank)
+            self._waiting.add(number)
         return partial(self._answer, number)
 
     def _answer(self, number: int) -> Any:
-        while number not in self._arrived:  # threads answer in any order
-            message = self._ranks.receive(self.rank)
-            which, outcome, failure = from_bytes(message, lambda number: There(number, self._dropped))
-            self._waiting.remove(which)
-            self._arrived[which] = outcome, failure
+        while not self._has_arrived(number):  # the rank's threads answer in any order
+            try:
+                message = self._ranks.receive(self.rank)
+                which, outcome, failure = from_bytes(message, lambda number: There(number, self._dropped))
+                self._arrived[which] = outcome, failure
+                self._waiting.remove(which)
+            finally:
+                with self._arriving:
+                    self._receiving = False
+                    self._arriving.notify_all()
         outcome, failure = self._arrived.pop(number)
         if failure is not None:
             raise failure
         return outcome
+
+    def _has_arrived(self, number: int) -> bool:
+        """Whether an answer is there; where it is not, the caller is the one of all waiting threads who receives."""
+        with self._arriving:
+            self._arriving.wait_for(lambda: number in self._arrived or not self._receiving)
+            if number in self._arrived:
+                return True
+            self._receiving = True
+            return False
 
     def stop(self) -> None:
         """Let the rank go."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness import contents
+from several import OWN
 from test_ranks import on_ranks
 
 import spinsim as ss
@@ -62,3 +64,10 @@ def test_ranks_share_the_vectors_of_a_transfer_matrix(do, tmp_path: Path) -> Non
     one, shared = ss.load(do(f"{line} b.h5", "one")), ss.load(tmp_path / "a.h5")
     np.testing.assert_allclose(shared.levels, one.levels, rtol=0, atol=1e-12)
     np.testing.assert_allclose(np.abs(shared.sigma), np.abs(one.sigma), atol=1e-7)
+
+
+@pytest.mark.system
+def test_ranks_share_out_short_tasks(do, tmp_path: Path) -> None:
+    line = "transfer --width 8 --couplings gaussian --samples 5 --k 0.3,0.4 --device cpu --threads 2 --quiet --out"
+    assert on_ranks(3, tmp_path, f"{line} a.h5") == (0, "", "")
+    assert contents(tmp_path / "a.h5", *OWN) == contents(do(f"{line} b.h5", "one"), *OWN)

@@ -118,6 +118,12 @@ def test_a_rank_gets_its_samples(place: AtRank, capsys, monkeypatch: pytest.Monk
     np.testing.assert_array_equal(ss.configurations("a.h5").row(1), ss.configurations("b.h5").row(1))
     told = run(capsys, monkeypatch, "transfer", "--width", "4", "--out", "c.h5")
     assert "Split: none, which leaves 1 rank idle\n" in told.out
+    line = "transfer --width 4 --k 0.3:0.6:9 --device cpu --out"
+    assert run(capsys, monkeypatch, *line.split(), "d.h5").out.count("Split: 9 samples and couplings over 2 ranks\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(session._Session, "others", ())
+        assert run(capsys, monkeypatch, *line.split(), "e.h5").status == 0
+    np.testing.assert_array_equal(ss.load("d.h5").levels, ss.load("e.h5").levels)
     told = run(capsys, monkeypatch, "anneal", "--size", "4", "--steps", "2", "--sweeps", "2", "--device", "cpu")
     assert "Split: 1 sample, one each, which leaves 1 of 2 ranks idle\n" in told.out
 

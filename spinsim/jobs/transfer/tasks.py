@@ -7,14 +7,19 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import islice
+from operator import itemgetter
+from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.inputs.texts import count
 from spinsim.jobs.transfer.layout import transfer_layout
-from spinsim.machine.threads import Threads
+from spinsim.machine.threads import Threads, available_threads
 from spinsim.mesh.group import Member, make_group
+from spinsim.mesh.places import InThread, Kept, Place, answers
+from spinsim.mesh.session import others
 from spinsim.model.ising import Ising
 from spinsim.store.layout import Layout
 from spinsim.transfer_matrix.lanczos import NotConvergedError
@@ -31,6 +36,7 @@ AnySolver = Solver | SplitSolver
 SMALL_BITS: Final = 17  # layers up to which several tasks run side by side, one thread each
 SAVED_BYTES: Final = 2**31  # of both checkpoints of a task; a longer one begins anew
 _WAITING: Final = 64  # finished tasks that wait for an earlier one
+_SOLVER: Final[Callable[..., Solver]] = Solver
 
 
 class Found(NamedTuple):
@@ -85,11 +91,17 @@ class Work:
         self.layout: Layout = transfer_layout(model.sites, model.bonds, self.sectors, settings.eigenvalues)
         self._threads = Threads(threads if settings.device == "cpu" else 1)
         small = settings.device == "cpu" and model.sites <= SMALL_BITS
-        self._at_once = min(self._threads.count, self.rows) if small else 1
-        chosen = choose(model.sites, self.sectors, settings, device or settings.device, self._at_once)
+        at_once = min(self._threads.count, self.rows) if small else 1
+        chosen = choose(model.sites, self.sectors, settings, device or settings.device, at_once)
         self._seats, self.room, self.split = chosen
         self._threads_given, self.devices = threads, len(self._seats)
-        self._at_once = self._at_once if self.devices == 1 else 1
+        self._at_once = at_once if self.devices == 1 else 1
+        ranks = min(1 + len(others()), self.rows)
+        if small and self.devices == 1 and ranks > 1:
+            idle = 1 + len(others()) - ranks
+            self.split = f"{self.rows} samples and couplings over {ranks} ranks"
+            self.split += f", which leaves {count(idle, 'rank')} idle" if idle else ""
+            self._at_once = self.rows
 
     @property
     def caution(self) -> str:
@@ -101,14 +113,18 @@ class Work:
             "missed ones are not searched for, ask for fewer eigenvalues to be sure of them"
         )
 
-    def solver(self, step: int, threads: Threads | None = None, on_product: OnProduct | None = None) -> AnySolver:
-        """Of one row, by default with all threads."""
+    def solver(self, step: int, on_product: OnProduct | None = None) -> AnySolver:
+        """Of one row, with all threads."""
+        given = self.model, *self._task(step)
+        if self.devices == 1 and self._seats[0].gpu in (None, 0):
+            return _SOLVER(*given, self._threads, on_product or (lambda: None))
+        return SplitSolver(self._members, given, self._threads_given, on_product)
+
+    def _task(self, step: int) -> tuple[Any, ...]:
+        """Arguments of a solver behind the model."""
         sample, point = divmod(step, len(self.points.k))
         k, k_time = float(self.points.k[point]), float(self.points.k_time[point])
-        given = self.model, sample, k, k_time, self.sectors, self.settings, self.room
-        if self.devices == 1 and self._seats[0].gpu in (None, 0):
-            return Solver(*given, threads or self._threads, on_product or (lambda: None))
-        return SplitSolver(self._members, given, self._threads_given, on_product)
+        return sample, k, k_time, self.sectors, self.settings, self.room
 
     @cached_property
     def _members(self) -> list[Member]:
@@ -116,10 +132,12 @@ class Work:
 
     def row(self, step: int, solver: AnySolver) -> Found:
         """A row of the file, of a solver that is done."""
+        return self._found(step, solver.row(), solver.problems)
+
+    def _found(self, step: int, found: Row, problems: list[NotConvergedError]) -> Found:
         sample, point = divmod(step, len(self.points.k))
-        found = solver.row()
         where = {"step": step, "sample": sample, "k": self.points.k[point], "k_time": self.points.k_time[point]}
-        return Found({s.name: found[s.name] for s in self.layout.series if s.name in found} | where, solver.problems)
+        return Found({s.name: found[s.name] for s in self.layout.series if s.name in found} | where, problems)
 
     def found(self, steps: Iterable[int], to_stop: Callable[[], bool] = lambda: False) -> Iterator[Found]:
         """Rows in the order of their numbers ``steps``.
@@ -129,28 +147,48 @@ class Work:
         """
         ended = threading.Event()
 
-        def solve(step: int, threads: Threads) -> Found:
-            def on_product() -> None:
-                if ended.is_set() or to_stop():
-                    raise KeyboardInterrupt
-
-            solver = self.solver(step, threads, on_product)
-            while not solver.done:
-                solver.advance()
-            return self.row(step, solver)
+        def on_product() -> None:
+            if ended.is_set() or to_stop():
+                raise KeyboardInterrupt
 
         if self._at_once == 1:
-            yield from (solve(step, self._threads) for step in steps)
+            for step in steps:
+                solver = self.solver(step, on_product=on_product)
+                while not solver.done:
+                    solver.advance()
+                yield self.row(step, solver)
             return
-        pool, one, to_come = ThreadPoolExecutor(self._at_once), Threads(1), iter(steps)
+        workers, free, to_come = self._workers(on_product), SimpleQueue[_Worker](), iter(steps)
+        for worker in workers:
+            free.put(worker)
+
+        def solve(step: int) -> Found:
+            worker = free.get()
+            try:
+                task = self._task(step)
+                return self._found(step, *worker.place.ask(_solved, worker.model, worker.on_product, *task)())
+            finally:
+                free.put(worker)
+
+        pool = ThreadPoolExecutor(len(workers))
         try:
-            waiting = [pool.submit(solve, step, one) for step in islice(to_come, _WAITING)]
+            waiting = [pool.submit(solve, step) for step in islice(to_come, max(_WAITING, 2 * len(workers)))]
             while waiting:
                 yield waiting.pop(0).result()
-                waiting += [pool.submit(solve, step, one) for step in islice(to_come, 1)]
+                waiting += [pool.submit(solve, step) for step in islice(to_come, 1)]
         finally:
             ended.set()
             pool.shutdown(cancel_futures=True)
+
+    def _workers(self, on_product: OnProduct) -> list[_Worker]:
+        """A thread for each processor of all ranks, or one for each task, of all ranks in turn."""
+        own = Kept(self.model)
+        found = [(k, _Worker(InThread(), own, on_product)) for k in range(self._threads.count)]
+        threads = answers([place.ask(_threads_of, self._threads_given) for place in others()])
+        for place, there in zip(others(), threads, strict=True):
+            model = place.ask(Kept, self.model)()
+            found += [(k, _Worker(place.thread(1 + k), model, None)) for k in range(there)]
+        return [worker for _, worker in sorted(found, key=itemgetter(0))][: self._at_once]
 
     def like_saved(self) -> Saved | None:
         """Arrays like those of a checkpoint within a task, None where there will be none."""
@@ -159,6 +197,31 @@ class Work:
         if self.model.sites <= SMALL_BITS or not self.room.basis or held > SAVED_BYTES:
             return None
         return saved_state(0, self.solver(0))
+
+
+class _Worker(NamedTuple):
+    """A thread that solves tasks.
+
+    Attributes:
+        place: The thread.
+        model: The layers, which are there.
+        on_product: Ends a task; None at other ranks, which always finish theirs.
+    """
+
+    place: Place
+    model: Any
+    on_product: OnProduct | None
+
+
+def _threads_of(given: int | None) -> int:
+    return given or available_threads()
+
+
+def _solved(model: Ising, on_product: OnProduct | None, *task: Any) -> tuple[Row, list[NotConvergedError]]:
+    solver = _SOLVER(model, *task, Threads(1), on_product or (lambda: None))
+    while not solver.done:
+        solver.advance()
+    return solver.row(), solver.problems
 
 
 def saved_state(step: int, solver: AnySolver) -> Saved:
