@@ -210,8 +210,8 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
     };
     const auto place = [&](u32 tile) {
         u32 which = min(tile, share.tiles - 1);
-        if constexpr (SLABS) {  // layers beside other slabs in the middle of a half-sweep: the neighbours are then ready
-            which += share.tiles / 2;
+        if constexpr (SLABS) {  // layers beside other slabs late in a half-sweep: the neighbours are then ready
+            which += share.tiles / 4;
             if (which >= share.tiles) which -= share.tiles;
         }
         return typename S::At(slab, share, which);
@@ -247,8 +247,8 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
         const auto calls = [&](u32 group) { return Calls<ROUNDS>(group, block, time, key); };
         const auto wait_beside = [&](const typename S::At& at) {
             if constexpr (SLABS) {
-                if (at.first == 0) barrier.wait_for_before(done);
-                if (at.first + LAYERS == slab.layers(DIMENSION)) barrier.wait_for_after(done);
+                if (at.first == 0) barriers.wait_for_before(part, done);
+                if (at.first + LAYERS == slab.layers(DIMENSION)) barriers.wait_for_after(part, done);
                 __syncwarp();
             }
         };
@@ -260,6 +260,9 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
             if (warp < share.tiles) update(Layer<0>{}, home, [&](u32) { return ahead; }, [] {});
         } else {
             if (done > 0) barrier.wait(done);
+            if constexpr (SLABS) {
+                if (done > 0 && blockIdx.x == 0 && threadIdx.x == 0) barriers.tell(part, done);
+            }
             wait_beside(home);
             site.template stage_near<0>(words, home);
             typename S::At at = home;
@@ -278,10 +281,15 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
         }
         words.wait();
         while (!tail.empty()) pop(Flag<true>{});
-        if constexpr (SLABS) barrier.arrive(done + 1);
-        if (done + 1 == half_sweeps) break;
-        if constexpr (!SLABS) barrier.arrive();
+        if (!SLABS && done + 1 == half_sweeps) break;
+        barrier.arrive();
+        if (SLABS && done + 1 == half_sweeps) break;
         site = site_of((half_sweep + 1) & 1);
         site.template stage_own<0>(words, home);  // what the last half-sweep did not change
+    }
+    if constexpr (SLABS) {
+        if (blockIdx.x > 0) return;
+        barrier.wait(half_sweeps);
+        if (threadIdx.x == 0) barriers.tell(part, half_sweeps);
     }
 }

@@ -43,21 +43,6 @@ def multiprocessors(device: int) -> int:
     return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])
 
 
-def reaches(device: int, other: int) -> bool:
-    """Whether kernels of a GPU can read and write the memory of another one; from now on they may."""
-    import cupy
-
-    runtime = cupy.cuda.runtime
-    if device == other or not runtime.deviceCanAccessPeer(device, other):
-        return False
-    with cupy.cuda.Device(device):
-        try:
-            runtime.deviceEnablePeerAccess(other)
-        except runtime.CUDARuntimeError as error:
-            return "AlreadyEnabled" in str(error)
-    return True
-
-
 def free_memory(device: int) -> int:
     """Bytes that a GPU has free, and CuPy holds free of what has ended."""
     import cupy

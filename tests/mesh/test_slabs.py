@@ -11,8 +11,8 @@ from engines import check_counts, configurations
 from test_split import same
 
 import spinsim as ss
+from spinsim.cuda import memory
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.metropolis.site_packed.halo import cuda as cuda_halo
 from spinsim.engine.split import slabs
 from spinsim.mesh.group import Seat
 from spinsim.mesh.places import Here, InThread
@@ -37,6 +37,7 @@ def cut(monkeypatch: pytest.MonkeyPatch, count: int, gpus: bool = False) -> None
     """Give this process so many devices."""
     given = [Seat(InThread() if k or gpus else Here(), k if gpus else None) for k in range(count)]
     monkeypatch.setattr(slabs, "seats", lambda device: given)
+    monkeypatch.setattr(slabs, "SMALLEST", 2**8)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -74,7 +75,7 @@ def test_slabs_on_gpus(monkeypatch: pytest.MonkeyPatch, name: str, near: bool) -
 
     monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: 3)
     if not near:
-        monkeypatch.setattr(cupy.cuda.runtime, "deviceCanAccessPeer", lambda device, other: 0)
+        monkeypatch.setattr(memory, "reaches", lambda device, other: False)
     make, replicas, count = MODELS[name]
     check_gpus(monkeypatch, make(), replicas, count, (3, 1))
 
@@ -88,7 +89,7 @@ def test_slabs_on_two_gpus(monkeypatch: pytest.MonkeyPatch, name: str, near: boo
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("needs two GPUs")
     if not near:
-        monkeypatch.setattr(cuda_halo, "reaches", lambda device, other: False)
+        monkeypatch.setattr(memory, "reaches", lambda device, other: False)
     check_gpus(monkeypatch, (MODELS | LARGE)[name][0](), 1, 2, (300, 7))
 
 
@@ -141,8 +142,13 @@ def test_which_lattices_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slabs.slabs_in_words(model, 2, "cuda") == "each of 2 lattices in 3 slabs over 3 GPUs"
     few = "one lattice in 2 slabs over 2 ranks, which leaves 1 idle"
     assert slabs.slabs_in_words(ss.Ising(ss.square(256, 4)), 1, "cpu") == few
-    for whole, replicas in ((model, 3), (ss.Ising(ss.square(256, 2)), 1), (ss.Ising(ss.square(8)), 1)):
+    for whole, replicas in ((model, 3), (ss.Ising(ss.square(8)), 1)):
         assert slabs.slabs_in_words(whole, replicas, "cpu") == ""
+    small = "one lattice whole, too small for slabs, which leaves 2 of 3 "
+    assert slabs.slabs_in_words(ss.Ising(ss.square(256, 2)), 1, "cpu") == small + "ranks idle"
+    monkeypatch.setattr(slabs, "SMALLEST", 2**11)
+    assert slabs.slabs_in_words(model, 1, "cuda") == small + "GPUs idle"
+    assert len(slabs.seats_of_slabs(model, 1, "cpu")) == 3
     assert [len(layers) for layers in slabs.cuts(14, 3)] == [4, 4, 6]
 
 

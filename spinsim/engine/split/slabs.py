@@ -28,6 +28,9 @@ from spinsim.mesh.ranks import FIRST
 from spinsim.mesh.serving import AtRank
 from spinsim.model.ising import Ising
 
+SMALLEST: Final = 2**24
+"""Sites of a slab on a GPU from which on another GPU makes the run faster: waiting takes microseconds."""
+
 ROWS: Final = 3
 """The axis of a snapshot's spins along which lattices are cut."""
 
@@ -106,8 +109,7 @@ class SlabEngine(SplitEngine):
 
     def _rows(self, rows: int) -> list[slice]:
         """The rows of each slab among those of all planes."""
-        assert self.model.lattice is not None  # noqa: S101  (only lattices are cut)
-        layers = self.model.lattice.shape[-1]
+        layers = _layers(self.model)
         a_layer = rows // layers
         return [slice(a_layer * one.start, a_layer * one.stop) for one in cuts(layers, len(self._members))]
 
@@ -120,25 +122,40 @@ def seats_of_slabs(model: Ising, replicas: int, device: str) -> list[Seat]:
         replicas: Configurations of each sample.
         device: As ``resolve_device`` returns it.
     """
-    there = seats(device)
-    if model.lattice is None or model.samples * replicas >= len(there) or choose(OfModel(model)).in_slabs is None:
+    there, lattices = seats(device), model.samples * replicas
+    if not _can_be_cut(model, lattices, len(there)):
         return []
-    most = model.lattice.shape[-1] // 2
-    return there[:most] if most > 1 else []
+    most = min(len(there), _layers(model) // 2)
+    if device != "cpu":
+        most = min(most, lattices * model.sites // SMALLEST)
+    return there[:most] if most > lattices else []
 
 
 def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
     """How devices share out the lattices of a model, in a sentence; empty where each has whole ones."""
-    given = seats_of_slabs(model, replicas, device)
-    if not given:
+    given, there, lattices = seats_of_slabs(model, replicas, device), seats(device), model.samples * replicas
+    if not _can_be_cut(model, lattices, len(there)):
         return ""
-    ranks = len({seat.place.rank if isinstance(seat.place, AtRank) else FIRST for seat in given})
-    of_ranks = f" of {ranks} ranks" if ranks > 1 else ""
-    where = f"{len(given)} ranks" if device == "cpu" else f"{len(given)} GPUs{of_ranks}"
-    lattices = model.samples * replicas
     which = "one lattice" if lattices == 1 else f"each of {lattices} lattices"
-    idle = len(seats(device)) - len(given)
-    return f"{which} in {len(given)} slabs over {where}" + (f", which leaves {idle} idle" if idle else "")
+    kind = "ranks" if device == "cpu" else "GPUs"
+    if not given:
+        return f"{which} whole, too small for slabs, which leaves {len(there) - lattices} of {len(there)} {kind} idle"
+    ranks = len({seat.place.rank if isinstance(seat.place, AtRank) else FIRST for seat in given})
+    of_ranks = f" of {ranks} ranks" if ranks > 1 and device != "cpu" else ""
+    idle = len(there) - len(given)
+    leaves = f", which leaves {idle} idle" if idle else ""
+    return f"{which} in {len(given)} slabs over {len(given)} {kind}{of_ranks}{leaves}"
+
+
+def _can_be_cut(model: Ising, lattices: int, devices: int) -> bool:
+    """Whether there are fewer lattices than devices, of an update that moves slabs."""
+    return lattices < devices and model.lattice is not None and choose(OfModel(model)).in_slabs is not None
+
+
+def _layers(model: Ising) -> int:
+    """Layers of a lattice along the axis that is cut."""
+    assert model.lattice is not None  # noqa: S101  (``_can_be_cut`` has looked)
+    return model.lattice.shape[-1]
 
 
 def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> SlabEngine:
@@ -152,8 +169,7 @@ def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynam
         threads: CPU threads of each process, None for all.
     """
     members = make_group(given)
-    assert model.lattice is not None  # noqa: S101  (``seats_of_slabs`` has looked)
-    of_slabs = cuts(model.lattice.shape[-1], len(given))
+    of_slabs = cuts(_layers(model), len(given))
     engines = together(members, _make, Each(of_slabs), model, replicas, dynamics, threads)
     return SlabEngine(model, replicas, members, engines)
 

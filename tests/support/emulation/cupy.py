@@ -177,6 +177,7 @@ def _module() -> ModuleType:
         memGetInfo=lambda: (MEMORY, MEMORY),
         deviceCanAccessPeer=lambda device, other: 1,
         deviceEnablePeerAccess=lambda other: None,
+        deviceGetPCIBusId=str,
     )
     return module
 

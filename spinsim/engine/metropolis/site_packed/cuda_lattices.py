@@ -12,6 +12,7 @@ from spinsim import packing
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
+from spinsim.cuda.memory import shared
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.metropolis.site_packed.cuda_records import SIGNS, SLAB
@@ -62,7 +63,7 @@ class SiteLattices:
         signs = np.empty(0, np.uint64) if plan.signs is None else plan.signs
         require_memory(queue.device, signs.nbytes + 8 * int(np.prod(plan.shape)), f"the state of {plan.model.name}")
         self._signs = cupy.asarray(signs)
-        self.present = cupy.empty(plan.shape, cupy.uint64)
+        self.present = shared(plan.shape, np.uint64) if group else cupy.empty(plan.shape, cupy.uint64)
         if plan.dynamics.start == "up":
             self.present[:] = np.uint64(2**64 - 1)
         else:

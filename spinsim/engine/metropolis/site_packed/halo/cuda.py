@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import zlib
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import reaches
+from spinsim.cuda.memory import Reached, offer, reach, shared
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.metropolis.site_packed.cuda_records import HALO
@@ -37,7 +35,7 @@ class Halo:
     flags: Flags | None = None
 
     def __init__(self, plan: SitePlan, present: Any) -> None:
-        whole = np.array([present.data.ptr, plan.groups])
+        whole = present.data.ptr, plan.groups
         self.record = _within(plan, whole, whole)
 
     def fetch(self, colour: int) -> None:
@@ -99,19 +97,24 @@ class PeerHalo(Halo):
 
     Args:
         plan: What devices share.
-        beside: What the slabs before and after say of themselves.
+        groups: Of each colour in the slabs before and after.
+        spins: Those of the slabs before and after.
+        flags: Those of the slabs before and after.
         own: As ``Flags`` takes it.
     """
 
-    def __init__(self, plan: SitePlan, beside: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], own: Any) -> None:
-        (*before, flags_before), (*after, flags_after) = (side[:3].tolist() for side in beside)
-        self.record = _within(plan, np.array(before), np.array(after))
-        self.flags = Flags(own, flags_before, flags_after)
+    def __init__(
+        self, plan: SitePlan, groups: Sequence[int], spins: Sequence[Reached], flags: Sequence[Reached], own: Any
+    ) -> None:
+        self._kept = spins, flags  # as long as kernels use them
+        (before, after), (tells_before, tells_after) = ([side.address for side in sides] for sides in self._kept)
+        self.record = _within(plan, (before, groups[0]), (after, groups[1]))
+        self.flags = Flags(own, tells_before, tells_after)
 
 
-def _within(plan: SitePlan, before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+def _within(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> npt.NDArray[np.void]:
     """The last layers of one slab and the first ones of another, each of which is an address and a number of groups."""
-    (start, groups), (next_start, next_groups) = before.tolist(), after.tolist()
+    (start, groups), (next_start, next_groups) = before, after
     last = tuple(start + 16 * (groups * (colour + 1) - plan.edge) for colour in range(COLOURS))
     first = tuple(next_start + 16 * next_groups * colour for colour in range(COLOURS))
     return record(HALO, before=last, after=first, stride=2 * groups)
@@ -122,26 +125,22 @@ def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> 
 
     Args:
         plan: What devices share.
-        present: The spins.
+        present: The spins; of a slab an array of ``shared``.
         queue: Where their work is queued, the present device and stream of CuPy.
         group: Who has the slabs of a lattice, in their order; None where it is whole.
     """
-    import cupy
-
     if group is None:
         return Halo(plan, present)
     lattices = plan.shape[0] * plan.shape[1]
-    own = cupy.zeros((2, lattices), cupy.uint32)
-    process = zlib.crc32(socket.gethostname().encode()), os.getpid()
-    mine = np.array([present.data.ptr, plan.groups, own.data.ptr, *process, queue.device], np.int64)
-    before, after = np.empty_like(mine), np.empty_like(mine)
-    group.ring(mine, mine, before, after)
-    near = all(
-        (side[3:5] == mine[3:5]).all()
-        and (lattices == 1 or side[1] == mine[1])  # one stride serves both sides
-        and reaches(queue.device, int(side[5]))
-        for side in (before, after)
-    )
-    if group.sum(np.array([near], np.int64))[0] == group.size:
-        return PeerHalo(plan, (before, after), own)
+    own = shared((2, lattices), np.uint32)
+    own[:] = 0
+    mine = np.stack([offer(queue.device, array) for array in (present, own)])
+    groups, sides = [np.empty(1, np.int64) for _ in range(2)], [np.empty_like(mine) for _ in range(2)]
+    group.ring(*[np.array([plan.groups])] * 2, *groups)
+    group.ring(mine, mine, *sides)
+    spins, flags = ([reach(queue.device, mine[k], side[k]) for side in sides] for k in range(2))
+    fits = lattices == 1 or all(side[0] == plan.groups for side in groups)  # one stride serves both sides
+    near = [side for side in (*spins, *flags) if side is not None]
+    if group.sum(np.array([fits and len(near) == 4], np.int64))[0] == group.size:
+        return PeerHalo(plan, [int(side[0]) for side in groups], near[:2], near[2:], own)
     return CopiedHalo(plan, present, group)
