@@ -46,7 +46,7 @@ def create_engine(
         replicas: Configurations of each sample.
         dynamics: How they move.
         device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, or ``cuda:all``, ``cuda:2`` and ``cuda:0,2`` for
-            all, two and certain GPUs, which share out samples and replicas.
+            all, two and certain GPUs, which share out samples, replicas or slabs.
         threads: CPU threads, None for all.
         start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape (sites,), (samples, sites)
             or (samples, replicas, sites).

@@ -53,7 +53,7 @@ def resume(
         device: Where it goes on, if elsewhere; it does not change the outcome.
         threads: CPU threads, if another number.
         checkpoint_every: Seconds between checkpoints, if others.
-        gpus: GPUs that share out samples and replicas, if others: ``all``, how many, or their numbers such as ``0,2``.
+        gpus: GPUs that share out samples, replicas or slabs, if others: ``all``, how many, or numbers such as ``0,2``.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
 
     Returns:

@@ -135,7 +135,7 @@ class RunSettings(Table):
     )
     gpus: str | None = setting(
         None,
-        "GPUs that share out samples and replicas: all, how many, or their numbers such as 0,2",
+        "GPUs that share out samples, replicas or slabs: all, how many, or their numbers such as 0,2",
         shown="one for each process",
         physics=False,
         before=None,
