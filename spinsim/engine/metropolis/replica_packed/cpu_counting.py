@@ -18,7 +18,8 @@ from spinsim.machine.compiled import kernel, part
 PLANES: Final = 8
 ROWS: Final = 7  # of items that are added together
 FULL: Final = (2**PLANES - 1) // ROWS  # additions that the counters hold
-SUM_PLANES: Final = PLANES + BATCH.bit_length() - 1  # of the sum over all columns
+HALVINGS: Final = BATCH.bit_length() - 1  # until all columns are one
+SUM_PLANES: Final = PLANES + HALVINGS  # of the sum over all columns
 ITEM: Final = SUM_PLANES * ROW
 CARRY: Final = ITEM + ROWS * ROW
 WORDS: Final = CARRY + ROW
@@ -73,32 +74,38 @@ def planes_for(additions):  # type: ignore[no-untyped-def]
 
 
 @part
-def add_up_columns(depth, w):  # type: ignore[no-untyped-def]
-    """Add all columns, ``depth`` planes deep, into the first; how many planes the sum has."""
-    width = BATCH
-    while width > 1:
-        width //= 2
-        for half in range(2):
-            first = half * BATCH
+def halve(columns, depth, w):  # type: ignore[no-untyped-def]
+    """Add the second half of so many columns, ``depth`` planes deep, to the first, which has one plane more then."""
+    width = columns // 2
+    for half in range(2):
+        carries = w[CARRY : CARRY + width]
+        for q in range(width):
+            carries[q] = ZERO
+        for plane in range(depth):
+            row = plane * ROW + half * BATCH
+            first, second = w[row : row + width], w[row + width : row + columns]
             for q in range(width):
-                w[CARRY + q] = ZERO
-            for plane in range(depth):
-                row = plane * ROW + first
-                for q in range(width):
-                    one, other, carry = w[row + q], w[row + width + q], w[CARRY + q]
-                    differ = one ^ other
-                    w[row + q] = differ ^ carry
-                    w[CARRY + q] = (one & other) | (differ & carry)
-            for q in range(width):
-                w[depth * ROW + first + q] = w[CARRY + q]
-        depth += 1
-    return depth
+                one, other, carry = first[q], second[q], carries[q]
+                differ = one ^ other
+                first[q] = differ ^ carry
+                carries[q] = (one & other) | (differ & carry)
+        row = depth * ROW + half * BATCH
+        last = w[row : row + width]
+        for q in range(width):
+            last[q] = carries[q]
 
 
-@part
+@kernel
 def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
     """Move the counters, of ``done`` additions, into ``totals`` (128,)."""
-    depth = add_up_columns(planes_for(done), w)
+    depth = planes_for(done)
+    halve(64, depth, w)  # written out: loops of constant length are vectors
+    halve(32, depth + 1, w)
+    halve(16, depth + 2, w)
+    halve(8, depth + 3, w)
+    halve(4, depth + 4, w)
+    halve(2, depth + 5, w)
+    depth += HALVINGS
     for plane in range(depth):
         for half in range(2):
             word = w[plane * ROW + half * BATCH]

@@ -44,12 +44,13 @@ def temper_packed(  # type: ignore[no-untyped-def]
     class_bits, count_bits, has_field, colours, used, phantoms = shape
     first, rounds, sweeps = times
     blocks, sites = state.shape[0], state.shape[1]
-    up, unsatisfied = np.empty(blocks * LANES, np.int64), np.empty(blocks * LANES, np.int64)
+    up, unsatisfied = np.zeros(blocks * LANES, np.int64), np.empty(blocks * LANES, np.int64)
+    energy = np.empty((blocks * LANES, 1), np.int64)
     share = (np.int64(0), colours, np.int64(0), np.int64(1))
     scratch, counters = scratch_of_sweeps(), np.zeros(WORDS, np.uint64)
     tallied = class_bits == 2 and colours == 2 and sweeps > 0  # then each bond has one end of the last colour
     for done in range(rounds):
-        up[:], unsatisfied[:] = 0, 0
+        unsatisfied[:] = 0
         for b in range(blocks):
             block = rng.counter_block(np.uint64(sample), np.uint64(b))
             totals = unsatisfied[b * LANES : (b + 1) * LANES]
@@ -60,14 +61,16 @@ def temper_packed(  # type: ignore[no-untyped-def]
             else:
                 sweep_packed_wide(state[b], batches, signs, always[b], planes[b], thresholds[b], lanes[b], block, key,
                                   rng_rounds, half_sweep, sweeps, share, count_bits, has_field)  # fmt: skip
-            if field != 0:
+            if has_field:
+                up[b * LANES : (b + 1) * LANES] = 0
                 count_up(state[b], batches.order, up[b * LANES : (b + 1) * LANES])
             if tallied:
                 totals -= phantoms
             else:
                 count_unsatisfied(state[b], edges, negative, totals)
-        energy = -magnitude * (edges.shape[0] - 2 * unsatisfied) - field * (2 * up - sites)
-        exchange(energy.reshape((energy.size, 1)), steps, copies, first + done, sample, key, rng_rounds,
+        for r in range(up.size):
+            energy[r, 0] = -magnitude * (edges.shape[0] - 2 * unsatisfied[r]) - field * (2 * up[r] - sites)
+        exchange(energy, steps, copies, first + done, sample, key, rng_rounds,
                  place, attempts, accepts, trips, last_end)  # fmt: skip
         lay_tables(place, used, certain, limits, always, planes, thresholds)
         half_sweep += np.uint64(sweeps * colours)
