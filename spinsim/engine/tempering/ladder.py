@@ -132,9 +132,12 @@ def _numbers(samples: int, copies: int, temperatures: int) -> tuple[npt.NDArray[
     return ladder, np.tile(np.arange(replicas).reshape(copies, temperatures), (samples, 1, 1))
 
 
+@lru_cache(maxsize=8)
 def copy_pairs(copies: int) -> npt.NDArray[np.int64]:
     """Pairs of copies whose overlaps are measured, (pairs, 2): (0, 1), (0, 2), ..., (1, 2), ..."""
-    return np.stack(np.triu_indices(copies, 1), axis=1)
+    pairs = np.stack(np.triu_indices(copies, 1), axis=1)
+    pairs.flags.writeable = False
+    return pairs
 
 
 def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int, temperatures: tuple[int, ...] = (1,)) -> Ladder:
