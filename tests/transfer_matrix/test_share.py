@@ -198,3 +198,19 @@ def test_who_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split, "room", lambda gpu: 9 * size)
     assert choose(40, ("even", "odd"), Settings(eigenvalues=1), "cpu").room == Fit(0)
     assert readable(size) == "2.0 TiB"
+
+
+@pytest.mark.usefixtures("emulated")
+def test_as_many_gpus_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 8 GiB each, where the command names none."""
+    import cupy
+
+    def chosen(there: int, sites: int, device: str = "cuda") -> str:
+        monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: there)
+        return choose(sites, ("even", "odd"), Settings(eigenvalues=1, device="cuda"), device).words
+
+    assert chosen(4, 29) == ""
+    assert chosen(4, 30) == "each vector over 4 GPUs"
+    assert chosen(3, 29, "cuda:3") == "each vector over 2 GPUs, which leaves 1 GPU idle"
+    with pytest.raises(ss.InputError, match=r"2\^29 .* needs 8.0 GiB of GPU memory on each of 2 devices but 7.5 GiB"):
+        chosen(3, 30)

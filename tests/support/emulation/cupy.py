@@ -165,7 +165,7 @@ def _module() -> ModuleType:
     module.cuda.Device, module.cuda.Stream, module.cuda.Event = Device, Nothing, Nothing
     module.cuda.get_current_stream = Nothing
     module.cuda.alloc_pinned_memory = _pinned_memory
-    module.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
+    module.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None)
     module.cuda.get_elapsed_time = lambda began, ended: 1.0
     module.cuda.driver = SimpleNamespace(
         launchKernel=_launch, occupancyMaxActiveBlocksPerMultiprocessor=lambda function, threads, shared: 1
