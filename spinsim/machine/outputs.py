@@ -21,8 +21,12 @@ _BEGINNINGS: Final = {
     "svg": re.compile(rb"\s*<(\?xml|!DOCTYPE svg|svg)[\s\S]*<svg|\s*<svg"),
     "csv": re.compile(rb"[A-Za-z_]\w*(,[A-Za-z_]\w*)+\r?\n"),
     "caption": re.compile(CAPTION.encode()),
+    "instance": re.compile(
+        rb"DIMODBQM|\s*(#|%%MatrixMarket|[cC] |p qubo |\d+ \d+\s)|[^\s\x00]+ [^\s\x00]+( \S+)?\r?\n"
+    ),
 }
 """How the files of each kind begin; a CSV table has a line of names first."""
+_IN_WORDS: Final = {"caption": "caption of a figure", "instance": "instance file"}
 
 
 def check_output(path: Path, kind: str, overwrite: bool) -> None:
@@ -32,7 +36,7 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
 
     Args:
         path: Where the output is to go.
-        kind: What it is: ``csv``, ``pdf``, ``png``, ``svg`` or ``caption``.
+        kind: What it is: one of those that ``_BEGINNINGS`` tells apart.
         overwrite: Whether a file of the same kind may be replaced.
 
     Raises:
@@ -49,7 +53,7 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): choose another name for the output") from error
     if head and not _BEGINNINGS[kind].match(head):
-        what = "caption of a figure" if kind == "caption" else f"{kind.upper()} file"
+        what = _IN_WORDS.get(kind, f"{kind.upper()} file")
         raise InputError(f"{path} exists and is no {what}: choose another name for the output")
     if not overwrite:
         raise InputError(

@@ -25,7 +25,7 @@ class ModelSettings(Table):
 
     instance: str | None = setting(
         None,
-        "Graph file: rudy / G-set / Biq Mac MaxCut, COO or qbsolv QUBO / Ising",
+        "Instance file: MaxCut (rudy / G-set / Biq Mac, edge list, MatrixMarket), QUBO / Ising (COO, qbsolv, BQM)",
         is_path=True,
         is_argument=True,
     )

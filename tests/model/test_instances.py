@@ -203,7 +203,8 @@ REFUSALS = {
     "negative sites": ("-3 1\n1 2 1\n", 1, "n = -3"),
     "too many sites": ("3000000000 1\n1 2 1\n", 1, "n = 3000000000"),
     "negative bonds": ("3 -1\n1 2 1\n", 1, "m = -1"),
-    "two columns": ("3 2\n1 2\n2 3\n", 2, "'1 2', but it has 2 columns"),
+    "two columns among three": ("3 2\n1 2 1\n2 3\n", 3, "'2 3', but it has 2 columns"),
+    "three columns among two": ("3 2\n1 2\n2 3 1\n", 3, "'2 3 1', but it has 3 columns: write two"),
     "one column": ("3 1\n1\n", 2, "it has 1 column:"),
     "four columns": ("3 2\n1 2 1\n2 3 1 4\n", 3, "'2 3 1 4', but it has 4 columns"),
     "index of letters": ("3 2\n1 2 1\n\nx 3 1\n", 4, "'x' is not a number"),
@@ -286,7 +287,7 @@ def test_unreadable_paths_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     def deny(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("spinsim.model.instances.open_regular", deny)
+    monkeypatch.setattr("spinsim.model.formats.source.open_regular", deny)
     assert "cannot be read (Permission denied)" in refusal(tmp_path / "secret.mc")
 
 

@@ -52,3 +52,9 @@ def energies_by_dimod(bqm: Any, states: np.ndarray) -> np.ndarray:
     """What dimod says of them; variables stand in the order of the model."""
     given = states if bqm.vartype is dimod.SPIN else (1 + states) // 2
     return np.asarray(bqm.energies((given, list(bqm.variables))))
+
+
+def file_of(bqm: Any, **how: Any) -> bytes:
+    """The file that dimod writes of a model."""
+    with bqm.to_file(**how) as file:
+        return bytes(file.read())

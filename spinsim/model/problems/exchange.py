@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy.typing as npt
@@ -140,6 +141,23 @@ class Exchanged(Described):
         from spinsim.model.problems.bqm import to_bqm
 
         return to_bqm(self.quadratic)
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write an instance file that ``ss.read_instance`` reads; the suffix tells the format.
+
+        Args:
+            path: With the suffix .mc, .rud or .txt (rudy), .sparse (Biq Mac QUBO), .edgelist, .mtx (MatrixMarket),
+                .coo, .qubo (qbsolv) or .bqm (dimod). Labels, the constant and the kind of variables are kept, in
+                comments where a format has no place for them; rudy files count sites from 1, and .sparse and .qubo
+                hold the problem in binary variables.
+            overwrite: Whether an instance file that is there may be replaced.
+
+        Raises:
+            InputError: for other suffixes, and for a problem that the format cannot hold.
+        """
+        from spinsim.model.instances import write_instance
+
+        write_instance(self.quadratic, path, overwrite)
 
     @property
     def quadratic(self) -> Quadratic:
