@@ -172,7 +172,7 @@ def make_group(seats: Sequence[Seat]) -> list[Member]:
     """
     ranks = [seat.place.rank if isinstance(seat.place, (AtRank, InThreadAtRank)) else FIRST for seat in seats]
     number = next(_numbers)
-    nccl = new_name() if len(set(ranks)) > 1 and all(seat.gpu is not None for seat in seats) else None
+    nccl = new_name(seats) if len(set(ranks)) > 1 else None
     asked = [seat.place.ask(_join, number, k, ranks, seat.gpu, nccl) for k, seat in enumerate(seats)]
     return [Member(*each) for each in zip(seats, answers(asked), strict=True)]
 

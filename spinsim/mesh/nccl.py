@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import socket
+import warnings
+from collections.abc import Iterable
 from typing import Any
 
-from spinsim.mesh.places import answers
-from spinsim.mesh.session import others
+from spinsim.mesh.places import Place, answers
 
 
-def new_name() -> Any:
-    """A name by which GPUs of several ranks find each other, None where a rank lacks NCCL."""
-    if not all([_is_there(), *answers([place.ask(_is_there) for place in others()])]):
+def new_name(seats: Iterable[tuple[Place, int | None]]) -> Any:
+    """A name by which GPUs at places find each other, None where NCCL is missing, or has two members on one GPU."""
+    found = answers([place.ask(_gpu, number) for place, number in seats])
+    if None in found or len(set(found)) < len(found):
         return None
     from cupy.cuda import nccl
 
     return nccl.get_unique_id()
 
 
-def _is_there() -> bool:
-    try:
-        from cupy.cuda import nccl
-    except ImportError:
-        return False
-    return bool(nccl.available)
+def _gpu(number: int | None) -> tuple[str, str] | None:
+    """The machine of a GPU and its place there, None where it is none or NCCL is missing."""
+    if number is None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # CuPy's advice to install it
+        try:
+            from cupy.cuda import Device, nccl
+        except ImportError:
+            return None
+    return (socket.gethostname(), Device(number).pci_bus_id) if nccl.available else None
 
 
 class Nccl:
