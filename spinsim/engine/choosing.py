@@ -18,7 +18,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
-UPDATES: Final[tuple[Update, ...]] = (ANISOTROPIC, SITE_PACKED, REPLICA_PACKED, DENSE, UNPACKED)
+UPDATES: Final[tuple[Update, ...]] = (ANISOTROPIC, SITE_PACKED, DENSE, REPLICA_PACKED, UNPACKED)
 """All updates, the fastest first; the last one can do everything. The first is for models that state terms alone."""
 
 

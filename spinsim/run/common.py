@@ -32,6 +32,7 @@ from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
+from spinsim.packing import Packing
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
 from spinsim.sampling import BestSlices, InField
@@ -124,6 +125,11 @@ class Plan(Generic[AnyConfig]):
     def together(self) -> int:
         """Consecutive replicas that one device must have."""
         return update_of(self.model).together
+
+    @property
+    def packing(self) -> Packing | None:
+        """How spins are held; None where that does not follow from the model."""
+        return update_of(self.model).packing
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 where it has none."""
@@ -265,6 +271,11 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         reason = str(error).rpartition(": ")[0]
         raise InputError(f"{reason} and is never overwritten: choose another --out") from error
     rng.check_dynamics(dynamics_number(attributes), str(plan.path))
+    if plan.packing is Packing.REPLICA and attributes.get("engine", "").endswith(f", {Packing.UNPACKED}"):
+        raise InputError(
+            f"{plan.path} is of an earlier version of spinsim, which updated graphs of such degrees unpacked, with "
+            "other bits: go on with the version that wrote it, or run it anew under another name"
+        )
     own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
     if stored == own:
         return plan, "finished" in attributes

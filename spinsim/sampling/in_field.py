@@ -36,7 +36,7 @@ class InField:
             InputError: where the field would round the couplings away.
         """
         model = self._model.in_field(field)
-        if choose_packing(model) != choose_packing(self._model):
+        if _is_rounded(model, self._model):
             raise InputError(
                 f"field {field:g} is so large that the couplings of {model.name} would be rounded away beside it: "
                 "give a smaller one"
@@ -54,3 +54,13 @@ class InField:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_engine"], name)
+
+
+def _is_rounded(model: Ising, without: Ising) -> bool:
+    """Whether the couplings of a model are of other sizes in a field than without it.
+
+    Graphs of large degrees have another update in a field, which holds spins alike; all others have the same.
+    """
+    if choose_packing(model) == choose_packing(without):
+        return False
+    return model.terms is not None or model.magnitude is None

@@ -32,14 +32,22 @@ def random_graph(sites: int, bonds: int, seed: int) -> Graph:
     return Graph(sites, ends[ends[:, 0] != ends[:, 1]])
 
 
+def hubs(sites: int, bonds: int, steep: float, seed: int) -> Graph:
+    """Of degrees from 0 up, the higher the lower a site's number."""
+    generator = np.random.default_rng(seed)
+    one = (sites * generator.random(bonds) ** steep).astype(np.int32)
+    other = generator.integers(0, sites, bonds, dtype=np.int32)
+    return Graph(sites, np.column_stack([one, other])[one != other])
+
+
 def ring_of_degree_five(half: int) -> Graph:
     """Of two colours: sites i and half + (i + 0 ... 4)."""
     one, step = (x.ravel() for x in np.divmod(np.arange(5 * half), 5))
     return Graph(2 * half, np.column_stack([one, half + (one + step) % half]).astype(np.int32))
 
 
-def random_signs(graph: Graph, seed: int) -> Ising:
-    return Ising(graph, np.random.default_rng(seed).choice([-1.0, 1.0], graph.bonds))
+def random_signs(graph: Graph, seed: int, samples: int = 1) -> Ising:
+    return Ising(graph, np.random.default_rng(seed).choice([-1.0, 1.0], (samples, graph.bonds)))
 
 
 PACKED = {
@@ -59,6 +67,8 @@ PACKED = {
     "field-ties": lambda: Ising(square(4, 3), 1.0, 2.0),
     "random-graph": lambda: random_signs(random_graph(40, 200, 1), 1),
     "random-graph-field": lambda: Ising(random_graph(30, 130, 2), -1.0, 0.5),
+    "random-graph-hubs": lambda: Ising(hubs(70, 260, 3.0, 3), -1.0),
+    "random-graph-hubs-samples": lambda: random_signs(hubs(90, 600, 2.0, 4), 2, samples=2),
     "isolated-sites": lambda: Ising(Graph(5, np.array([[0, 1]], np.int32))),
     "triangular": lambda: EdwardsAnderson(triangular(6, 3), samples=2, seed=3),
     "triangular-odd": lambda: Ising(triangular(5, 4), -1.0),
@@ -94,7 +104,7 @@ GENERAL = {
     "wide-integers": lambda: Ising(square(4), np.linspace(1, 1e9, 32)),
     "many-zero-costs": lambda: Ising(chain(9), np.where(np.arange(9) % 2, 1.0, 2.0)),
     "field-only": lambda: Ising(Graph(6, np.empty((0, 2), np.int32)), 1.0, np.arange(6) / 4),
-    "dense": lambda: random_signs(random_graph(20, 600, 1), 1),
+    "dense": lambda: random_signs(random_graph(20, 3000, 1), 1),
 }
 
 

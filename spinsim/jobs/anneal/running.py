@@ -17,7 +17,7 @@ from spinsim.jobs.anneal.settings import Anneal
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
-from spinsim.packing import LANES
+from spinsim.packing import LANES, Packing
 from spinsim.run.common import (
     SILENT,
     Plan,
@@ -58,6 +58,12 @@ class AnnealPlan(Plan[Anneal]):
         """How devices share out the work, in a sentence; empty where there is one."""
         cut = "" if self.config.anneal.quantum else slabs_in_words(self.model, self.config.run.replicas, self.device)
         return cut or super().split
+
+    @property
+    def packing(self) -> Packing | None:
+        """How spins are held; slices in time are another model than this one, and so is each field."""
+        a = self.config.anneal
+        return None if a.quantum or a.fields is not None else super().packing
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample."""

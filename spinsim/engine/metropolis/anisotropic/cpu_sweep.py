@@ -17,7 +17,7 @@ from spinsim.engine.metropolis.packed.steps import (
 )
 from spinsim.engine.metropolis.packed.wide_steps import WIDE_WORDS, compare_wide, decide_wide
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import gather, share_of_batches
-from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import count_slots
+from spinsim.engine.metropolis.replica_packed.cpu_sweep_in_field import count_slots
 from spinsim.machine.compiled import kernel
 
 
@@ -64,7 +64,7 @@ def sweep_terms(  # type: ignore[no-untyped-def]
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + counted * ROW + e] = w[SPIN + e]
-                decide_wide(n, class_bits, True, always[kind], lanes, w)  # what gains is in ``always``, as with a field
+                decide_wide(n, class_bits, always[kind], lanes, w)  # what gains is in ``always``, as with a field
                 prefixes(sites, block, low_sweep, k0, k1, w)
                 compare_wide(n, class_bits, planes[kind], half_sweep, k0, k1, rounds, w)
                 words = collect_flips(n, lanes, w, tail)

@@ -2,6 +2,7 @@
 
 Sites of one colour share no bond, so their order is free; this one groups sites of equal parity of degree, so that one
 batch needs one table, and pads the neighbours of a batch to equal number with phantom bonds from a site to itself.
+Where degrees differ much, sites of like degree stand together, in batches that cost least by ``Costs``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,22 @@ from spinsim.engine.metropolis.packed.classes import Classes
 from spinsim.machine.compiled import kernel
 from spinsim.model.colouring import adjacency
 from spinsim.model.graph import Graph
+
+
+class Costs(NamedTuple):
+    """What a batch of n sites of up to z bonds costs, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z).
+
+    Attributes:
+        width: Sites that are updated in the time of one.
+        batch: Of every batch.
+        site: Of so many sites, without their bonds.
+        bond: Of a bond of each of them.
+    """
+
+    width: int
+    batch: int
+    site: int
+    bond: int
 
 
 class Batches(NamedTuple):
@@ -63,16 +80,16 @@ def _fill_lattice(first, offset, order, shape, negative, neighbour, signs):  # t
 
 
 @kernel
-def _sort_sites(degree, colour, width, place, order):  # type: ignore[no-untyped-def]
-    """Counting sort by (colour, parity, degree below ``width``); ``place[key]`` becomes the end of each key's sites."""
+def _sort_sites(degree, colour, width, apart, place, order):  # type: ignore[no-untyped-def]
+    """Counting sort by (colour, parity if ``apart``, degree below ``width``); ``place[key]`` is then the key's end."""
     place[:] = 0
     for i in range(colour.size):
-        place[(2 * np.int64(colour[i]) + (degree[i] & 1)) * width + degree[i]] += 1
+        place[(2 * np.int64(colour[i]) + (degree[i] & apart)) * width + degree[i]] += 1
     before = 0
     for key in range(place.size):
         before, place[key] = before + place[key], before
     for i in range(colour.size):
-        key = (2 * np.int64(colour[i]) + (degree[i] & 1)) * width + degree[i]
+        key = (2 * np.int64(colour[i]) + (degree[i] & apart)) * width + degree[i]
         order[place[key]] = i
         place[key] += 1
 
@@ -96,20 +113,56 @@ def _fill(first, slots, offset, order, start, near, near_bond, negative, neighbo
                     signs[:, at] = (k - degree) % 2
 
 
+@kernel
+def _cut(degree, largest, costs):  # type: ignore[no-untyped-def]
+    """Where batches of at most ``largest`` of some sites begin, whose degrees rise, so that all cost least."""
+    least, before = np.zeros(degree.size + 1, np.int64), np.zeros(degree.size + 1, np.int64)
+    for stop in range(1, degree.size + 1):
+        least[stop] = np.iinfo(np.int64).max
+        for n in range(1, min(stop, largest) + 1):
+            units = (n + costs.width - 1) // costs.width
+            cost = least[stop - n] + costs.batch + units * (costs.site + costs.bond * degree[stop - 1])
+            if cost < least[stop]:
+                least[stop], before[stop] = cost, stop - n
+    begins = np.zeros(degree.size, np.bool_)
+    stop = degree.size
+    while stop > 0:
+        stop = before[stop]
+        begins[stop] = True
+    return np.flatnonzero(begins)
+
+
 def build_batches(
-    graph: Graph, colour: npt.NDArray[np.int32], classes: Classes, negative: npt.NDArray[np.bool_], largest: int
+    graph: Graph,
+    colour: npt.NDArray[np.int32],
+    classes: Classes,
+    negative: npt.NDArray[np.bool_],
+    largest: int,
+    costs: Costs | None = None,
+    mixed: bool = False,
 ) -> Batches:
     """Batches of every colour, of ``largest`` sites at most.
 
-    ``negative`` (samples, bonds) says which couplings are below 0.
+    Args:
+        graph: Sites and bonds.
+        colour: Of each site.
+        classes: Flip classes.
+        negative: Which couplings are below 0, (samples, bonds).
+        largest: Sites of a batch, at most.
+        costs: What batches cost, where sites of like degree are to stand together.
+        mixed: Whether sites of even and of odd degree stand together, with parity 0, as their kernel knows better.
     """
     degree = graph.degrees()
     width = int(degree.max()) + 1
     order = np.empty(colour.size, np.uint32)
     ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
-    _sort_sites(degree, colour, width, ends, order)
+    _sort_sites(degree, colour, width, not mixed, ends, order)
     bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
-    chunks = [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
+    if costs is None:
+        chunks = [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
+    else:
+        in_order = degree[order].astype(np.int64)
+        chunks = [a + _cut(in_order[a:b], largest, costs) for a, b in itertools.pairwise(bounds)]
     segment = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])
     first = np.append(np.concatenate(chunks), colour.size)
     parity = segment & 1

@@ -27,7 +27,10 @@ PLANES: Final = OWN_PLANES + COLUMN_PLANES
 TAIL_PLANE: Final = 128
 """A lane still undecided takes 64 further bits from a call of its own, plane ``TAIL_PLANE + lane``."""
 
-MAX_DEGREE: Final = 31  # five bits of count: beyond it the unpacked kernel is as fast
+MAX_DEGREE: Final = 255
+MAX_DEGREE_IN_FIELD: Final = 31  # with the spin in the class, tables of more than 64 classes would be looked up
+LEAST_COUNT_BITS: Final = 3
+MAX_COUNT_BITS: Final = MAX_DEGREE.bit_length()
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Classes:
     @classmethod
     def of(cls, largest_degree: int, magnitude: int, field: int) -> Classes:
         """The classes of sites of at most ``largest_degree`` bonds."""
-        return cls(max(3, int(largest_degree).bit_length()), magnitude, field)
+        return cls(max(LEAST_COUNT_BITS, int(largest_degree).bit_length()), magnitude, field)
 
     @property
     def bits(self) -> int:

@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.metropolis.packed.classes import OWN_PLANES
+from spinsim.engine.metropolis.packed.classes import OWN_PLANES, PLANES
 
 ZERO_PLANES: Final = round(-log2(1 - ZERO_ACCEPTANCE))
 """Flips that cost nothing are refused, under the default rule, where so many planes are all ones."""
+
+
+LEAST_BITS: Final = 2  # of cheap classes
 
 
 class Limits(NamedTuple):
@@ -83,3 +86,10 @@ def kind_of(plan: PackedPlan, beta: npt.NDArray[np.float64]) -> Kind:
         if not (limits.thresholds[0, : len(clear)] >> beyond).any():
             return kind
     return Kind.PLAIN
+
+
+def cheap_bits(limits: Limits) -> int:
+    """B of cheap_steps.py: of the classes, without a field, all but the last 2^B have no bits in the planes."""
+    in_planes = limits.certain | (limits.thresholds >> np.uint64(64 - PLANES) != 0)
+    of_class: npt.NDArray[np.bool_] = in_planes.any(axis=(0, 2))[::-1]  # the cheapest first
+    return max(LEAST_BITS, int(of_class.nonzero()[0].max(initial=0)).bit_length())

@@ -38,7 +38,19 @@ def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptanc
     lanes = np.full(blocks * LANES, beta[-1])
     lanes[: len(beta)] = beta
     distinct, place = np.unique(lanes, return_inverse=True)
+    if len(distinct) == 1:
+        return tables_of_one(Limits(*acceptance(classes.costs(), distinct[0], zero_acceptance)))
     return tables_of_lanes(Limits(*acceptance(classes.costs()[..., None], distinct, zero_acceptance)), place)
+
+
+def tables_of_one(limits: Limits) -> Tables:
+    """The tables of one block at one temperature, which ``limits`` (parity, class) are of."""
+    certain, threshold = limits
+    bits = threshold[:, None] >> np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None] & np.uint64(1)
+    always, planes = (
+        np.repeat((np.uint64(0) - of_lane)[..., None], 2, axis=-1) for of_lane in (certain.astype(np.uint64), bits)
+    )
+    return Tables(always[None, None], planes[None, None], np.repeat(threshold[..., None], LANES, axis=-1)[None, None])
 
 
 def tables_of_lanes(limits: Limits, place: npt.NDArray[np.int64]) -> Tables:

@@ -38,8 +38,8 @@ OCCUPANT: Final = NEAR  # lanes that have their column
 DEEP: Final = NEAR + ROW  # lanes undecided after the column planes
 COLUMN: Final = NEAR + 2 * ROW  # of the occupants: accepted in the first half of the row, undecided in the second
 DRAWN: Final = NEAR + 3 * ROW  # the columns' call: word j in half row j
-CLASS: Final = 14 * ROW  # bit planes of the class, at most six and one above them
-SCRATCH_WORDS: Final = 21 * ROW
+CLASS: Final = 14 * ROW  # bit planes of the class, at most seven and one above them
+SCRATCH_WORDS: Final = 22 * ROW
 
 ZERO: Final = np.uint64(0)
 ONE: Final = np.uint64(1)

@@ -105,16 +105,14 @@ def select_any(n, class_bits, words, w):  # type: ignore[no-untyped-def]
 
 
 @part
-def decide_wide(n, class_bits, has_field, always, lanes, w):  # type: ignore[no-untyped-def]
-    """``decide`` for any number of classes."""
+def decide_wide(n, class_bits, always, lanes, w):  # type: ignore[no-untyped-def]
+    """``decide`` for any number of classes, those that gain energy among them."""
     select(n, class_bits, always, w)
     for half in range(2):
         used = lanes[half]
         for q in range(n):
             e = half * BATCH + q
             certain = w[TREE + e]
-            if not has_field:
-                certain |= w[CLASS + class_bits * ROW + e]
             w[FLIP + e] = certain & used
             w[UNDECIDED + e] = ~certain & used
             w[ACCEPT + e] = ZERO

@@ -6,31 +6,38 @@ from functools import partial
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim import packing
+from spinsim.acceptance import check_beta
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
+from spinsim.engine.metropolis.packed.batches import Costs
 from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.metropolis.packed.cpu_sweeper import TableSweeper
+from spinsim.engine.metropolis.packed.kinds import cheap_bits
 from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_lattices
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
-from spinsim.engine.metropolis.replica_packed.cpu_sweep_wide import sweep_packed_wide
+from spinsim.engine.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
+from spinsim.engine.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cpu import temper_samples
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
+from spinsim.engine.tempering.ladder import Ladder
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
+COSTS: Final = Costs(width=8, batch=1600, site=480, bond=40)  # of 128 replicas, in cycles of a processor with AVX-512
 SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a half-sweep of one block
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
     """The engine of a model of couplings of one magnitude and a uniform field."""
-    plan, pool = ReplicaPlan(model, replicas, dynamics, BATCH), Threads(threads)
+    plan, pool = ReplicaPlan(model, replicas, dynamics, BATCH, COSTS), Threads(threads)
     large = model.sites >= SPLIT_SITES
     read_all = partial(of_replica_packed, replicas=replicas)
     blocks = Blocks(plan.shape, plan.lanes, dynamics, pool, large, packing.unpack_replica, read_all)
@@ -65,6 +72,19 @@ def counts(plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> Counts:
 class ReplicaSweeper(TableSweeper[ReplicaPlan]):
     """A ``CpuSweeper`` of replica-packed words."""
 
+    _cheap_bits = 0
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature or one for each replica (replicas,)."""
+        super().set_beta(beta)
+        self._cheap_bits = cheap_bits(self._plan.limits(np.unique(check_beta(beta, self._plan.replicas))))
+
+    def set_ladder(self, ladder: Ladder) -> None:
+        """Make room for tables of each sample."""
+        super().set_ladder(ladder)
+        assert self._limits is not None  # noqa: S101  (there is a ladder)
+        self._cheap_bits = cheap_bits(self._limits)
+
     def _sweep_part(
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, block: int
     ) -> None:
@@ -82,10 +102,12 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
             count,
             (*colours, part, self._blocks.parts),
         )
-        if plan.classes.bits == 2:
-            sweep_packed(*arguments)
+        if plan.by_degree:
+            sweep_by_degree(*arguments, self._cheap_bits)
+        elif plan.has_field:
+            sweep_packed_in_field(*arguments, plan.classes.count_bits)
         else:
-            sweep_packed_wide(*arguments, plan.classes.count_bits, plan.has_field)
+            sweep_packed(*arguments)
 
     def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
         """Do all rounds of a sample in one call, where its blocks need no threads that meet."""
@@ -94,14 +116,8 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
         plan, model, limits = self._plan, self._plan.model, self._limits
         assert limits is not None  # noqa: S101  (there is a ladder)
         ladder = (tempering.steps, tempering.ladder.copies, *limits)
-        shape = (
-            plan.classes.bits,
-            plan.classes.count_bits,
-            plan.has_field,
-            self.colours,
-            plan.used_tables,
-            plan.phantoms,
-        )
+        bits = plan.classes.count_bits, self._cheap_bits
+        shape = (bits, plan.by_degree, plan.has_field, self.colours, plan.used_tables, plan.phantoms)
         assert self._tables is not None  # noqa: S101  (likewise)
         tables = self._tables.always, self._tables.planes, self._tables.thresholds
 

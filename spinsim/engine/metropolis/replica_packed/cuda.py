@@ -12,7 +12,7 @@ from spinsim import packing
 from spinsim.acceptance import check_beta
 from spinsim.cuda.compile import instance
 from spinsim.cuda.launch import Launch
-from spinsim.engine.cuda import CudaEngine, CudaParts
+from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
@@ -28,6 +28,7 @@ from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
+from spinsim.engine.metropolis.replica_packed.degrees.cuda import TILE_SITES, DegreeLattices, DegreeSweeper
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
@@ -41,21 +42,29 @@ WORDS: Final = packing.LANES // 32  # of a site in a block
 UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
 SWEEPS_A_LAUNCH: Final = 1000
 UNBOUNDED: Final = 2**62
+MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of a model of couplings of one magnitude and a uniform field."""
-    plan, queue = ReplicaPlan(model, replicas, dynamics, UNBOUNDED), Queue(device, dynamics)
+    many = int(model.graph.degrees().max()) > MOST_BONDS
+    plan = ReplicaPlan(model, replicas, dynamics, TILE_SITES if many else UNBOUNDED, mixed=many)
+    queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])
     with queue.here():
-        lattices = ReplicaLattices(plan, queue)
+        lattices = DegreeLattices(plan, queue) if many else ReplicaLattices(plan, queue)
         shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
         counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
+    sweeper: CudaSweeper
+    if isinstance(lattices, DegreeLattices):
+        sweeper = DegreeSweeper(queue, lattices)
+    else:
+        sweeper = ReplicaSweeper(queue, lattices, counting)
     parts = CudaParts(
         packing=packing.Packing.REPLICA,
         queue=queue,
         state=lattices,
-        sweeper=ReplicaSweeper(queue, lattices, counting),
+        sweeper=sweeper,
         counting=counting,
         compare=partial(compare, plan, device),
         squares=partial(squares, plan, device),

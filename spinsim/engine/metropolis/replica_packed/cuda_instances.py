@@ -6,12 +6,13 @@ from itertools import product
 from typing import Final
 
 from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
-from spinsim.engine.metropolis.packed.classes import MAX_DEGREE
+from spinsim.engine.metropolis.packed.classes import MAX_DEGREE_IN_FIELD
 from spinsim.engine.metropolis.packed.kinds import Kind
+from spinsim.engine.metropolis.replica_packed.degrees.cuda_instances import INSTANCES as DEGREES
 
 # (slots, count bits, field, kind): a fixed number of slots, of three count bits, or 0 for any number
 RULES: Final = (
-    *product((0,), range(3, MAX_DEGREE.bit_length() + 1), FLAGS, (int(Kind.ANY),)),
+    *product((0,), range(3, MAX_DEGREE_IN_FIELD.bit_length() + 1), FLAGS, (int(Kind.ANY),)),
     *((slots, 3, field, int(Kind.ANY)) for slots, field in product((4, 6, 7), FLAGS)),
     *((slots, 3, "false", int(Kind.PLAIN)) for slots in (4, 6, 7)),
     *((slots, 3, "false", int(kind)) for slots, kind in product((4, 6), (Kind.WARM, Kind.COLD))),
@@ -25,6 +26,7 @@ COUNTED_RULES: Final = tuple(
     rule for rule in RULES if rule[3] != int(Kind.ANY)
 )  # whose kernels count bonds on their way
 INSTANCES: Final[Instances] = (
+    *DEGREES,
     *(
         ("tempering/temper_global.cu", instance("temper_global", *rule, r))
         for rule, r in product(COUNTED_RULES, PHILOX_ROUNDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -49,8 +50,15 @@ def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
     return threads if shared_bytes(plan, threads) <= room else 0
 
 
-class ReplicaLattices(PlacedWords):
-    """The state of a replica-packed run, and what kernels read of its model.
+def require_state(plan: ReplicaPlan, device: int, lists: Sequence[npt.NDArray[Any]]) -> None:
+    """Refuse a run whose state and lists have no room on a GPU."""
+    others = plan.lanes, plan.negative, plan.model.graph.edges, plan.batches.order
+    needed = sum(array.nbytes for array in (*lists, *others)) + 8 * int(np.prod(plan.shape))
+    require_memory(device, needed, f"the state of {plan.model.name}")
+
+
+class CountedWords(PlacedWords):
+    """Words whose spins +1 and unsatisfied bonds can be counted.
 
     Args:
         plan: What devices share.
@@ -58,9 +66,6 @@ class ReplicaLattices(PlacedWords):
 
     Attributes:
         plan: As given.
-        shared_threads: Threads of a lattice in shared memory; 0 where lattices lie in global memory.
-        fixed: Whether kernels know how many bonds a site has.
-        slots: Numbers of bonds that have a kernel each; 0: any number.
         edges: Places of each bond's ends.
         lanes: Lanes in use.
     """
@@ -69,6 +74,46 @@ class ReplicaLattices(PlacedWords):
         import cupy
 
         self.plan, self._queue = plan, queue
+        edges = places(plan.batches)[plan.model.graph.edges].view(np.int32)
+        given = plan.lanes, plan.negative.astype(np.uint8), edges
+        self.lanes, self._negative, self.edges = (cupy.asarray(array) for array in given)
+        super().__init__(plan, queue, self.lanes)
+
+    @cached_property
+    def _count(self) -> Launch:
+        """The counting kernel."""
+        bonds = self.plan.model.bonds
+        return Launch(self._queue.device, "measuring/count_replica_packed.cu", "count_replica", {
+            "state": self.present, "sites": np.uint32(self.plan.model.sites), "edges": self.edges,
+            "negative": self._negative, "sign_stride": np.uint64(bonds if len(self._negative) > 1 else 0),
+            "bonds": np.uint32(bonds), "first_sites": np.uint32(self.plan.first),
+            "up": np.uint64(0), "unsatisfied": np.uint64(0), "up_first": np.uint64(0),
+        })  # fmt: skip
+
+    def add(self, to: tuple[int, ...]) -> None:
+        """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the first sublattice's."""
+        up, unsatisfied, up_first = (*to, 0)[:3]
+        samples, blocks, sites, _ = self.plan.shape
+        grid = -(-max(self.plan.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
+        self._count(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first)
+
+
+class ReplicaLattices(CountedWords):
+    """The state of a replica-packed run, and what kernels read of its model.
+
+    Args:
+        plan: What devices share.
+        queue: Where its work is queued; the present device and stream of CuPy.
+
+    Attributes:
+        shared_threads: Threads of a lattice in shared memory; 0 where lattices lie in global memory.
+        fixed: Whether kernels know how many bonds a site has.
+        slots: Numbers of bonds that have a kernel each; 0: any number.
+    """
+
+    def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
+        import cupy
+
         self.shared_threads = shared_threads(plan, shared_memory(queue.device), multiprocessors(queue.device))
         slots = set(plan.batches.slots.tolist())
         self.fixed = plan.classes.count_bits == 3 and not (len(slots) > 1 and self.shared_threads)
@@ -78,12 +123,9 @@ class ReplicaLattices(PlacedWords):
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
         else:
             lists = order, place[plan.batches.neighbour], plan.batches.signs
-        negative = plan.negative.astype(np.uint8)
-        arrays = (*lists, plan.lanes, negative, place[plan.model.graph.edges].view(np.int32))
-        needed = sum(a.nbytes for a in (*arrays, order)) + 8 * int(np.prod(plan.shape))
-        require_memory(queue.device, needed, f"the state of {plan.model.name}")
-        *self._lists, self.lanes, self._negative, self.edges = (cupy.asarray(array) for array in arrays)
-        stride = lists[-1][0].size if len(negative) > 1 else 0
+        require_state(plan, queue.device, lists)
+        self._lists = [cupy.asarray(array) for array in lists]
+        stride = lists[-1][0].size if len(plan.negative) > 1 else 0
         if self.fixed:
             given = dict(zip(("near", "negative"), self._lists, strict=True), negative_stride=stride // 8)
         else:
@@ -91,7 +133,7 @@ class ReplicaLattices(PlacedWords):
         self._model = record(MODEL, **dict.fromkeys(MODEL.names or (), 0) | given)
         self._batches = cupy.asarray(batch_table(plan.batches))
         self._colour_start = cupy.asarray(plan.batches.colour_start.astype(np.int32))
-        super().__init__(plan, queue, self.lanes)
+        super().__init__(plan, queue)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -122,21 +164,3 @@ class ReplicaLattices(PlacedWords):
         samples, blocks = self.plan.shape[:2]
         room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device) // (samples * blocks)
         return min(max(1, room), -(-int(self.tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
-
-    @cached_property
-    def _count(self) -> Launch:
-        """The counting kernel."""
-        bonds = self.plan.model.bonds
-        return Launch(self._queue.device, "measuring/count_replica_packed.cu", "count_replica", {
-            "state": self.present, "sites": np.uint32(self.plan.model.sites), "edges": self.edges,
-            "negative": self._negative, "sign_stride": np.uint64(bonds if len(self._negative) > 1 else 0),
-            "bonds": np.uint32(bonds), "first_sites": np.uint32(self.plan.first),
-            "up": np.uint64(0), "unsatisfied": np.uint64(0), "up_first": np.uint64(0),
-        })  # fmt: skip
-
-    def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the first sublattice's."""
-        up, unsatisfied, up_first = (*to, 0)[:3]
-        samples, blocks, sites, _ = self.plan.shape
-        grid = -(-max(self.plan.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
-        self._count(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first)

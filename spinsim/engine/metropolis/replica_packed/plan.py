@@ -11,8 +11,8 @@ from spinsim import packing
 from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
-from spinsim.engine.metropolis.packed.batches import build_batches
-from spinsim.engine.metropolis.packed.classes import Classes
+from spinsim.engine.metropolis.packed.batches import Costs, build_batches
+from spinsim.engine.metropolis.packed.classes import LEAST_COUNT_BITS, Classes
 from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.engine.metropolis.packed.lane_tables import Tables, build_tables
 from spinsim.errors import InputError
@@ -28,6 +28,8 @@ class ReplicaPlan:
         replicas: Replicas of each sample.
         dynamics: How they move.
         largest_batch: Sites that the engine's kernel takes at once.
+        costs: What batches of sites of any degrees cost there, where sites of like degree are to stand together.
+        mixed: Whether sites of even and of odd degree may stand together.
 
     Attributes:
         shape: Of the packed state, (samples, blocks, sites, 2).
@@ -38,6 +40,7 @@ class ReplicaPlan:
         lanes: Lanes in use, uint64 (blocks, 2).
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
+        by_degree: Whether sites have more than seven bonds and no field, so that those of like degree stand together.
         colours: Half-sweeps in a sweep.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
         observables: From the spins +1, those of the first sublattice and the unsatisfied bonds.
@@ -46,20 +49,32 @@ class ReplicaPlan:
         InputError: for a model that cannot be replica-packed.
     """
 
-    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, largest_batch: int) -> None:
+    def __init__(
+        self,
+        model: Ising,
+        replicas: int,
+        dynamics: Dynamics,
+        largest_batch: int,
+        costs: Costs | None = None,
+        mixed: bool = False,
+    ) -> None:
         magnitude, field = model.magnitude, model.uniform_field
         if magnitude is None or field is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
         self.has_field = field != 0
         self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
+        self.by_degree = self.classes.count_bits > LEAST_COUNT_BITS and not self.has_field
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
         self.negative = np.array(model.negative_bonds(), order="C")  # one layout: kernels are compiled for each
-        self.batches = build_batches(model.graph, colour, self.classes, self.negative, largest_batch)
+        self.batches = build_batches(
+            model.graph, colour, self.classes, self.negative, largest_batch, costs if self.by_degree else None, mixed
+        )
         self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
         self.observables = of_up_and_unsatisfied(model.sites, model.bonds, magnitude, field, self.first)
-        self.used_tables = int(self.batches.parity.min()), int(self.batches.parity.max()) + 1
+        parity = model.graph.degrees() % 2
+        self.used_tables = int(parity.min()), int(parity.max()) + 1
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
 
@@ -78,6 +93,12 @@ class ReplicaPlan:
         """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""
         betas = check_beta(beta, self.replicas) * self.model.quantum
         return build_tables(self.classes, betas, self.dynamics.zero_acceptance)
+
+    def one_table(self, beta: npt.NDArray[np.float64]) -> Tables | None:
+        """Returns tables of one block that serve all, where the inverse temperatures of all replicas are equal."""
+        if np.any(beta != beta[0]):
+            return None
+        return build_tables(self.classes, beta[:1] * self.model.quantum, self.dynamics.zero_acceptance)
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """What decides flips at inverse temperatures ``beta``."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.metropolis.packed.classes import MAX_DEGREE
+from spinsim.engine.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
 from spinsim.model.ising import Ising
@@ -19,8 +19,10 @@ WORD_BYTES: Final = 16  # of a site of 128 replicas
 
 
 def suits(outline: Outline) -> bool:
-    """Returns whether couplings have one magnitude and one term, the field is uniform and sites have up to 31 bonds."""
-    return not outline.in_terms and outline.one_magnitude and outline.one_field and outline.largest_degree <= MAX_DEGREE
+    """Returns whether couplings have one magnitude and one term, the field is uniform and counts of bonds have room."""
+    if outline.in_terms or not outline.one_magnitude or not outline.one_field:
+        return False
+    return outline.largest_degree <= (MAX_DEGREE_IN_FIELD if outline.in_field else MAX_DEGREE)
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:

@@ -255,7 +255,7 @@ def sweep_site(  # type: ignore[no-untyped-def]
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
-                    decide_wide(n, class_bits, has_field, certain, lanes, w)
+                    decide_wide(n, class_bits, certain, lanes, w)
                 else:
                     decide(n, certain, lanes, w)
                 prefixes(sites, block, low_sweep, k0, k1, w)

@@ -1,4 +1,4 @@
-"""The replica-packed update for degrees up to 31 and a uniform field, with the steps of packed/wide_steps.py."""
+"""The replica-packed update in a uniform field, for degrees up to 31, with the steps of packed/wide_steps.py."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  #
 
 
 @kernel
-def sweep_packed_wide(  # type: ignore[no-untyped-def]
+def sweep_packed_in_field(  # type: ignore[no-untyped-def]
     state,
     batches,
     signs,
@@ -66,14 +66,13 @@ def sweep_packed_wide(  # type: ignore[no-untyped-def]
     sweeps,
     share,
     count_bits,
-    has_field,
 ):
-    """``sweep_packed`` for ``count_bits`` up to 5 and, where ``has_field``, with the spin as the class's top bit."""
+    """``sweep_packed`` for ``count_bits`` up to 5, with the spin as the class's top bit."""
     k0, k1 = key
     w = np.empty(WIDE_WORDS, np.uint64)
     tail = np.empty(ROW + 1, np.int64)
     site, lane = np.empty(64 * ROW, np.uint64), np.empty(64 * ROW, np.uint64)
-    class_bits = count_bits + 1 if has_field else count_bits - 1
+    class_bits = count_bits + 1
     for _ in range(sweeps):
         for colour in range(share[0], share[1]):
             low_sweep = rng.low32(half_sweep)
@@ -86,10 +85,9 @@ def sweep_packed_wide(  # type: ignore[no-untyped-def]
                 gather(SPIN, state, sites, w)
                 count_slots(n, slots, batches.base[b], count_bits, state, batches.neighbour[bonds], signs[bonds], w,
                             CLASS)  # fmt: skip
-                if has_field:
-                    for e in range(ROW):
-                        w[CLASS + count_bits * ROW + e] = w[SPIN + e]
-                decide_wide(n, class_bits, has_field, always[parity], lanes, w)
+                for e in range(ROW):
+                    w[CLASS + count_bits * ROW + e] = w[SPIN + e]
+                decide_wide(n, class_bits, always[parity], lanes, w)
                 prefixes(sites, block, low_sweep, k0, k1, w)
                 compare_wide(n, class_bits, planes[parity], half_sweep, k0, k1, rounds, w)
                 words = collect_flips(n, lanes, w, tail)

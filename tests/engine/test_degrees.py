@@ -1,0 +1,78 @@
+"""Replica-packed updates of graphs whose degrees differ much, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engines import PACKED, hubs, random_graph, random_signs, run_both, temper_both
+
+from spinsim.engine import Dynamics, choose_packing
+from spinsim.engine.metropolis.packed.batches import Costs
+from spinsim.engine.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD
+from spinsim.engine.metropolis.packed.kinds import cheap_bits
+from spinsim.engine.metropolis.replica_packed.cpu import COSTS
+from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.jobs.anneal.call import anneal
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
+from spinsim.packing import Packing
+
+STAR = Graph(MAX_DEGREE + 1, np.column_stack([np.zeros(MAX_DEGREE, int), np.arange(1, MAX_DEGREE + 1)]))
+DENSE = random_signs(random_graph(20, 600, 1), 1)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 6.0, 20.0, np.inf])
+def test_every_number_of_cheap_classes(device: str, temperature: float) -> None:
+    run_both(device, DENSE, 70, 1 / temperature, (1, 2))
+
+
+@pytest.mark.parametrize("options", [{}, {"zero_acceptance": 1.0, "rng_rounds": 7}])
+def test_replicas_at_different_temperatures(device: str, options: dict[str, object]) -> None:
+    beta = np.append(np.geomspace(0.005, 3.0, 129), 0.0)
+    run_both(device, PACKED["random-graph-hubs-samples"](), 130, beta, (1, 2), **options)
+
+
+def test_the_largest_degree(device: str) -> None:
+    run_both(device, Ising(STAR, -1.0), 40, 0.05, (1, 2))
+
+
+def test_a_ladder(device: str) -> None:
+    temper_both(device, random_signs(hubs(40, 260, 3.0, 3), 2), 1 / np.linspace(1.0, 9.0, 5), 2, [(2, 1), (1, 2)])
+
+
+def test_what_is_packed() -> None:
+    assert STAR.degrees().max() == MAX_DEGREE
+    assert choose_packing(Ising(STAR)) is Packing.REPLICA
+    assert choose_packing(Ising(STAR, 1.0, 0.5)) is Packing.UNPACKED
+    more = Graph(STAR.sites, np.append(STAR.edges, [[0, 1]], axis=0))
+    assert choose_packing(Ising(more)) is Packing.UNPACKED
+    few = Graph(40, STAR.edges[:MAX_DEGREE_IN_FIELD])
+    assert choose_packing(Ising(few, 1.0, 0.5)) is Packing.REPLICA
+
+
+def test_a_field_that_changes() -> None:
+    result = anneal(Ising(STAR, -1.0), [2.0, 1.0, 0.5], sweeps=3, replicas=5, field=[0.0, 0.5, 0.0])
+    spins = result.best_spins[0].astype(np.int64)
+    assert result.best_energy.min() == (spins[0] * spins[1:]).sum()
+
+
+@pytest.mark.parametrize("costs", [COSTS, Costs(width=1, batch=0, site=1, bond=100)])
+def test_batches_of_sites_of_like_degree(costs: Costs) -> None:
+    model = PACKED["random-graph-hubs"]()
+    batches = ReplicaPlan(model, 1, Dynamics(), 64, costs).batches
+    degree = model.graph.degrees()[batches.order]
+    assert sorted(batches.order) == list(range(model.sites))
+    for b, slots in enumerate(batches.slots):
+        mine = degree[batches.first[b] : batches.first[b + 1]]
+        assert mine.max() == slots
+        assert not np.any((mine - slots) % 2)
+        if costs.bond == 100:  # nothing but bonds counts
+            assert mine.min() == slots
+
+
+def test_cheap_classes_hold_all_that_has_bits_in_the_planes() -> None:
+    plan = ReplicaPlan(DENSE, 1, Dynamics(), 64)
+    for temperature, bits in ((0.5, 2), (3.0, 3), (6.0, 4), (1e9, plan.classes.bits)):
+        limits = plan.limits(np.array([1 / temperature]))
+        assert cheap_bits(limits) == bits
+        assert not limits.thresholds[:, : -(1 << bits)].max(initial=0) >> np.uint64(64 - 9)
