@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
+from typing import Final
 
 from spinsim.errors import InputError
+
+WORTH_A_THREAD: Final = 2**12
+"""Words of 128 spins that a kernel updates or counts in about the time in which a thread takes a task over, 50 us."""
 
 _sharing = [1]  # processes that share the processors
 
@@ -33,17 +37,27 @@ class Threads:
         self.count = count or available_threads()
         self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
 
-    def run(self, tasks: Iterable[Callable[[], None]]) -> None:
-        """Run every task; the first failure is raised."""
+    def run(self, tasks: Iterable[Callable[[], None]], words: int | None = None) -> None:
+        """Run every task; the first failure is raised.
+
+        Where all of them together visit so few ``words`` that a second thread would not pay, the caller runs them.
+        """
         work = list(tasks)
-        if self._pool is None or len(work) == 1:
+        if self._pool is None or len(work) == 1 or self._worth(words) == 1:
             for task in work:
                 task()
         else:
             for done in [self._pool.submit(task) for task in work]:
                 done.result()
 
-    def share_out(self, task: Callable[[int, int], None], count: int) -> None:
-        """Run ``task(first, stop)`` for consecutive parts of so many equal pieces of work, one part for each thread."""
-        parts = min(self.count, count)
+    def share_out(self, task: Callable[[int, int], None], count: int, words: int | None = None) -> None:
+        """Run ``task(first, stop)`` for consecutive parts of so many equal pieces of work, one part for each thread.
+
+        Threads are as many as pay where all pieces together visit so many ``words``.
+        """
+        parts = min(self._worth(words), count)
         self.run(partial(task, *ends) for ends in pairwise(count * k // parts for k in range(parts + 1)))
+
+    def _worth(self, words: int | None) -> int:
+        """How many threads so many words are worth, all where nobody says how many they are."""
+        return self.count if words is None else max(1, min(self.count, words // WORTH_A_THREAD))

@@ -109,6 +109,7 @@ def test_measurements_without_room_are_refused_before_the_first_sweep(monkeypatc
 
 
 def test_a_large_lattice_is_swept_in_parts_with_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spinsim.machine.threads.WORTH_A_THREAD", 1)
     model = ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=1)
     engines = []
     for split in (2**14, 1):

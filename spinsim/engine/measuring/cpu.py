@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -140,7 +140,8 @@ class CpuMeasuring:
             mine = slice(first, stop)
             found[mine] = self._comparison.differing_copies(self._words_of(mine), holder[mine], pairs)
 
-        self._threads.share_out(compare, self._model.samples)
+        words = self._model.samples * self._model.sites * block_count(ladder.replicas)
+        self._threads.share_out(compare, self._model.samples, words)
         return self._model.sites - 2 * found
 
     def _correlations(self, ladder: Ladder, holder: Integers, wanted: Wanted) -> Correlations:
@@ -155,7 +156,7 @@ class CpuMeasuring:
         even_in_time = np.empty((*in_time.shape[:2], len(times) if even else 0), np.int64)
         in_space = np.empty((model.samples, pairs if even else 0, ladder.temperatures), np.int64)
 
-        def task(k: int) -> None:
+        def measure(k: int) -> None:
             one, other = compared(holder[k], ladder.copies, comparison.reference)
             first = links[k].size
             (words,) = self._words_of(slice(k, k + 1))
@@ -173,7 +174,11 @@ class CpuMeasuring:
             for differing, of_axis, found in zip(by_layer, self._waves, modes[k], strict=True):
                 squared_modes(differing, model.sites // len(differing), of_axis, found)
 
-        self._threads.run(partial(task, k) for k in range(model.samples))
+        def task(first: int, stop: int) -> None:
+            for k in range(first, stop):
+                measure(k)
+
+        self._threads.share_out(task, model.samples)
         return Correlations(
             self._overlaps(ladder, holder),
             model.bonds - 2 * links,

@@ -67,14 +67,20 @@ class Blocks:
         return self.state.shape[0] * self.state.shape[1]
 
     @property
+    def total(self) -> int:
+        """Words of 128 spins of all samples."""
+        return self.state.size // 2
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the state."""
         return self.state.nbytes
 
-    def each(self, task: Callable[[int, int, int], None], parts: int = 1) -> None:
-        """Run ``task(part, sample, block)`` for all of them."""
+    def each(self, task: Callable[[int, int, int], None], parts: int = 1, times: int | None = None) -> None:
+        """Run ``task(part, sample, block)`` for all of them; ``times`` is how often a task visits its words."""
         samples, blocks = self.state.shape[:2]
-        self._threads.run(partial(task, p, s, b) for s in range(samples) for b in range(blocks) for p in range(parts))
+        tasks = (partial(task, p, s, b) for s in range(samples) for b in range(blocks) for p in range(parts))
+        self._threads.run(tasks, None if times is None else times * self.total)
 
     def sweep(
         self,
@@ -89,7 +95,7 @@ class Blocks:
         ``prepare`` is called before each half-sweep, with its colour.
         """
         if self.parts == 1 and prepare is None:
-            self.each(partial(sweep_part, count, half_sweep, (0, colours)))
+            self.each(partial(sweep_part, count, half_sweep, (0, colours)), times=count)
             return
         for each in range(half_sweep, half_sweep + count * colours):
             colour = each % colours

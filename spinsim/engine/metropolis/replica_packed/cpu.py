@@ -64,7 +64,7 @@ def counts(plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> Counts:
             sums[first:stop],
         )  # fmt: skip
 
-    threads.share_out(count, blocks.count)
+    threads.share_out(count, blocks.count, blocks.total)
     by_name = np.ascontiguousarray(sums.swapaxes(0, 1)).reshape(len(names), samples, -1)[..., : plan.replicas]
     return plan.observables.counts(dict(zip(names, by_name, strict=True)))
 
@@ -131,6 +131,6 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
                 self._key, self._rng_rounds, np.uint64(half_sweep), (tempering.round, rounds, sweeps),
             )  # fmt: skip
 
-        self._threads.share_out(task, model.samples)
+        self._threads.share_out(task, model.samples, rounds * max(1, sweeps) * self._blocks.total)
         tempering.round += rounds
         return True
