@@ -18,6 +18,7 @@ from spinsim.inputs.texts import Described, count
 from spinsim.jobs import job_of
 from spinsim.machine.files import not_written
 from spinsim.model.ising import Ising
+from spinsim.solution import Lowest, Solution, solutions
 from spinsim.store.layout import Layout
 
 if TYPE_CHECKING:
@@ -39,6 +40,37 @@ class Result(Described):
         size = {"model": self.model.name, "size": count(self.model.sites, "site")}
         samples = {"samples": count(self.model.samples, "sample")}
         return size | samples | self._run_facts | {"state": "finished" if self.finished else "not finished"}
+
+    @property
+    def _lowest(self) -> Lowest | None:
+        """The lowest states that the run met, None of a job that has none."""
+        return None
+
+    @property
+    def solutions(self) -> list[Solution]:
+        """The lowest state of each sample, with values by the labels of the problem.
+
+        Raises:
+            InputError: where the run has none, or none yet.
+        """
+        found = self._lowest
+        if found is None:
+            raise InputError(
+                f"{job_of(self.job).a_run} of {self.model.name} keeps no lowest states: anneal or temper it"
+            )
+        return solutions(self.model, found)
+
+    @property
+    def best(self) -> Solution:
+        """The lowest state of a run of one sample, with values by the labels of the problem.
+
+        Raises:
+            InputError: as ``solutions``, and for several samples.
+        """
+        found = self.solutions
+        if len(found) > 1:
+            raise InputError(f"the run has {len(found)} samples, each with a lowest state: ask for its solutions")
+        return found[0]
 
     @property
     def _run_facts(self) -> dict[str, str]:

@@ -20,6 +20,7 @@ _SAMPLES_FIRST: Final = (
     "round_trips",
     "best_energy",
     "best_spins",
+    "best_states",
     "local_squares",
     "local_measurements",
 )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spinsim.cli.saying import say
+
+if TYPE_CHECKING:
+    from spinsim.jobs.base import Told
 
 
 def show(
@@ -16,15 +19,29 @@ def show(
     as_json: Annotated[
         bool, typer.Option("--json", help="The same as one JSON object, a list of them for several files.")
     ] = False,
+    solution: Annotated[
+        bool, typer.Option("--solution", help="Instead the lowest states, a line 'label value' for each variable.")
+    ] = False,
 ) -> None:
     """Say what is in files, how far their runs got and their main numbers."""
     from spinsim.jobs import job_of
     from spinsim.store import read_attributes
 
-    told = [job_of(read_attributes(file)["job"]).show(file) for file in files]
+    told = [_solutions(file) if solution else job_of(read_attributes(file)["job"]).show(file) for file in files]
     if as_json:
         say(json.dumps(told[0].numbers if len(files) == 1 else [one.numbers for one in told]))
         return
     for number, one in enumerate(told):
-        for line in [""] * bool(number) + one.lines:
+        for line in [""] * (bool(number) and not solution) + one.lines:
             say(line)
+
+
+def _solutions(file: Path) -> Told:
+    """Returns the lowest states of a run."""
+    from spinsim.jobs.base import Told
+    from spinsim.result import load
+    from spinsim.solution import as_json, as_text
+
+    result = load(file)
+    found = result.solutions
+    return Told(as_json(found, result.model), as_text(found, result.model.name).split("\n"))

@@ -21,12 +21,13 @@ _BEGINNINGS: Final = {
     "svg": re.compile(rb"\s*<(\?xml|!DOCTYPE svg|svg)[\s\S]*<svg|\s*<svg"),
     "csv": re.compile(rb"[A-Za-z_]\w*(,[A-Za-z_]\w*)+\r?\n"),
     "caption": re.compile(CAPTION.encode()),
+    "solution": re.compile(rb'# .*: energy |\{"model": '),
     "instance": re.compile(
         rb"DIMODBQM|\s*(#|%%MatrixMarket|[cC] |p qubo |\d+ \d+\s)|[^\s\x00]+ [^\s\x00]+( \S+)?\r?\n"
     ),
 }
 """How the files of each kind begin; a CSV table has a line of names first."""
-_IN_WORDS: Final = {"caption": "caption of a figure", "instance": "instance file"}
+_IN_WORDS: Final = {"caption": "caption of a figure", "instance": "instance file", "solution": "file of a solution"}
 
 
 def check_output(path: Path, kind: str, overwrite: bool) -> None:

@@ -230,7 +230,7 @@ class Ising(Exchanged):
                 for first in range(0, row.size, _AT_ONCE):
                     digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], "<f8").data)
         if isinstance(self.labels, tuple):
-            digest.update("\n".join(["labels", *map(label_text, self.labels)]).encode(errors="surrogatepass"))
+            digest.update("\n".join(["labels", *map(label_text, self.labels)]).encode())
         return digest.hexdigest()
 
     def in_field(self, field: float) -> Ising:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from spinsim.bits import Bits, unpacked_spins
 from spinsim.engine.measuring.kept_spins import bits_of
 from spinsim.engine.protocols import Counting, Spins
+from spinsim.machine.memory import require
 
 
 class Best:
@@ -43,6 +44,7 @@ class BestOfEach:
     def __init__(self, engine: Counting) -> None:
         samples, sites = engine.model.samples, engine.model.sites
         self._sites = sites
+        require(3.0 * samples * engine.replicas * -(-sites // 8), "the lowest state of every replica")
         self.energy = np.full((samples, engine.replicas), np.inf)
         self.bits: Bits = np.zeros((samples, engine.replicas, -(-sites // 8)), np.uint8)
 

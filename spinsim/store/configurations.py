@@ -21,7 +21,7 @@ CONFIGURATIONS: Final = "configurations"
 """The group, and what runs without a file call the same."""
 BYTE: Final = "byte"
 """The axis along the bytes of a configuration."""
-_BITS: Final = "spins, a bit each: bit b of byte k is site 8 k + b, set where it is +1; bits past the last site are 0"
+BITS: Final = "a bit each: bit b of byte k is site 8 k + b, set where it is +1; bits past the last site are 0"
 _PIECE_BYTES: Final = 2**24
 
 
@@ -44,7 +44,7 @@ def with_configurations(layout: Layout, every: int, sites: int) -> Layout:
         Series("step", (), np.int64, "saved row"),
         Series("measurement", (), np.int64, "row of /measurements of the same moment"),
         *({"sweep": sweep} | {name: measured[name] for name in layout.coordinates(MEASUREMENTS)}).values(),
-        Series("spins", (*next(one.axes for one in measured.values() if one.axes), BYTE), np.uint8, _BITS),
+        Series("spins", (*next(one.axes for one in measured.values() if one.axes), BYTE), np.uint8, f"spins, {BITS}"),
     )
     return replace(
         layout,

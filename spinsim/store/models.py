@@ -14,6 +14,8 @@ from spinsim.model.geometry import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.model.problems.labels import Labels, label_in, label_text
+from spinsim.model.problems.quadratic import SPIN
 from spinsim.store.forms import DamageError
 from spinsim.store.layout import ENERGY, START
 from spinsim.store.parts import bare_dimension, compressed, label
@@ -39,6 +41,8 @@ def write_model(group: h5py.Group, model: Ising) -> None:
         group.attrs["maxcut_weight"] = model.maxcut_weight
     if model.graph.slices > 1:
         group.attrs["slices"] = model.graph.slices
+    if model.vartype != SPIN:
+        group.attrs["vartype"] = model.vartype
     if model.lattice is not None:
         boundary = "periodic" if model.lattice.periodic else "open"
         group.attrs.update({"lattice": model.lattice.name, "shape": model.lattice.shape, "boundary": boundary})
@@ -50,9 +54,43 @@ def write_model(group: h5py.Group, model: Ising) -> None:
         terms = group.create_dataset("terms", data=model.terms, **_filters(model.bonds))
         label(terms, ("bond",), "term of the energy that each bond belongs to", "1")
     _rows(group, "couplings", model.couplings, ("sample", "bond"), "coupling J of each bond")
-    if np.any(model.fields):
+    names = model.labels
+    if isinstance(names, range) and names.start:
+        group.attrs["first_label"] = names.start
+    if np.any(model.fields) or not isinstance(names, range):
         bare_dimension(group, "site", model.sites)
+    if not isinstance(names, range):
+        _write_labels(group, names)
+    if np.any(model.fields):
         _rows(group, "fields", model.fields, ("sample", "site"), "field h at each site")
+
+
+def _write_labels(group: h5py.Group, names: Labels) -> None:
+    """Store what the caller calls the sites, as JSON.
+
+    Raises:
+        InputError: for labels that JSON cannot tell apart.
+    """
+    texts = [label_text(name).encode() for name in names]
+    if len(set(texts)) < len(texts):
+        raise InputError("some labels cannot be told apart in a file: name sites by texts, numbers or tuples of them")
+    longest = max(map(len, texts))
+    require(_ROOM * len(texts) * longest, f"labels of {longest} characters", "give shorter ones")
+    stored = group.create_dataset("labels", data=np.array(texts), **_filters(len(texts)))
+    stored.attrs["_Encoding"] = "utf-8"
+    label(stored, ("site",), "what the caller calls each site, as JSON", "1")
+
+
+def _read_labels(group: h5py.Group, sites: int) -> Labels:
+    """Labels of the sites.
+
+    Raises:
+        InputError: where they are none.
+    """
+    if "labels" not in group:
+        first = int(group.attrs.get("first_label", 0))
+        return range(first, first + sites)
+    return [label_in(text.decode("ascii", "replace")) for text in group["labels"][...].tolist()]
 
 
 def _filters(length: int) -> dict[str, Any]:
@@ -106,6 +144,8 @@ def read_model(file: h5py.File) -> Ising:
             offset=float(attrs["offset"]),
             maxcut_weight=float(attrs["maxcut_weight"]) if "maxcut_weight" in attrs else None,
             terms=group["terms"][...] if "terms" in group else None,
+            labels=_read_labels(group, int(attrs["sites"])),
+            vartype=attrs.get("vartype", SPIN),
         )
     except InputError as error:
         raise DamageError(str(error).split(": ")[0]) from error

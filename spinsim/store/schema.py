@@ -17,6 +17,7 @@ import numpy as np
 from spinsim.jobs import FOLDERS
 from spinsim.model.geometry import KNOWN
 from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.problems.quadratic import BINARY, SPIN
 from spinsim.store.checkpoints import CHECKPOINTS, saved_as
 from spinsim.store.configurations import with_saved
 from spinsim.store.forms import (
@@ -161,10 +162,23 @@ def _check_model(group: h5py.Group) -> Sizes:
     for name, length in (("bond", bonds), ("end", 2), ("sample", samples), ("site", sites)):
         if name in group or name != "site":
             check_dataset(group, name, np.int8, (length,))
-    unknown = set(group) - {"edges", "couplings", "fields", "terms", "bond", "end", "sample", "site"}
-    if unknown or ("site" in group) != ("fields" in group):
+    _check_labels(group, sites)
+    unknown = set(group) - {"edges", "couplings", "fields", "terms", "labels", "bond", "end", "sample", "site"}
+    if unknown or ("site" in group) != ("fields" in group or "labels" in group):
         raise DamageError(f"its model holds {', '.join(sorted(unknown)) or 'an axis of sites'} without a meaning")
     return Sizes(samples, sites, bonds, lattice.dimension if lattice else 0)
+
+
+def _check_labels(group: h5py.Group, sites: int) -> None:
+    """What the caller calls sites and variables."""
+    if "vartype" in group.attrs and text_of(group, "vartype") not in (SPIN, BINARY):
+        raise DamageError("its model has variables of no known kind")
+    if "first_label" in group.attrs:
+        number_of(group, "first_label", "i")
+    if "labels" in group:
+        labels = plain_of(group, "labels")
+        if labels.dtype.kind != "S" or labels.shape != (sites,):
+            raise DamageError(f"the labels of its model are {labels.dtype} {labels.shape}")
 
 
 def _lattice(group: h5py.Group) -> Lattice:

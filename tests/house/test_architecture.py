@@ -25,7 +25,7 @@ LAYERS = [
     ["analysis"],
     ["saved"],
     ["result"],
-    ["dimod"],
+    ["solution", "dimod"],
     ["sampling", "transfer_matrix"],
     ["store"],
     ["observables"],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.store.configurations import BITS, BYTE
 from spinsim.store.forms import Form, group_of, length_of
 from spinsim.store.layout import ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes
 
@@ -17,6 +20,7 @@ def anneal_layout(
     start: npt.NDArray[np.int8] | None = None,
     staggered: bool = False,
     quantum: bool = False,
+    states_of: int = 0,
 ) -> Layout:
     """Returns a layout with a row after each temperature of the schedule, or each transverse field.
 
@@ -27,6 +31,7 @@ def anneal_layout(
         start: Initial configurations where they were given.
         staggered: Whether staggered magnetisations are measured.
         quantum: Whether it is a quantum anneal: energies, sums of spins and best states are those of best slices.
+        states_of: Sites of the lowest states of every replica, 0 where they are not kept.
     """
     axes = "sample", "replica"
     of_sublattices = (Series("staggered_magnetization", axes, np.int64, STAGGERED),) if staggered else ()
@@ -36,8 +41,15 @@ def anneal_layout(
         fields = (Series("gamma", (), np.float64, "transverse field", ENERGY),)
         mean = "total energy, mean over the slices of each replica"
         of_slices = (Series("mean_slice_energy", axes, np.float64, mean, ENERGY),)
+    scales = {"sample": np.arange(samples), "replica": np.arange(replicas)}
+    states: tuple[Series, ...] = ()
+    if states_of:
+        scales[BYTE] = np.arange(-(-states_of // 8))
+        states = (
+            Series("best_states", (*axes, BYTE), np.uint8, f"states of lowest energy met, of each replica, {BITS}"),
+        )
     return Layout(
-        {"sample": np.arange(samples), "replica": np.arange(replicas)},
+        scales,
         {},
         (
             Series("step", (), np.int64, "temperature step"),
@@ -48,6 +60,7 @@ def anneal_layout(
             Series("magnetization", axes, np.int64, "sum of spins"),
             *of_sublattices,
         ),
+        sums=states,
         start=start,
     )
 
@@ -57,7 +70,10 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     group = group_of(file, MEASUREMENTS)
     replicas, staggered = length_of(group, "replica"), "staggered_magnetization" in group
     in_field, quantum = "field" in group, "gamma" in group
-    return anneal_layout(sizes.samples, replicas, in_field, staggered=staggered, quantum=quantum), replicas
+    states_of = sizes.sites if "best_states" in group else 0
+    layout = anneal_layout(sizes.samples, replicas, in_field, None, staggered, quantum, states_of)
+    return layout, replicas
 
 
-FORM = Form(planned={"steps": (int,)}, groups=(MEASUREMENTS,), layout=_layout_of, has_best=True)
+STATES: Final = {"best_states": f"{MEASUREMENTS}/best_states"}
+FORM: Final = Form(planned={"steps": (int,)}, groups=(MEASUREMENTS,), layout=_layout_of, has_best=True, sums=STATES)

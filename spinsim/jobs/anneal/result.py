@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.bits import Bits, unpacked_spins
 from spinsim.inputs.texts import count
-from spinsim.jobs.anneal.layout import anneal_layout
+from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
 from spinsim.saved import Configurations, at_step, in_file, with_those
+from spinsim.solution import Lowest
 from spinsim.store.layout import Layout
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ class AnnealResult(Result):
         gamma: Transverse field of each step of a quantum anneal, (steps,); None of others. ``energy``, sums of spins,
             lowest states and configurations are then those of the best slice of each replica.
         mean_slice_energy: Mean energy of the slices of each replica of such an anneal, of the shape of ``energy``.
+        best_states: State of lowest energy of each replica, bits as ``spinsim.bits`` has them, (samples, replicas,
+            bytes), which ``solutions`` shows as values; None where they were not kept.
         configurations: Spins at the end of every so many-th step; None where none were saved.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
@@ -58,6 +62,7 @@ class AnnealResult(Result):
     staggered_magnetization: npt.NDArray[np.int64] | None = None
     gamma: npt.NDArray[np.float64] | None = None
     mean_slice_energy: npt.NDArray[np.float64] | None = None
+    best_states: Bits | None = None
     configurations: Configurations | None = None
     attributes: dict[str, str] = default(default_factory=dict)
 
@@ -82,7 +87,8 @@ class AnnealResult(Result):
         _, samples, replicas = self.energy.shape
         staggered = self.staggered_magnetization is not None
         in_field, quantum = self.field is not None, self.gamma is not None
-        return anneal_layout(samples, replicas, in_field, staggered=staggered, quantum=quantum)
+        states_of = 0 if self.best_states is None else self.model.sites
+        return anneal_layout(samples, replicas, in_field, None, staggered, quantum, states_of)
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
@@ -93,6 +99,11 @@ class AnnealResult(Result):
         layout = self._layout
         values = {series.name: getattr(self, series.name) for series in layout.series if series.name != "step"}
         return self._labelled(layout, values | {"step": np.arange(len(self.energy))})
+
+    @property
+    def _lowest(self) -> Lowest:
+        states = None if self.best_states is None else unpacked_spins(self.best_states, self.model.sites)
+        return Lowest(self.best_energy, self.best_spins, states)
 
     @property
     def _run_facts(self) -> dict[str, str]:
@@ -114,6 +125,8 @@ class AnnealResult(Result):
                 saved = at_step(self.configurations, step)
                 file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
             file.write_best(self.best_energy, self.best_spins)
+            if self.best_states is not None:
+                file.write_again({STATES["best_states"]: self.best_states})
             if self.finished:
                 file.finish()
 
@@ -125,7 +138,8 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
     """The first rows of a file."""
     m = file["measurements"]
     saved = {} if "finished" in attributes else store.last_saved(file)
-    best = {name: saved[name] if name in saved else file[name][...] for name in ("best/energy", "best/spins")}
+    names = ["best/energy", "best/spins", *(path for path in STATES.values() if path in file)]
+    best = {name: saved[name] if name in saved else file[name][...] for name in names}
     return AnnealResult(
         model=store.read_model(file),
         temperature=m["temperature"][:rows],
@@ -134,6 +148,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         best_energy=best["best/energy"],
         best_spins=best["best/spins"],
         **{name: m[name][:rows] for name in _NOT_IN_ALL if name in m},
+        best_states=best.get(STATES["best_states"]),
         configurations=in_file(file, rows),
         attributes=attributes,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,8 +12,8 @@ import numpy.typing as npt
 
 from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.engine.split.slabs import slabs_in_words
-from spinsim.jobs.anneal.layout import anneal_layout
-from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.jobs.anneal.layout import STATES, anneal_layout
+from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
@@ -32,6 +33,8 @@ from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import BestSlices, InField, annealing
+from spinsim.sampling.best import BestOfEach
+from spinsim.solution import check_solution, write_solution
 from spinsim.store import RunFile
 
 
@@ -92,9 +95,16 @@ def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
     A file of the same configuration that was cut short is completed from its last checkpoint.
 
     Raises:
-        InputError: where the file belongs to another run or cannot be written.
+        InputError: where the file belongs to another run or cannot be written, and likewise for that of the solution.
     """
-    return to_file(plan, watch, _carry_out)
+    wanted = plan.config.anneal.solution
+    if wanted:
+        check_solution(wanted, overwrite=os.path.lexists(plan.path))
+    ran = to_file(plan, watch, _carry_out)
+    if wanted:
+        result = load_anneal(plan.path)
+        write_solution(result.solutions, result.model, wanted, overwrite=True)
+    return ran
 
 
 def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
@@ -107,9 +117,15 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
     Raises:
         InputError: for what keeps the run from beginning.
     """
+    wanted = plan.config.anneal.solution
+    if wanted:
+        check_solution(wanted, overwrite=False)
     run = _Annealing(plan, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "steps", "choose fewer steps, samples or replicas")
-    return AnnealResult(plan.model, **run.in_memory(kept))
+    result = AnnealResult(plan.model, **run.in_memory(kept))
+    if wanted:
+        write_solution(result.solutions, result.model, wanted, overwrite=False)
+    return result
 
 
 class _Annealing(SampledRun):
@@ -121,8 +137,36 @@ class _Annealing(SampledRun):
         super().__init__(plan, saving, watch, engine)
         self._frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due, fields, a.gammas)
         self.layout = anneal_layout(
-            plan.model.samples, run.replicas, fields is not None, plan.start, plan.model.is_bipartite, a.quantum
+            plan.model.samples,
+            run.replicas,
+            fields is not None,
+            plan.start,
+            plan.model.is_bipartite,
+            a.quantum,
+            plan.model.sites * a.best_states,
         )
+        self._states = BestOfEach(engine) if a.best_states else None
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The state from which the run can go on."""
+        return super().state() | ({} if self._states is None else {"best_states": self._states.bits})
+
+    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+        """Go back to a state."""
+        super().restore(saved)
+        if self._states is not None:
+            self._states.energy, self._states.bits = saved["best_energy"].copy(), saved["best_states"]
+
+    def write_best(self, file: RunFile | Kept) -> None:
+        """Write the lowest states met so far."""
+        super().write_best(file)
+        if self._states is not None:
+            file.write_again({STATES["best_states"]: self._states.bits})
+
+    def in_memory(self, kept: Kept) -> dict[str, Any]:
+        """Carry the run out without a file; returns what its result takes of it."""
+        found = super().in_memory(kept)
+        return found if self._states is None else found | {"best_states": self._states.bits}
 
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come."""
@@ -137,10 +181,12 @@ class _Annealing(SampledRun):
             measured = frame.measured
             of_field = _rounded(frame.field, self.engine.model) * measured.magnetization
             best.update(measured.energy + of_field, self.engine.spins)
+            if self._states is not None:
+                self._states.update(measured.energy + of_field, self.engine.spins)
             row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
             row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
             file.write(self.with_spins(row | measured._asdict(), self.engine.spins))
-        file.write_best(best.energy, best.spins)
+        self.write_best(file)
 
 
 def _engine_of(plan: AnnealPlan) -> Engine | InField | BestSlices:

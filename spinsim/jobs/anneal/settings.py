@@ -95,6 +95,16 @@ class AnnealSettings(Table):
         high=1e100,
         before=None,
     )
+    best_states: bool = setting(
+        False, "Keep the lowest state that every replica met, not that of each sample alone", before=False
+    )
+    solution: str | None = setting(
+        None,
+        "File for the lowest states by the labels of the problem, .txt or .json",
+        is_path=True,
+        physics=False,
+        before=None,
+    )
     zero_acceptance: float = zero_acceptance()
 
     def check_together(self) -> None:

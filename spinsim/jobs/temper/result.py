@@ -19,6 +19,7 @@ from spinsim.run.ladder_layout import placement_of, read_permutation, written_ag
 from spinsim.run.ladder_result import LadderResult
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
+from spinsim.solution import Lowest
 from spinsim.store.layout import MEASUREMENTS, Layout
 
 if TYPE_CHECKING:
@@ -115,6 +116,10 @@ class TemperResult(LadderResult):
         names = [s.name for s in layout.series if s.group == MEASUREMENTS and s.name != "step"]
         values = {name: getattr(self, name) for name in names}
         return self._labelled(layout, values | {"step": np.arange(len(self.sweep))})
+
+    @property
+    def _lowest(self) -> Lowest:
+        return Lowest(self.best_energy, self.best_spins)
 
     @property
     def _run_facts(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import printable
 
 Labels = Sequence[Hashable]
+_WORD = re.compile(r"[^\W\d_][\w.:-]*")
 _SHOWN = 40  # characters of a label in a sentence
 
 
@@ -98,16 +100,30 @@ def label_of(plain: Any) -> Hashable:
 
 
 def label_text(label: Hashable) -> str:
-    """A label as a text that tells it from all others, JSON where it has a form there, else what Python shows."""
+    """A label as a text of ASCII characters, JSON; what Python shows of it where it has no form there."""
     try:
         return json.dumps(plain_label(label))
     except InputError:
-        return repr(label)
+        return json.dumps(repr(label))
 
 
 def label_in(text: str) -> Hashable:
-    """The label that ``label_text`` made a text of; where it was none that JSON has, the text itself."""
+    """The label that ``label_text`` made a text of; of one without a form in JSON what Python showed.
+
+    Raises:
+        InputError: for other texts.
+    """
     try:
         return label_of(json.loads(text))
-    except (ValueError, RecursionError):
-        return text
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"label {shown(text)} is no JSON: give texts, numbers or lists of them") from error
+
+
+def label_word(label: Hashable) -> str:
+    """A label as people write it: a text of one word as it is, others as JSON, which tells them apart."""
+    if type(label) is str and _WORD.fullmatch(label):
+        try:
+            json.loads(label)
+        except ValueError:
+            return label
+    return label_text(label)

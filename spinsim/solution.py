@@ -1,0 +1,158 @@
+"""The lowest states of a run as its caller states the problem: values by label, energies with the constant."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+from spinsim.inputs.texts import Described, count
+from spinsim.machine.outputs import check_output, write_outputs
+from spinsim.model.ising import Ising
+from spinsim.model.problems.labels import Labels, label_word, plain_label
+from spinsim.model.problems.quadratic import BINARY
+
+KINDS: Final = (".txt", ".json")
+
+
+@dataclass(frozen=True, repr=False)
+class Solution(Described):
+    """The lowest state that a run met, in the words of the problem.
+
+    Attributes:
+        labels: Of the sites, in their order.
+        values: Of the variables, ``int8`` (sites,): +1 and -1, of a problem in binary variables 0 and 1.
+        energy: Of this state, with the constant of the problem.
+        cut: Of a MaxCut instance, None of others.
+        sample: Disorder sample, from 0.
+        replica_energies: Lowest energy that each replica met, with the constant, (replicas,).
+        replica_values: Their states, ``int8`` (replicas, sites); None where the run kept one of each sample alone.
+    """
+
+    labels: Labels
+    values: npt.NDArray[np.int8]
+    energy: float
+    cut: float | None
+    sample: int
+    replica_energies: npt.NDArray[np.float64]
+    replica_values: npt.NDArray[np.int8] | None = None
+
+    def __getitem__(self, label: Hashable) -> int:
+        """Returns the value of one variable by its label."""
+        return self.by_label[label]
+
+    @property
+    def by_label(self) -> dict[Hashable, int]:
+        """The value of each variable, by label."""
+        return dict(zip(self.labels, self.values.tolist(), strict=True))
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        cut = {} if self.cut is None else {"cut": f"cut {self.cut:.15g}"}
+        return {"size": count(len(self.values), "site"), "energy": f"energy {self.energy:.15g}"} | cut
+
+
+class Lowest(NamedTuple):
+    """The lowest states that a run met.
+
+    Attributes:
+        energy: Of each replica, (samples, replicas); None where no state is known.
+        spins: The lowest of each sample, ``int8`` (samples, sites).
+        of_each: That of each replica, ``int8`` (samples, replicas, sites); None where they were not kept.
+    """
+
+    energy: npt.NDArray[np.float64] | None
+    spins: npt.NDArray[np.int8] | None
+    of_each: npt.NDArray[np.int8] | None = None
+
+
+def solutions(model: Ising, lowest: Lowest) -> list[Solution]:
+    """The solution of each sample.
+
+    Raises:
+        InputError: where the run has none yet.
+    """
+    energy, spins, of_each = lowest
+    if energy is None or spins is None or not np.isfinite(energy).all():
+        raise InputError(f"the run of {model.name} has no lowest state yet: complete it first")
+    found = []
+    for sample, least in enumerate(energy.min(axis=1).tolist()):
+        cut = None if model.maxcut_weight is None else float(model.cut(least))
+        replicas = None if of_each is None else _values(model, of_each[sample])
+        values, energies = _values(model, spins[sample]), energy[sample] + model.offset
+        found.append(Solution(model.labels, values, least + model.offset, cut, sample, energies, replicas))
+    return found
+
+
+def _values(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    """Values of the problem's own variables."""
+    return (1 + spins) // 2 if model.vartype == BINARY else spins
+
+
+def as_text(found: Iterable[Solution], name: str) -> str:
+    """Solutions as lines ``label value``, below a line with ``#`` for each sample that says what they come to."""
+    lines = []
+    for one in found:
+        cut = "" if one.cut is None else f", cut {one.cut!r}"
+        lines.append(f"# {name}, sample {one.sample}: energy {one.energy!r}{cut}")
+        values = zip(one.labels, one.values.tolist(), strict=True)
+        lines += [f"{label_word(label)} {value}" for label, value in values]
+    return "\n".join(lines)
+
+
+def as_json(found: Iterable[Solution], model: Ising) -> dict[str, Any]:
+    """Solutions as JSON has them; labels without a form there as Python shows them."""
+    return {
+        "model": model.name,
+        "vartype": model.vartype,
+        "labels": [_plain(label) for label in model.labels],
+        "solutions": [_one_as_json(one) for one in found],
+    }
+
+
+def _one_as_json(one: Solution) -> dict[str, Any]:
+    """One of them: its energy, its values in the order of the labels, and those of each replica."""
+    cut = {} if one.cut is None else {"cut": one.cut}
+    said = {"sample": one.sample, "energy": one.energy, **cut, "values": one.values.tolist()}
+    replicas: list[dict[str, Any]] = [{"energy": energy} for energy in one.replica_energies.tolist()]
+    if one.replica_values is not None:
+        for replica, values in zip(replicas, one.replica_values.tolist(), strict=True):
+            replica["values"] = values
+    return said | {"replicas": replicas}
+
+
+def _plain(label: Hashable) -> Any:
+    try:
+        return plain_label(label)
+    except InputError:
+        return repr(label)
+
+
+def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
+    """Refuse a path to which no solution can be written.
+
+    Raises:
+        InputError: for another suffix than .txt and .json, and for a file that is there.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in KINDS:
+        raise InputError(f"solution {os.fspath(path)!r} ends in {suffix!r}: give a file that ends in .txt or .json")
+    check_output(Path(path), "solution", overwrite)
+
+
+def write_solution(found: list[Solution], model: Ising, path: str | os.PathLike[str], overwrite: bool) -> None:
+    """Write solutions as text or, where the file ends in .json, as JSON.
+
+    Raises:
+        InputError: as ``check_solution``, and where the file cannot be written.
+    """
+    as_it_is = Path(path).suffix.lower() == ".json"
+    text = json.dumps(as_json(found, model)) if as_it_is else as_text(found, model.name)
+    write_outputs({Path(path): ("solution", f"{text}\n".encode(errors="backslashreplace"))}, overwrite)

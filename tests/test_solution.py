@@ -1,0 +1,138 @@
+"""Solutions in the labels of the problem: in files, as text, as JSON, on the command line and in Python."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+from harness import run
+
+import spinsim as ss
+
+QUBO = {("x", "x"): -1, ("x", ("y", 1)): 2, (7, 7): 3, (("y", 1), "two words"): -1.25, ("7", 7): 0.5}
+LABELS = ["x", ("y", 1), 7, "two words", "7"]
+SHORT = {"steps": 20, "sweeps": 5, "replicas": 8, "seed": 2}
+
+
+def model() -> ss.Ising:
+    return ss.Ising.from_qubo(QUBO, offset=0.5, name="tiny")
+
+
+def value(values: dict) -> float:
+    return 0.5 + sum(v * values[a] * values[b] for (a, b), v in QUBO.items())
+
+
+def test_the_best_state_is_in_the_words_of_the_problem(tmp_path):
+    result = ss.anneal(model(), out=tmp_path / "run.h5", **SHORT)
+    best = result.best
+    assert list(best.labels) == LABELS
+    assert best.energy == value(best.by_label) == -0.75
+    assert best["two words"] == best[("y", 1)] == 1
+    assert best.replica_energies.min() == best.energy
+    assert repr(best) == "Solution(5 sites, energy -0.75)"
+    loaded = ss.load(tmp_path / "run.h5")
+    assert [type(label) for label in loaded.model.labels] == [type(label) for label in LABELS]
+    assert loaded.best.by_label == best.by_label
+    assert loaded.model.to_qubo() == ({(a, a): 0 for a in LABELS} | QUBO, 0.5)
+    again = ss.anneal(model(), out=tmp_path / "run.h5", **SHORT)
+    assert again.attributes["created"] == result.attributes["created"]
+    renamed = ss.Ising.from_qubo({tuple(f"{a}!" for a in pair): v for pair, v in QUBO.items()}, 0.5, name="tiny")
+    with pytest.raises(ss.InputError, match="holds another run"):
+        ss.anneal(renamed, out=tmp_path / "run.h5", **SHORT)
+
+
+def test_files_of_solutions(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model().save("tiny.coo")
+    short = [f"--{key}={one}" for key, one in SHORT.items()]
+    anneal = ["anneal", "tiny.coo", "--out", "run.h5", "--quiet", *short]
+    assert run(capsys, monkeypatch, *anneal, "--solution", "best.txt").status == 0
+    text = (tmp_path / "best.txt").read_text()
+    lines = text.splitlines()
+    assert lines[0] == "# tiny, sample 0: energy -0.75"
+    assert [line.rpartition(" ")[0] for line in lines[1:]] == ["x", '["y", 1]', "7", '"two words"', '"7"']
+    assert run(capsys, monkeypatch, "show", "run.h5", "--solution").out == text
+    assert run(capsys, monkeypatch, *anneal, "--solution", "best.json").status == 0
+    found = json.loads((tmp_path / "best.json").read_text())
+    assert found == json.loads(run(capsys, monkeypatch, "show", "run.h5", "--solution", "--json").out)
+    assert found["labels"] == ["x", ["y", 1], 7, "two words", "7"]
+    assert found["vartype"] == "BINARY"
+    (one,) = found["solutions"]
+    assert value(dict(zip(LABELS, one["values"], strict=True))) == one["energy"] == -0.75
+    assert len(one["replicas"]) == 8
+    done = run(capsys, monkeypatch, "anneal", "tiny.coo", "--solution", "best.doc", *short)
+    assert (done.status, "ends in '.doc': give a file that ends in .txt or .json" in done.err) == (2, True)
+    other = run(capsys, monkeypatch, "anneal", "tiny.coo", "--solution", "best.txt", "--steps=3")
+    assert (other.status, "best.txt exists already" in other.err) == (2, True)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_cuts_spins_and_several_samples(tmp_path):
+    cut = ss.Ising(ss.Graph(3, [(0, 1), (1, 2), (2, 0)]), -1.0, maxcut_weight=3.0, labels=[5, 6, 7])
+    result = ss.anneal(cut, solution=tmp_path / "cut.txt", **SHORT)
+    assert (result.best.cut, result.best.energy) == (2, -1)
+    assert sorted(map(abs, result.best.by_label.values())) == [1, 1, 1]
+    assert (tmp_path / "cut.txt").read_text().startswith("# graph-3, sample 0: energy -1.0, cut 2.0\n5 ")
+    glass = ss.EdwardsAnderson(ss.square(4), samples=2)
+    result = ss.anneal(glass, **SHORT)
+    assert [one.sample for one in result.solutions] == [0, 1]
+    for one in result.solutions:
+        spins = np.broadcast_to(one.values[None, :, None], (2, 16, 1))
+        assert glass.energy(spins)[one.sample, 0] == one.energy
+    with pytest.raises(ss.InputError, match="2 samples, each with a lowest state: ask for its solutions"):
+        _ = result.best
+    tempered = ss.temper(cut, temperatures=[0.5, 1, 2], sweeps=50, thermalize=10)
+    assert tempered.best.cut == 2
+    quantum = ss.quantum(ss.Ising(ss.chain(4)), k=[0.3], slices=4, sweeps=20, thermalize=5)
+    with pytest.raises(ss.InputError, match="keeps no lowest states: anneal or temper it"):
+        _ = quantum.best
+
+
+def test_the_best_state_of_every_replica(tmp_path):
+    plain = ss.anneal(model(), **SHORT)
+    kept = ss.anneal(model(), best_states=True, out=tmp_path / "run.h5", solution=tmp_path / "all.json", **SHORT)
+    assert kept.best.by_label == plain.best.by_label
+    for found in (kept, ss.load(tmp_path / "run.h5"), ss.anneal(model(), best_states=True, **SHORT)):
+        best = found.best
+        assert best.replica_values.shape == (8, 5)
+        for values, energy in zip(best.replica_values.tolist(), best.replica_energies, strict=True):
+            assert value(dict(zip(LABELS, values, strict=True))) == energy
+    kept.save(tmp_path / "copy.h5")
+    assert (ss.load(tmp_path / "copy.h5").best_states == kept.best_states).all()
+    one = json.loads((tmp_path / "all.json").read_text())["solutions"][0]
+    assert one["replicas"][3] == {"energy": best.replica_energies[3], "values": best.replica_values[3].tolist()}
+    assert plain.best.replica_values is None
+
+
+def test_states_of_replicas_survive_an_interruption(tmp_path):
+    glass, calls = ss.EdwardsAnderson(ss.square(6), samples=2, seed=3), []
+
+    def stop(done: int) -> None:
+        calls.append(done)
+        if len(calls) == 12:
+            raise KeyboardInterrupt
+
+    path, long = tmp_path / "run.h5", SHORT | {"best_states": True}
+    with pytest.raises(KeyboardInterrupt):
+        ss.anneal(glass, out=path, checkpoint_every=0, on_updates=stop, **long)
+    assert 0 < len(ss.load(path).temperature) < 20
+    whole, resumed = ss.anneal(glass, **long), ss.resume(path)
+    assert (resumed.best_states == whole.best_states).all()
+    assert (resumed.best_energy == whole.best_energy).all()
+
+
+def test_labels_in_a_damaged_file_are_refused(tmp_path):
+    strange = ss.Ising(ss.chain(2), labels=[frozenset("a"), "frozenset({'a'})"])
+    with pytest.raises(ss.InputError, match="cannot be told apart in a file"):
+        ss.anneal(strange, out=tmp_path / "same.h5", **SHORT)
+    named = ss.Ising(ss.chain(2), labels=[frozenset("a"), "b"])
+    assert list(ss.anneal(named, out=tmp_path / "named.h5", **SHORT).best.labels) == ["frozenset({'a'})", "b"]
+    for label in (b'"b"', b"[", b"\xff", b"NaN"):
+        path = tmp_path / "run.h5"
+        ss.anneal(named, **SHORT).save(path, overwrite=path.exists())
+        with h5py.File(path, "r+") as file:
+            file["model/labels"][0] = label
+        with pytest.raises(ss.InputError, match="is damaged, label"):
+            ss.load(path)
