@@ -51,6 +51,13 @@ def free_memory(device: int) -> int:
         return int(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
 
 
+def free_blocks() -> None:
+    """Give the present GPU back what CuPy holds free: a long array else may find it cut up."""
+    import cupy
+
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
 def require_memory(
     device: int, needed: int, what: str, mend: str = "choose a smaller size, fewer samples or fewer replicas"
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import warnings
 from collections.abc import Iterable
@@ -43,10 +44,17 @@ class Nccl:
     """
 
     def __init__(self, size: int, name: Any, index: int) -> None:
-        from cupy.cuda import nccl
+        os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # multicast serves collectives, and fails on some machines
+        from cupy.cuda import Device, nccl
 
-        self._nccl = nccl
+        self._nccl, self._device = nccl, Device()
         self._communicator = nccl.NcclCommunicator(size, name, index)
+
+    def __del__(self) -> None:
+        """End without the others, for which the destructor of CuPy's communicator would wait."""
+        if hasattr(self, "_communicator"):
+            self._device.synchronize()
+            self._communicator.abort()
 
     def exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
         """Send arrays to members and receive arrays from them, on the present stream.

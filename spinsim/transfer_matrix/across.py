@@ -18,12 +18,14 @@ from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.share import Share
 
 ROOM: Final = {"cpu": 2**20, "cuda": 2**25}
-"""Amplitudes of a buffer, of which a GPU has two: 256 MiB each."""
+"""Amplitudes of a buffer: 256 MiB on a GPU."""
+_LANES: Final = {"cpu": 1, "cuda": 2}
+"""Buffers; that of one round travels while that of another is mixed."""
 
 
 def bytes_beside(device: str) -> int:
     """Bytes of all buffers on a device, at most."""
-    return 8 * ROOM[device] * (2 if device == "cuda" else 1)
+    return 8 * ROOM[device] * _LANES[device]
 
 
 OfPiece = Callable[[int], None]
@@ -63,7 +65,7 @@ class Across:
 
             from spinsim.transfer_matrix.cuda_across import CudaMix, new_stream
 
-            buffers = [cupy.empty((parts, 2, chunk)) for _ in range(min(2, self._rounds))]
+            buffers = [cupy.empty((parts, 2, chunk)) for _ in range(min(_LANES[device], self._rounds))]
             self._lanes = [_Lane(buffer, CudaMix(buffer, *factors), new_stream()) for buffer in buffers]
         else:
             buffer = np.empty((parts, 2, chunk))

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import free_memory
+from spinsim.cuda.device import free_blocks, free_memory
 from spinsim.errors import InputError
 from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
@@ -144,10 +144,10 @@ def room(gpu: int | None) -> int:
     """Bytes that a GPU of this process has free, or this process of the machine's memory where it is None."""
     if gpu is None:
         return available_bytes() // on_node().ranks
-    import cupy
+    from cupy.cuda import Device
 
-    with cupy.cuda.Device(gpu):
-        cupy.get_default_memory_pool().free_all_blocks()
+    with Device(gpu):
+        free_blocks()
         return free_memory(gpu)
 
 
@@ -201,6 +201,8 @@ class Solver:
         """The next sector; its start vector has a plane of its own."""
         sector, s = self._sectors[len(self._finished)], self._settings
         self._iteration: ThickRestart | None = None
+        if s.device == "cuda":  # else small arrays take pieces of the blocks that long vectors leave
+            free_blocks()
         self._at = self._operator(sector)
         self._vectors = Vectors(self._at.layer.dimension, s.device, self._threads, self._share)
         if self._room.basis:

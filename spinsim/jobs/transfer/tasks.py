@@ -156,7 +156,9 @@ class Work:
                 solver = self.solver(step, on_product=on_product)
                 while not solver.done:
                     solver.advance()
-                yield self.row(step, solver)
+                found = self.row(step, solver)
+                del solver  # its vectors go before the next ones come
+                yield found
             return
         workers, free, to_come = self._workers(on_product), SimpleQueue[_Worker](), iter(steps)
         for worker in workers:
