@@ -117,18 +117,20 @@ class CpuMeasuring:
         ladder, exchange = tempering.ladder, tempering.exchange.copied()
         holder = holders(exchange.place, ladder.copies)
         among_all = np.arange(0, holder.size, ladder.replicas)[:, None, None] + holder
-        by_term = counts.by_term
+        quantum = np.float64(self._model.quantum)
+        energy = counts.energy.take(among_all) * quantum
+        terms = counts.terms
         return LadderMeasurement(
-            counts.energy.reshape(-1)[among_all] * np.float64(self._model.quantum),
-            counts.magnetization.reshape(-1)[among_all],
-            counts.staggered_magnetization.reshape(-1)[among_all],
+            energy,
+            counts.magnetization.take(among_all),
+            counts.staggered_magnetization.take(among_all),
             holder.astype(np.int32),
             exchange,
             self._correlations(ladder, holder, wanted)
             if wanted.full
             else overlaps_alone(self._overlaps(ladder, holder), ladder),
             spins,
-            by_term.reshape(-1, by_term.shape[-1])[among_all] * np.float64(self._model.quantum),
+            energy[..., None] if terms is None else terms.reshape(-1, terms.shape[-1])[among_all] * quantum,
         )
 
     def _overlaps(self, ladder: Ladder, holder: Integers) -> Integers:

@@ -17,18 +17,18 @@ def lay_tables(place, used, certain, limits, always, planes, thresholds):  # typ
     else its threshold. Sites look at the tables from ``used[0]`` to below ``used[1]``; others, and lanes past the last
     replica, are left as they are.
     """
-    temperatures, replicas = limits.shape[2], place.size
+    temperatures = limits.shape[2]
     for block in range(always.shape[0]):
-        first = block * LANES
+        places = place[block * LANES : (block + 1) * LANES]
         lanes = np.zeros((2, temperatures), np.uint64)  # those at each temperature
-        for lane in range(min(LANES, replicas - first)):
-            lanes[lane // 64, place[first + lane]] |= ONE << np.uint64(lane % 64)
+        for lane in range(places.size):
+            lanes[lane // 64, places[lane]] |= ONE << np.uint64(lane % 64)
         for table in range(used[0], used[1]):
             for c in range(limits.shape[1]):
                 of_class, sure = limits[table, c], certain[table, c]
                 of_lanes = thresholds[block, table, c]
-                for lane in range(min(LANES, replicas - first)):
-                    of_lanes[lane] = of_class[place[first + lane]]
+                for lane in range(places.size):
+                    of_lanes[lane] = of_class[np.uint32(places[lane])]  # an index without sign needs no check
                 for half in range(2):
                     here = lanes[half]
                     word = ZERO
