@@ -78,36 +78,13 @@ class Group:
             with self.working():
                 self._nccl = Nccl(self.size, nccl, index)
 
-    def swap(self, partner: int, array: Any, into: Any) -> None:
-        """Give an array to another member and get one of the same size from it.
-
-        On GPUs all is queued on the present stream: the host does not wait for it.
-        """
-        self.exchange([(array, partner)], [(into, partner)])
-
-    def ring(self, to_before: Any, to_after: Any, from_before: Any, from_after: Any) -> None:
-        """Give arrays to the members before and after this one and get theirs; the last one is before the first.
-
-        Queued on GPUs as by ``swap``.
-        """
-        before, after = (self.index - 1) % self.size, (self.index + 1) % self.size
-        # of two members both neighbours are one: what it sends to its member before comes first, from the one after
-        self.exchange([(to_before, before), (to_after, after)], [(from_after, after), (from_before, before)])
-
-    def sum(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The sum over members of a small array in host memory, added in their order: the same bits at each."""
-        values = np.ascontiguousarray(values)
-        others = [k for k in range(self.size) if k != self.index]
-        parts = [values if k == self.index else np.empty_like(values) for k in range(self.size)]
-        self.exchange([(values, k) for k in others], [(parts[k], k) for k in others])
-        total = parts[0].copy()
-        for part in parts[1:]:
-            total += part
-        return total
-
     def exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
-        """Give and get arrays; those between the same two members keep their order."""
-        if self._nccl and is_on_gpu(give[0][0]):
+        """Give arrays to other members and get arrays from them, each with its member, of the sizes that these give.
+
+        Those between the same two members keep their order. On GPUs all is queued on the present stream: the host does
+        not wait for it.
+        """
+        if self._nccl and any(is_on_gpu(array) for array, _ in (*give, *get)):
             self._nccl.exchange(give, get)
             return
         mine = self._members[self.index]
@@ -124,6 +101,26 @@ class Group:
                 self._room.take(into, giver, self.index)
         for offer, to in offers:
             self._room.wait_until_taken(offer, to)
+
+    def ring(self, to_before: Any, to_after: Any, from_before: Any, from_after: Any) -> None:
+        """Give arrays to the members before and after this one and get theirs; the last one is before the first.
+
+        Queued on GPUs as by ``exchange``.
+        """
+        before, after = (self.index - 1) % self.size, (self.index + 1) % self.size
+        # of two members both neighbours are one: what it sends to its member before comes first, from the one after
+        self.exchange([(to_before, before), (to_after, after)], [(from_after, after), (from_before, before)])
+
+    def sum(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The sum over members of a small array in host memory, added in their order: the same bits at each."""
+        values = np.ascontiguousarray(values)
+        others = [k for k in range(self.size) if k != self.index]
+        parts = [values if k == self.index else np.empty_like(values) for k in range(self.size)]
+        self.exchange([(values, k) for k in others], [(parts[k], k) for k in others])
+        total = parts[0].copy()
+        for part in parts[1:]:
+            total += part
+        return total
 
     def _between_ranks(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
         """The same by MPI, arrays of GPUs through host memory; a tag for each pair of members."""

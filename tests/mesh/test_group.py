@@ -19,7 +19,7 @@ def group(size: int, gpu: int | None = None) -> list[Member]:
 
 
 def exchange_all(group: Group, kind: str) -> tuple[list[int], list[int], list[float]]:
-    """What ``swap`` with the next member of a pair, ``ring`` and ``sum`` bring; works at any rank."""
+    """What ``exchange`` with the other of a pair, ``ring`` and ``sum`` bring; works at any rank."""
     xp = np
     if kind == "gpu":
         import cupy as xp  # type: ignore[no-redef]
@@ -28,7 +28,7 @@ def exchange_all(group: Group, kind: str) -> tuple[list[int], list[int], list[fl
     if partner < group.size:
         for step in range(3):  # arrays may change once the call is back
             given = xp.asarray([mine, 10 * step, 7])
-            group.swap(partner, given, swapped)
+            group.exchange([(given, partner)], [(swapped, partner)])
             given[:] = -1
     before, after = xp.zeros(2, np.int32), xp.zeros((2, 2), np.float64)
     for _ in range(2):
@@ -84,12 +84,12 @@ def fail_at(group: Group, index: int) -> None:
 
 
 def differ(group: Group) -> None:
-    group.swap(1 - group.index, np.zeros(1 + group.index), np.zeros(1))
+    group.exchange([(np.zeros(1 + group.index), 1 - group.index)], [(np.zeros(1), 1 - group.index)])
 
 
 def wait_for_nobody(group: Group) -> None:
     if group.index:
-        group.swap(0, np.zeros(1), np.zeros(1))
+        group.exchange([], [(np.zeros(1), 0)])
 
 
 @pytest.mark.parametrize("index", [0, 2])
