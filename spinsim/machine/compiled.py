@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba import config, njit, types
 from numba.core import event
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 from spinsim.errors import InputError
 
@@ -159,6 +160,23 @@ def _trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
 
 
 trailing_zeros: Any = intrinsic(_trailing_zeros)
+
+
+def _borrowed(typing_context, array):  # type: ignore[no-untyped-def]
+    """The same array without a count of references, whose owner must live longer.
+
+    Atomic instructions that count the references of slices and arguments cost more than what is done with a few words.
+    """
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        found = make_array(signature.return_type)(context, builder, args[0])  # type: ignore[no-untyped-call]
+        found.meminfo = ir.Constant(found.meminfo.type, None)
+        return found._getvalue()
+
+    return array(array), generate
+
+
+borrowed: Any = intrinsic(_borrowed)
 
 
 def _set_bits(typing_context, word):  # type: ignore[no-untyped-def]

@@ -1,7 +1,6 @@
 """The replica-packed update of sites of any degrees without a field, with the steps of packed/cheap_steps.py.
 
-Slices of arrays are counted references, whose atomic instructions cost more than what is done with a few sites; indices
-are unsigned instead, which need no check for negative ones.
+Batches may be of a few sites: no references are counted, and indices are unsigned, so that no sign is looked at.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from spinsim.engine.metropolis.packed.steps import (
     scatter,
 )
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import gather, share_of_batches
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import borrowed, kernel, part
 
 HALF: Final = np.uint64(BATCH)
 
@@ -90,24 +89,29 @@ def sweep_by_degree(  # type: ignore[no-untyped-def]
 ):
     """``sweep_packed`` for sites of any degrees; ``cheap_bits`` are those of cheap_steps.py at these temperatures."""
     k0, k1 = key
-    w = np.zeros(CHEAP_WORDS, np.uint64)
-    tail = np.empty(ROW + 1, np.int64)
-    site, lane = np.empty(64 * ROW, np.uint64), np.empty(64 * ROW, np.uint64)
-    neighbour, certain = batches.neighbour, always.reshape((always.shape[0], 1, always.shape[1], 2))
+    owned = np.zeros(CHEAP_WORDS, np.uint64), np.empty(ROW + 1, np.int64), np.empty((2, 64 * ROW), np.uint64)
+    w, tail, site, lane = borrowed(owned[0]), borrowed(owned[1]), borrowed(owned[2][0]), borrowed(owned[2][1])
+    state, signs, planes, thresholds, lanes = (
+        borrowed(state), borrowed(signs), borrowed(planes), borrowed(thresholds), borrowed(lanes)
+    )  # fmt: skip
+    certain = borrowed(always.reshape((always.shape[0], 1, always.shape[1], 2)))
+    first_of, offset, order = borrowed(batches.first), borrowed(batches.offset), borrowed(batches.order)
+    neighbour, slots_of, parities = borrowed(batches.neighbour), borrowed(batches.slots), borrowed(batches.parity)
+    colour_start = borrowed(batches.colour_start)
     for _ in range(sweeps):
         for colour in range(share[0], share[1]):
             low_sweep = rng.low32(half_sweep)
-            first, stop = share_of_batches(batches.colour_start, colour, share)
+            first, stop = share_of_batches(colour_start, colour, share)
             for b in range(first, stop):
-                slots, parity = batches.slots[b], batches.parity[b]
-                sites = batches.order[batches.first[b] : batches.first[b + 1]]
+                slots, parity = slots_of[b], parities[b]
+                sites = order[first_of[b] : first_of[b + 1]]
                 n = sites.size
                 columns = (n + 7) & ~7  # of whole vectors
                 count_bits = bits_of_count(slots)
                 class_bits, bits = count_bits - 1, min(count_bits - 1, cheap_bits)
                 base = ((1 << count_bits) - 2 + parity - slots) // 2
                 gather(SPIN, state, sites, w)
-                count_by_sevens(n, columns, slots, batches.offset[b], base, count_bits, state, neighbour, signs, w)
+                count_by_sevens(n, columns, slots, offset[b], base, count_bits, state, neighbour, signs, w)
                 decide_cheap(columns, bits, class_bits, certain, parity, lanes, w)
                 prefixes(sites, block, low_sweep, k0, k1, w)
                 compare_cheap(columns, bits, planes, parity, half_sweep, k0, k1, rounds, w)
@@ -116,3 +120,4 @@ def sweep_by_degree(  # type: ignore[no-untyped-def]
                 finish_lanes(words, class_bits, of_class, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
                 scatter(state, sites, w)
             half_sweep += ONE
+    return owned[0].size + owned[1].size + owned[2].size  # so that they live until here
