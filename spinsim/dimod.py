@@ -15,12 +15,13 @@ from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric, linear
 from spinsim.inputs.texts import printable
 from spinsim.model.ising import Ising
-from spinsim.model.problems.bqm import from_bqm, import_dimod
+from spinsim.model.problems.bqm import from_bqm, import_dimod, variables_of
 from spinsim.model.problems.labels import shown
 from spinsim.model.problems.quadratic import BINARY, number_in
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.best import BestOfEach
 from spinsim.sampling.measure import measure
+from spinsim.sampling.portions import sweeps_a_portion
 
 try:
     from dimod.core.initialized import Initialized as _Initialized
@@ -38,6 +39,7 @@ SCHEDULES: Final = ("geometric", "linear", "custom")
 _SWEEPS: Final = 1000
 _LOOKS: Final = 32  # at the energies, evenly spaced over a run
 _MOST: Final = 10**9
+_MOST_BETAS: Final = 10_000
 
 
 class SpinsimSampler(_Sampler, _Initialized):
@@ -91,7 +93,8 @@ class SpinsimSampler(_Sampler, _Initialized):
         Args:
             bqm: A ``dimod.BinaryQuadraticModel``.
             num_reads: Replicas; as many as initial states, or one, where left out.
-            num_sweeps: In all, 1,000 where left out and no schedule is given.
+            num_sweeps: In all, 1,000 where left out and no schedule is given. Beyond 10,000 inverse temperatures each
+                serves for several sweeps.
             num_sweeps_per_beta: Sweeps at each inverse temperature.
             beta_range: First and last inverse temperature; from the fields of the problem where left out.
             beta_schedule: Every inverse temperature, for the type ``custom``.
@@ -100,7 +103,7 @@ class SpinsimSampler(_Sampler, _Initialized):
             initial_states_generator: Where they are fewer than reads: ``none`` refuses, ``tile`` repeats them,
                 ``random`` adds others.
             seed: Of all random numbers, 64 bits; drawn where left out. The same seed and arguments give the same reads.
-            interrupt_function: Asked after each inverse temperature; where it says true, the run ends as it is.
+            interrupt_function: Asked at least after each inverse temperature; where it says true, the run ends.
             time_limit: Seconds after which the run ends as it is.
             kwargs: Others are ignored with a warning, as dimod's samplers do.
 
@@ -117,7 +120,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         limit = _positive("time_limit", time_limit)
         number = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         reads = None if num_reads is None else _count("num_reads", num_reads, 1)
-        if not getattr(bqm, "num_variables", 1):
+        if not variables_of(bqm)[0]:
             return _none_of(bqm, reads or 1)
         model = from_bqm(bqm).ising()
         betas, per_beta, kind = _schedule(
@@ -157,8 +160,8 @@ class SpinsimSampler(_Sampler, _Initialized):
 
 def _schedule(
     model: Ising, sweeps: Any, per_beta: Any, ends: Any, listed: Any, kind: Any
-) -> tuple[npt.NDArray[np.float64], int, str]:
-    """Returns every inverse temperature, the sweeps at each and the type of the schedule."""
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], str]:
+    """Returns the inverse temperatures, the sweeps at each and the type of the schedule."""
     kind = kind or (SCHEDULES[0] if listed is None else SCHEDULES[-1])
     if kind not in SCHEDULES:
         raise InputError(f"beta_schedule_type {shown(kind)} is unknown: choose one of {', '.join(SCHEDULES)}")
@@ -171,7 +174,7 @@ def _schedule(
             raise InputError(
                 f"num_sweeps {sweeps} does not fit {len(betas)} inverse temperatures of {each} sweeps: leave it out"
             )
-        return betas, each, kind
+        return betas, np.full(len(betas), each), kind
     if listed is not None:
         raise InputError(f"beta_schedule goes with the type custom, not with {kind}: leave one of them out")
     number, rest = divmod(_SWEEPS if sweeps is None else _count("num_sweeps", sweeps, 0), each)
@@ -185,28 +188,38 @@ def _schedule(
             raise InputError(f"beta_range has {len(given)} numbers: give the first and the last inverse temperature")
         first, last = given.tolist()
     if not number:
-        return np.empty(0), each, kind
-    return (geometric if kind == "geometric" else linear)(first, last, number), each, kind
+        return np.empty(0), np.empty(0, np.int64), kind
+    steps = min(number, _MOST_BETAS)
+    sweeps_by = np.arange(steps + 1, dtype=np.int64) * number // steps * each
+    return (geometric if kind == "geometric" else linear)(first, last, steps), np.diff(sweeps_by), kind
 
 
 def _anneal(
-    engine: Engine, betas: npt.NDArray[np.float64], sweeps: int, stop: Callable[[], bool] | None, end: float
+    engine: Engine,
+    betas: npt.NDArray[np.float64],
+    sweeps: npt.NDArray[np.int64],
+    stop: Callable[[], bool] | None,
+    end: float,
 ) -> tuple[BestOfEach, bool]:
     """Sweep through the inverse temperatures; returns the lowest states and whether the run ended early."""
     best, interrupted, steps = BestOfEach(engine), False, len(betas)
     looks = {round(steps * look / _LOOKS) for look in range(1, _LOOKS)}
-    watched = stop is not None or np.isfinite(end)
-    for step, beta in enumerate(betas.tolist(), 1):
+    portion, watched = sweeps_a_portion(engine), stop is not None or np.isfinite(end)
+    for step, (beta, many) in enumerate(zip(betas.tolist(), sweeps.tolist(), strict=True), 1):
         engine.set_beta(beta)
-        engine.sweep(sweeps)
-        if watched:
-            engine.wait()
-            interrupted = time.monotonic() > end or bool(stop is not None and stop())
+        for first in range(0, many, portion):
+            engine.sweep(min(portion, many - first))
+            if watched and not interrupted:
+                engine.wait()
+                interrupted = time.monotonic() > end or bool(stop is not None and stop())
             if interrupted:
                 break
-        if step in looks:
+        if step in looks or interrupted or step == steps:
             best.update(measure(engine).energy, engine.spins)
-    best.update(measure(engine).energy, engine.spins)
+        if interrupted:
+            break
+    if not steps:
+        best.update(measure(engine).energy, engine.spins)
     return best, interrupted
 
 

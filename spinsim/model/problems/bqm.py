@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.model.problems.labels import as_labels
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, number_in
+from spinsim.model.problems.labels import as_labels, shown
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
+
+Sites = npt.NDArray[np.int64]
 
 
 def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
@@ -17,6 +21,37 @@ def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
 
     Raises:
         InputError: for other objects, models of dimod that are no binary quadratic ones among them.
+    """
+    variables, kind = variables_of(bqm)
+    if not variables:
+        raise InputError("a dimod model without variables has nothing to simulate: add at least one")
+    linear, rows, columns, pairs = _biases(bqm, variables)
+    every = np.arange(len(variables))
+    ends = np.concatenate([np.stack([every, every], axis=1), np.stack([rows, columns], axis=1)]).astype(np.int64)
+    values = np.concatenate([linear, pairs])
+    labels = as_labels(variables, len(variables))
+    return Quadratic(len(variables), ends, values, kind, number_in(bqm.offset, "offset"), labels, name=name).check()
+
+
+def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, Values]:
+    """Linear biases in the order of the variables, then the places of each pair's variables, and its bias."""
+    if bqm.dtype != object:
+        linear, (rows, columns, pairs), _ = bqm.to_numpy_vectors(variable_order=variables)[:3]
+        return np.asarray(linear, np.float64), rows, columns, np.asarray(pairs, np.float64)
+    # dimod rounds the numbers of such models where some of them are integers
+    place = {name: site for site, name in enumerate(variables)}
+    found = [number_in(bqm.linear[name], f"the bias of {shown(name)}") for name in variables]
+    terms = list(bqm.iter_quadratic())
+    biases = [number_in(bias, f"the bias of {shown((one, other))}") for one, other, bias in terms]
+    ends = np.array([(place[one], place[other]) for one, other, _ in terms], np.int64).reshape(-1, 2)
+    return np.array(found, np.float64), ends[:, 0], ends[:, 1], np.array(biases, np.float64)
+
+
+def variables_of(bqm: Any) -> tuple[list[Hashable], str]:
+    """The variables of a ``dimod.BinaryQuadraticModel`` and their kind.
+
+    Raises:
+        InputError: for other objects.
     """
     try:
         variables, kind = list(bqm.variables), getattr(bqm.vartype, "name", "")
@@ -26,17 +61,7 @@ def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
         raise InputError(_not_quadratic(bqm))
     if kind not in (SPIN, BINARY):
         raise InputError(f"a {type(bqm).__name__} has variables of other kinds: give a dimod.BinaryQuadraticModel")
-    if not variables:
-        raise InputError("a dimod model without variables has nothing to simulate: add at least one")
-    try:
-        linear, (rows, columns, pairs), offset = bqm.to_numpy_vectors(variable_order=variables)[:3]
-        values = np.concatenate([np.asarray(linear, np.float64), np.asarray(pairs, np.float64)])
-    except (AttributeError, TypeError, ValueError) as error:
-        raise InputError(f"a {type(bqm).__name__} has biases that are no numbers: give floats") from error
-    every = np.arange(len(variables))
-    ends = np.concatenate([np.stack([every, every], axis=1), np.stack([rows, columns], axis=1)]).astype(np.int64)
-    labels = as_labels(variables, len(variables))
-    return Quadratic(len(variables), ends, values, kind, number_in(offset, "offset"), labels, name=name).check()
+    return variables, kind
 
 
 def _not_quadratic(model: Any) -> str:
