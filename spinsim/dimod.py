@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from operator import index
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -145,10 +145,12 @@ class SpinsimSampler(_Sampler, _Initialized):
         self, bqm: Any, states: Any, generator: Any, reads: int | None, seed: int
     ) -> npt.NDArray[np.int8] | None:
         """Returns the initial configurations (reads, sites), None where all are random."""
+        if not isinstance(generator, str):
+            raise InputError(f"initial_states_generator {shown(generator)} is none: give none, tile or random")
         if states is None and generator == "random":
             return None
         try:
-            parsed = self.parse_initial_states(bqm, states, generator, reads, seed % 2**32)
+            parsed = self.parse_initial_states(bqm, states, cast("Any", generator), reads, seed % 2**32)
             places = {name: place for place, name in enumerate(parsed.initial_states.variables)}
             found = parsed.initial_states.record.sample[:, [places[name] for name in bqm.variables]]
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -162,8 +164,9 @@ def _schedule(
     model: Ising, sweeps: Any, per_beta: Any, ends: Any, listed: Any, kind: Any
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], str]:
     """Returns the inverse temperatures, the sweeps at each and the type of the schedule."""
-    kind = kind or (SCHEDULES[0] if listed is None else SCHEDULES[-1])
-    if kind not in SCHEDULES:
+    if kind is None:
+        kind = SCHEDULES[0] if listed is None else SCHEDULES[-1]
+    if not isinstance(kind, str) or kind not in SCHEDULES:
         raise InputError(f"beta_schedule_type {shown(kind)} is unknown: choose one of {', '.join(SCHEDULES)}")
     each = _count("num_sweeps_per_beta", per_beta, 1)
     if kind == "custom":
