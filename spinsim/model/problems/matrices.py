@@ -42,14 +42,14 @@ def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels 
     """
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
-    rows, columns, values, sites = _entries(matrix)
+    rows, columns, values, sites = _entries(matrix, fold=kind == "qubo")
     constant = number_in(offset, "offset")
     ends = np.stack([rows, columns], axis=1)
     names = as_labels(labels, sites)
     if kind == "qubo":
         if field is not None:
             raise InputError("a QUBO matrix has its linear terms on the diagonal: leave field out")
-        return Quadratic(sites, ends, values, BINARY, constant, names, name=name).check()
+        return Quadratic(sites, ends, values, BINARY, constant, names, name=name).check().with_each_pair_once()
     diagonal = rows == columns
     if values[diagonal].any():
         raise InputError(
@@ -62,8 +62,13 @@ def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels 
     return Quadratic(sites, every, 0.0 - np.concatenate([fields, values]), SPIN, constant, names, name=name).check()
 
 
-def _entries(matrix: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Values, int]:
-    """Rows, columns and values of the entries, of a dense matrix those that are not 0, and the number of rows."""
+def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Values, int]:
+    """Rows, columns and values of the entries, of a dense matrix those that are not 0, and the number of rows.
+
+    Args:
+        matrix: What the caller gave.
+        fold: Whether entries below the diagonal of a dense one are added to their mirror images.
+    """
     if not sparse.issparse(matrix):
         try:
             matrix = np.asarray(matrix)
@@ -81,7 +86,14 @@ def _entries(matrix: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64],
         raise InputError(f"the matrix holds {what}: give a square matrix of real numbers")
     if len(sides) != 2 or sides[0] != sides[1] or not sides[0]:
         raise InputError(f"the matrix has shape {sides}: give a square one, a row for each site")
-    found = sparse.coo_array(given)
+    if not sparse.issparse(given):
+        dense: Values = given.astype(np.float64)
+        if fold:
+            dense = np.triu(dense) + np.tril(dense, -1).T
+        rows, columns = np.nonzero(dense)
+        return rows, columns, dense[rows, columns], sides[0]
+    form: Any = sparse.coo_array
+    found = form(given)
     found.sum_duplicates()
     row, column = (np.asarray(part).astype(np.int64) for part in found.coords)
     order = np.lexsort((column, row))

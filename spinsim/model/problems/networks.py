@@ -56,7 +56,7 @@ def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) 
             f"a MaxCut instance has weights of edges alone: leave out its offset, its vartype and {field!r} of nodes"
         )
     given = from_terms(known, terms, values, vartype=vartype, offset=offset, is_maxcut=maxcut, name=name)
-    return given.check()
+    return given.check().with_each_pair_once()
 
 
 def _vartype(about: dict[str, Any]) -> str:

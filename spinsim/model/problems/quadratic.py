@@ -87,6 +87,17 @@ class Quadratic:
         order = np.argsort(first, kind="stable")
         return sums_at(at, linear, self.sites), ends[first[order]], sums_at(of_pair, pairs, len(first))[order]
 
+    def with_each_pair_once(self) -> Quadratic:
+        """The same with one term for each pair: of several one bond is made, which costs less than several."""
+        low, high = np.sort(self.ends, axis=1).T
+        keys = np.sort(low * self.sites + high)
+        if (keys[1:] != keys[:-1]).all():
+            return self
+        linear, ends, pairs = self.added_up()
+        at = np.flatnonzero(linear)
+        every = np.concatenate([np.stack([at, at], axis=1), ends])
+        return replace(self, ends=every, values=np.concatenate([linear[at], pairs]))
+
     def of_vartype(self, vartype: str) -> Quadratic:
         """The same problem in other variables, z = s or x = (1 + s) / 2; only its own has the values as given."""
         if vartype == self.vartype:

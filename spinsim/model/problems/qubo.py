@@ -30,7 +30,8 @@ def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
         values.append(number_in(value, f"the value of {shown(key)}"))
     if not known:
         raise InputError("a QUBO without a term has no variables: give {(u, u): a, (u, v): b} with a value for each")
-    return from_terms(known, terms, values, vartype=BINARY, offset=number_in(offset, "offset"), name=name)
+    given = from_terms(known, terms, values, vartype=BINARY, offset=number_in(offset, "offset"), name=name)
+    return given.check().with_each_pair_once()
 
 
 def _no_pair(key: Any) -> str:

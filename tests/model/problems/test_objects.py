@@ -80,6 +80,16 @@ def test_matrices_mean_what_they_say(sites: int, seed: int) -> None:
         assert energies(model, states).tolist() == expected.tolist()
 
 
+def test_pairs_that_are_named_twice_are_one_bond() -> None:
+    twice = nx.MultiGraph([("a", "b", {"weight": 1}), ("a", "b", {"weight": 2})])
+    for model in (
+        ss.Ising.from_qubo({("a", "b"): 1, ("b", "a"): 2, ("a", "a"): 0}),
+        ss.Ising.from_qubo(np.array([[0, 1], [2, 0]])),
+        ss.Ising.from_networkx(twice),
+    ):
+        assert model.couplings.tolist() == [[3 if model.vartype == "SPIN" else -0.75]]
+
+
 def test_networkx_attributes_are_couplings_and_fields() -> None:
     graph = nx.Graph([("x", "y", {"weight": 2}), ("y", (0, 1))])
     graph.nodes["x"]["field"] = -0.5
