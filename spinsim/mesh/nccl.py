@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import warnings
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 
+from spinsim.mesh import session
 from spinsim.mesh.places import Place, answers
+
+CONNECT_WITHIN: Final = 60.0  # seconds
 
 
 def new_name(seats: Iterable[tuple[Place, int | None]]) -> Any:
@@ -34,6 +39,21 @@ def _gpu(number: int | None) -> tuple[str, str] | None:
     return (socket.gethostname(), Device(number).pci_bus_id) if nccl.available else None
 
 
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """End all ranks where something takes longer, as NCCL itself waits for ever."""
+    ranks = session.ranks()
+    assert ranks is not None  # noqa: S101  (members are at several)
+    why = f"GPUs of ranks did not reach each other by NCCL in {seconds:.0f} s (NCCL_DEBUG=INFO tells more)"
+    timer = threading.Timer(seconds, ranks.abort, [why])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Nccl:
     """A member among GPUs; all of them make theirs at the same time, each with its own GPU current.
 
@@ -48,7 +68,17 @@ class Nccl:
         from cupy.cuda import Device, nccl
 
         self._nccl, self._device = nccl, Device()
-        self._communicator = nccl.NcclCommunicator(size, name, index)
+        with _within(CONNECT_WITHIN):
+            self._communicator = nccl.NcclCommunicator(size, name, index)
+            self._greet((index + 1) % size, (index - 1) % size)
+
+    def _greet(self, after: int, before: int) -> None:
+        """Send a number to one member and receive one: NCCL connects GPUs when they first do."""
+        import cupy
+
+        mine, theirs = cupy.zeros(1), cupy.empty(1)
+        self.exchange([(mine, after)], [(theirs, before)])
+        self._device.synchronize()
 
     def __del__(self) -> None:
         """End without the others, for which the destructor of CuPy's communicator would wait."""
