@@ -22,6 +22,7 @@ MESSAGE, BEAT, EXCHANGE = 1, 2, 3  # tags, the last one and all above it of arra
 PIECE: Final = 2**30  # bytes; counts of MPI are 32-bit numbers
 BEAT_EVERY: Final = 2.0  # seconds
 SILENT_FOR: Final = 45.0  # seconds after which a rank is given up
+TOLD_IN: Final = 0.5  # seconds in which a launcher passes on what a rank has written before its end
 IDLE_FOR: Final = 600.0  # seconds that a rank waits for an array of another
 FIRST: Final = 0  # the rank that carries out the command
 
@@ -150,6 +151,7 @@ class Ranks:
                 f"spinsim: {reason}, so that all ranks end: 'spinsim resume FILE' goes on from the last checkpoint\n"
             )
             sys.stderr.flush()
+            time.sleep(TOLD_IN)
         self._comm.Abort(status)
 
 
