@@ -114,12 +114,14 @@ def test_states_of_replicas_survive_an_interruption(tmp_path):
         if len(calls) == 12:
             raise KeyboardInterrupt
 
-    path, long = tmp_path / "run.h5", SHORT | {"best_states": True}
+    path, long, text = tmp_path / "run.h5", SHORT | {"best_states": True}, tmp_path / "best.txt"
     with pytest.raises(KeyboardInterrupt):
-        ss.anneal(glass, out=path, checkpoint_every=0, on_updates=stop, **long)
+        ss.anneal(glass, out=path, solution=text, checkpoint_every=0, on_updates=stop, **long)
+    assert not text.exists()
     assert 0 < len(ss.load(path).temperature) < 20
     whole, resumed = ss.anneal(glass, **long), ss.resume(path)
     assert (resumed.best_states == whole.best_states).all()
+    assert text.read_text().count("# ") == 2
     assert (resumed.best_energy == whole.best_energy).all()
 
 
