@@ -14,23 +14,25 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.metropolis.packed.adders import add_seven, full_add
-from spinsim.engine.metropolis.packed.classes import MAX_COUNT_BITS, OWN_PLANES
+from spinsim.engine.metropolis.packed.classes import COLUMN_PLANES, MAX_COUNT_BITS, OWN_PLANES
 from spinsim.engine.metropolis.packed.steps import (
     ACCEPT,
     BATCH,
     CLASS,
+    COLUMN,
     DRAWN,
     FLIP,
     NEAR,
+    OCCUPANT,
     ONE,
     ROW,
     SCRATCH_WORDS,
+    SHIFT,
     SPIN,
     UNDECIDED,
     UPDATE,
     ZERO,
     compare,
-    compare_column,
     mux,
     occupy_columns,
     random_words,
@@ -40,7 +42,8 @@ from spinsim.engine.metropolis.packed.wide_steps import TREE, select
 from spinsim.machine.compiled import part
 
 CHEAP: Final = SCRATCH_WORDS  # lanes of cheap classes; carries while bonds are counted
-CHEAP_WORDS: Final = TREE + (ROW << (MAX_COUNT_BITS - 2))
+FOLDED: Final = TREE + (ROW << (MAX_COUNT_BITS - 2))  # threshold bits of columns: plane j in half row j
+CHEAP_WORDS: Final = FOLDED + COLUMN_PLANES * BATCH
 ALL: Final = ~np.uint64(0)
 TWO, THREE, FOUR = np.uint64(2), np.uint64(3), np.uint64(4)
 
@@ -167,16 +170,17 @@ def decide_cheap(n, bits, class_bits, always, table, lanes, w):  # type: ignore[
 
 
 @part
-def compare_drawn(n, bits, planes, table, plane, drawn, w):  # type: ignore[no-untyped-def]
-    """One column plane, whose random words are in the half row ``drawn``, a constant."""
-    pick(n, bits, planes, table, plane, w)
+def compare_drawn(n, threshold, drawn, w):  # type: ignore[no-untyped-def]
+    """One column plane, whose folded threshold bits and random words are in half rows at constant places."""
     for q in range(n):
-        compare_column(q, drawn, w[TREE + q], w[TREE + BATCH + q], w)
+        differ = w[threshold + q] ^ w[drawn + q]
+        w[COLUMN + q] = (w[threshold + q] & ~w[drawn + q]) | (~differ & w[COLUMN + q])
+        w[COLUMN + BATCH + q] &= ~differ
 
 
 @part
 def compare_cheap(n, bits, planes, table, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
-    """All planes; ``planes`` are ``Tables.planes`` of a block."""
+    """All planes; ``planes`` are ``Tables.planes`` of a block. ``pick`` stands there but twice, as it is long."""
     for back in range(OWN_PLANES):
         plane = OWN_PLANES - 1 - back
         word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
@@ -186,8 +190,13 @@ def compare_cheap(n, bits, planes, table, half_sweep, k0, k1, rounds, w):  # typ
             compare(q, w[TREE + q], first, w)
             compare(q + BATCH, w[TREE + BATCH + q], second, w)
     occupy_columns(n, half_sweep, k0, k1, rounds, w)
-    compare_drawn(n, bits, planes, table, OWN_PLANES + 3, DRAWN + 3 * BATCH, w)
-    compare_drawn(n, bits, planes, table, OWN_PLANES + 2, DRAWN + 2 * BATCH, w)
-    compare_drawn(n, bits, planes, table, OWN_PLANES + 1, DRAWN + BATCH, w)
-    compare_drawn(n, bits, planes, table, OWN_PLANES, DRAWN, w)
+    for j in range(COLUMN_PLANES):
+        pick(n, bits, planes, table, OWN_PLANES + j, w)
+        for q in range(n):
+            both = (w[TREE + q] & w[OCCUPANT + q]) | (w[TREE + BATCH + q] & w[OCCUPANT + BATCH + q])
+            w[np.uint64(FOLDED + j * BATCH + q)] = rng.low32(both | both >> SHIFT)
+    compare_drawn(n, FOLDED + 3 * BATCH, DRAWN + 3 * BATCH, w)
+    compare_drawn(n, FOLDED + 2 * BATCH, DRAWN + 2 * BATCH, w)
+    compare_drawn(n, FOLDED + BATCH, DRAWN + BATCH, w)
+    compare_drawn(n, FOLDED, DRAWN, w)
     settle_columns(n, w)
