@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from test_split import same
 
 import spinsim as ss
 from spinsim.cuda import memory
-from spinsim.engine import Dynamics, create_engine
+from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.split import slabs
 from spinsim.mesh.group import Seat
 from spinsim.mesh.places import Here, InThread
@@ -67,17 +68,26 @@ def test_slabs_move_as_the_whole_lattice(monkeypatch: pytest.MonkeyPatch, name: 
 
 @pytest.mark.system
 @pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize("near", [True, False])
-@pytest.mark.parametrize("name", ["square", "cubic-signs-replicas", "cubic-double-bonds"])
-def test_slabs_on_gpus(monkeypatch: pytest.MonkeyPatch, name: str, near: bool) -> None:
-    """Kernels that read each other's memory and wait for each other, side by side, and copies after each half-sweep."""
+@pytest.mark.parametrize(
+    ("name", "halo"),
+    [
+        *(("square", "peers"), ("square", "processes"), ("square", "copies"), ("cubic-double-bonds", "peers")),
+        *(("cubic-signs-replicas", "peers"), ("cubic-signs-replicas", "copies")),
+    ],
+)
+def test_slabs_on_gpus(monkeypatch: pytest.MonkeyPatch, name: str, halo: str) -> None:
+    """Kernels that read each other's memory and wait for each other, side by side, and copies between them."""
     import cupy
 
     monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: 3)
-    if not near:
+    if halo != "peers":
         monkeypatch.setattr(memory, "reaches", lambda device, other: False)
+    if halo == "processes":
+        monkeypatch.setattr(memory, "ranks", lambda: "some")
+        monkeypatch.setattr(memory.os, "getpid", threading.get_ident)
     make, replicas, count = MODELS[name]
-    check_gpus(monkeypatch, make(), replicas, count, (3, 1))
+    parts = check_gpus(monkeypatch, make(), replicas, count, (3, 1))
+    assert {part.value._state.halo.is_copied for part in parts._engines} == {halo == "copies"}
 
 
 @pytest.mark.gpu
@@ -95,8 +105,8 @@ def test_slabs_on_two_gpus(monkeypatch: pytest.MonkeyPatch, name: str, near: boo
 
 def check_gpus(
     monkeypatch: pytest.MonkeyPatch, model: ss.Ising, replicas: int, count: int, sweeps: tuple[int, ...]
-) -> None:
-    """That so many GPUs which share one lattice do what the CPU does."""
+) -> Engine:
+    """That so many GPUs which share one lattice do what the CPU does; their engine."""
     dynamics, beta = Dynamics(seed=3), np.linspace(0.3, 0.5, replicas)
     whole = create_engine(model, replicas, dynamics, "cpu")
     cut(monkeypatch, count, gpus=True)
@@ -114,6 +124,7 @@ def check_gpus(
         engine.restore(saved)
         engine.sweep(1)
     same(parts.snapshot(), whole.snapshot())
+    return parts
 
 
 def test_a_run_goes_on_with_another_number_of_slabs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

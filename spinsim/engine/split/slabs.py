@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.choosing import choose
+from spinsim.engine.choosing import check_memory, choose
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Counts, Engine
@@ -168,6 +168,8 @@ def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynam
         dynamics: How they move.
         threads: CPU threads of each process, None for all.
     """
+    if given[0].gpu is None:
+        check_memory(OfModel(model), replicas)
     members = make_group(given)
     of_slabs = cuts(_layers(model), len(given))
     engines = together(members, _make, Each(of_slabs), model, replicas, dynamics, threads)

@@ -108,6 +108,11 @@ def _pinned_memory(size: int) -> Any:
     return memory
 
 
+def _array_in(shape: tuple[int, ...], kind: Any, memory: npt.NDArray[np.uint8]) -> Array:
+    """An array in memory that was allocated before."""
+    return memory[: int(np.prod(shape)) * np.dtype(kind).itemsize].view(kind).reshape(shape).view(Array)
+
+
 class Function:
     """A kernel instance."""
 
@@ -166,6 +171,8 @@ def _module() -> ModuleType:
     module.cuda.get_current_stream = Nothing
     module.cuda.alloc_pinned_memory = _pinned_memory
     module.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None)
+    module.ndarray, module.cuda.MemoryPointer = _array_in, lambda memory, offset: memory[offset:]
+    module.cuda.Memory = lambda size: np.empty(size, np.uint8)
     module.cuda.get_elapsed_time = lambda began, ended: 1.0
     module.cuda.driver = SimpleNamespace(
         launchKernel=_launch, occupancyMaxActiveBlocksPerMultiprocessor=lambda function, threads, shared: 1
@@ -178,6 +185,9 @@ def _module() -> ModuleType:
         deviceCanAccessPeer=lambda device, other: 1,
         deviceEnablePeerAccess=lambda other: None,
         deviceGetPCIBusId=str,
+        ipcGetMemHandle=lambda address: address.to_bytes(64, "little"),
+        ipcOpenMemHandle=lambda handle: int.from_bytes(handle, "little"),
+        ipcCloseMemHandle=lambda address: None,
     )
     return module
 
