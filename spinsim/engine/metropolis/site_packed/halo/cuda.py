@@ -57,7 +57,9 @@ class CopiedHalo(Halo):
         import cupy
 
         samples, replicas = plan.shape[:2]
-        self._group, self._lattices, self._edge = group, present.reshape(samples, replicas, COLOURS, -1, 2), plan.edge
+        lattices, edge = present.reshape(samples, replicas, COLOURS, -1, 2), plan.edge
+        self._group = group
+        self._edges = [(lattices[:, :, c, :edge], lattices[:, :, c, -edge:]) for c in range(COLOURS)]
         self._beside = cupy.zeros((2, COLOURS, samples, replicas, plan.edge, 2), cupy.uint64)
         before, after = (tuple(of_colour.data.ptr for of_colour in side) for side in self._beside)
         self.record = record(HALO, before=before, after=after, stride=plan.edge)
@@ -66,8 +68,7 @@ class CopiedHalo(Halo):
         """Queue getting the present layers of a colour; all slabs do so at once."""
         import cupy
 
-        mine, edge = self._lattices[:, :, colour], self._edge
-        first, last = (cupy.ascontiguousarray(mine[:, :, at]) for at in (slice(edge), slice(-edge, None)))
+        first, last = (cupy.ascontiguousarray(layer) for layer in self._edges[colour])
         self._group.ring(first, last, self._beside[0, colour], self._beside[1, colour])
 
 
