@@ -208,17 +208,27 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
                  (colour ? halo.after[0] : halo.after[1]) + part * halo.stride,
                  signs.negative + sample * signs.stride + colour * R::SLOTS * groups, slab, colour + slab.parity};
     };
-    const auto place = [&](u32 tile) {
-        u32 which = min(tile, share.tiles - 1);
-        if constexpr (SLABS) {  // layers beside other slabs late in a half-sweep: the neighbours are then ready
-            which += share.tiles / 4;
-            if (which >= share.tiles) which -= share.tiles;
-        }
-        return typename S::At(slab, share, which);
+    const auto place = [&](u32 tile) {  // with SLABS the tiles between the edges
+        return typename S::At(slab, share, min(tile, share.tiles - 1) + (SLABS ? share.across.number : 0));
     };
     const typename S::At home = place(warp);
     S site = site_of(half_sweep & 1);
-    site.template stage_own<0>(words, home);
+    // Edges go to one warp of each block, then to another one; the last layers come first.
+    const u32 edge = threadIdx.x / 32 * gridDim.x + blockIdx.x;
+    u32 edges = 0;
+    if constexpr (SLABS) edges = barriers.edge_tiles;
+    const bool has_edge = edge < edges;
+    const auto place_edge = [&](u32 e) {
+        const u32 across = share.across.number;
+        return typename S::At(slab, share, e < across ? share.tiles + edges - across + e : e - across);
+    };
+    const auto stage_first = [&] {
+        if constexpr (SLABS) {
+            if (has_edge) return site.template stage_own<0>(words, place_edge(edge));
+        }
+        site.template stage_own<0>(words, home);
+    };
+    stage_first();
 
     for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep) {
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
@@ -245,11 +255,19 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
             if (tail.full()) pop(Flag<false>{});
         };
         const auto calls = [&](u32 group) { return Calls<ROUNDS>(group, block, time, key); };
-        const auto wait_beside = [&](const typename S::At& at) {
-            if constexpr (SLABS) {
-                if (at.first == 0) barriers.wait_for_before(part, done);
-                if (at.first + LAYERS == slab.layers(DIMENSION)) barriers.wait_for_after(part, done);
-                __syncwarp();
+        const auto update_edges = [&](const auto& barriers) {  // then home is staged
+            for (u32 e = edge; e < edges;) {
+                const typename S::At at = place_edge(e);
+                barriers.wait_for_edges(part, done, at.first == 0, at.first + LAYERS == slab.layers(DIMENSION));
+                if (e == edge)
+                    site.template stage_near<0>(words, at);
+                else
+                    site.template stage<0>(words, at);
+                update(Layer<0>{}, at, calls, [&] { site.template stage<1>(words, at); });
+                e += gridDim.x * (THREADS / 32);
+                update(Layer<1>{}, at, calls, [&] { if (e >= edges) site.template stage<0>(words, home); });
+                while (!tail.empty()) pop(Flag<false>{});
+                barriers.pass_edge(part, done);
             }
         };
         if constexpr (LAYERS == 1) {
@@ -261,35 +279,25 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
         } else {
             if (done > 0) barrier.wait(done);
             if constexpr (SLABS) {
-                if (done > 0 && blockIdx.x == 0 && threadIdx.x == 0) barriers.tell(part, done);
+                if (has_edge) update_edges(barriers);
             }
-            wait_beside(home);
-            site.template stage_near<0>(words, home);
+            if (!has_edge) site.template stage_near<0>(words, home);
             typename S::At at = home;
             for (u32 tile = warp; tile < share.tiles;) {
                 const u32 drawn = tickets.draw();
                 update(Layer<0>{}, at, calls, [&] { site.template stage<1>(words, at); });
                 tile = tickets.take(drawn);
                 const typename S::At next = place(tile);
-                update(Layer<1>{}, at, calls, [&] {
-                    wait_beside(next);
-                    site.template stage<0>(words, next);
-                });
+                update(Layer<1>{}, at, calls, [&] { site.template stage<0>(words, next); });
                 at = next;
             }
             tickets.pass(share.tiles);
         }
         words.wait();
         while (!tail.empty()) pop(Flag<true>{});
-        if (!SLABS && done + 1 == half_sweeps) break;
+        if (done + 1 == half_sweeps) break;
         barrier.arrive();
-        if (SLABS && done + 1 == half_sweeps) break;
         site = site_of((half_sweep + 1) & 1);
-        site.template stage_own<0>(words, home);  // what the last half-sweep did not change
-    }
-    if constexpr (SLABS) {
-        if (blockIdx.x > 0) return;
-        barrier.wait(half_sweeps);
-        if (threadIdx.x == 0) barriers.tell(part, half_sweeps);
+        stage_first();  // what the last half-sweep did not change
     }
 }

@@ -80,7 +80,8 @@ class Share(NamedTuple):
 
     Attributes:
         record: Tiles, as the kernel reads them.
-        tiles: Tiles of the lattice.
+        tiles: Tiles that are taken by ticket, which are all but the edges.
+        edges: Tiles that touch other slabs, which are taken first.
         layers: Layers of a tile that a thread takes: 1 where each warp has one tile, else 2.
         blocks: Thread blocks that take them.
         reach: How far before and behind a block those are whose tiles touch its own, where each warp has one tile.
@@ -88,6 +89,7 @@ class Share(NamedTuple):
 
     record: npt.NDArray[np.void]
     tiles: int
+    edges: int
     layers: int
     blocks: int
     reach: int
@@ -104,11 +106,14 @@ def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
     def tiles(layers_a_thread: int) -> int:
         return across * -(-layers * columns // (layers_a_thread * WARP))
 
-    each = 1 if tiles(1) <= most * warps and across <= MOST_ACROSS and lattices.halo.flags is None else 2
-    shared = record(SHARE, columns=columns, tiles=tiles(each), across=divisor(across), width=divisor(width))
+    waits = lattices.halo.flags is not None
+    each = 1 if tiles(1) <= most * warps and across <= MOST_ACROSS and not waits else 2
+    edges = min(2 * across, tiles(2)) if waits else 0
+    between = tiles(each) - edges
+    shared = record(SHARE, columns=columns, tiles=between, across=divisor(across), width=divisor(width))
     used = min(most, -(-tiles(each) // warps))
     reach = -(-(2 * across - 1) // warps) + (tiles(each) % warps > 0)  # a tile's layers and one more
-    return Share(shared, tiles(each), each, used, min(reach, used // 2))
+    return Share(shared, between, edges, each, used, min(reach, used // 2))
 
 
 class SharedSweeps:
@@ -177,7 +182,7 @@ class SharedSweeps:
         if share.layers == 1:
             barriers = *barriers, share.reach
         if flags is not None:
-            barriers = barriers, *flags.next(several)
+            barriers = barriers, *flags.next(several), share.edges
         self._launch(
             self._stream, (share.blocks, replicas, samples), THREADS, share.blocks > 1,
             half_sweep=half_sweep, half_sweeps=several, barriers=barriers,
@@ -186,8 +191,7 @@ class SharedSweeps:
         if share.layers > 1:
             self._drawn = (self._drawn + several * share.tiles) % 2**32
         together = 1 if share.layers == 1 else share.blocks  # that arrive at one count
-        arrivals = several if flags is not None else several - 1
-        self._arrivals = (self._arrivals + arrivals * together) % 2**32
+        self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
 
 
 class SiteSweeper:

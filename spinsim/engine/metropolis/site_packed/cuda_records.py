@@ -15,7 +15,10 @@ SIGNS: Final = struct_type(negative=ADDRESS, stride=SIZE)
 UNIFORM_TABLES: Final = struct_type(always=ADDRESS, planes=ADDRESS, thresholds=ADDRESS, stride=SIZE)
 DIVISOR: Final = struct_type(number=np.uint32, inverse=np.uint32)
 SLAB_BARRIER: Final = struct_type(
-    own=LATTICE_BARRIER, before=ADDRESS, after=ADDRESS, to_before=ADDRESS, to_after=ADDRESS, done=np.uint32
+    own=LATTICE_BARRIER,
+    **dict.fromkeys(("before", "after", "to_before", "to_after", "edges"), ADDRESS),
+    done=np.uint32,
+    edge_tiles=np.uint32,
 )
 SHARE: Final = struct_type(columns=np.uint32, tiles=np.uint32, across=DIVISOR, width=DIVISOR)
 

@@ -73,21 +73,23 @@ class CopiedHalo(Halo):
 
 
 class Flags:
-    """Half-sweeps that slabs have done, each of which tells those beside it.
+    """Half-sweeps for which the edges of slabs are done, each of which tells those beside it.
 
     Args:
-        own: uint32 (2, lattices) in this GPU's memory, where the slab before and the one after tell theirs.
+        own: uint32 (3, lattices) in this GPU's memory, where the slabs before and after tell theirs, and where this one
+            counts.
         before: Address of the like of the slab before.
         after: Address of that of the slab after.
     """
 
     def __init__(self, own: Any, before: int, after: int) -> None:
-        self._own, first, second = own, own[0].data.ptr, own[1].data.ptr
-        self._addresses = first, second, before + own[0].nbytes, after
+        self._own = own
+        first, second, edges = (row.data.ptr for row in own)
+        self._addresses = first, second, before + own[0].nbytes, after, edges
         self._done = 0
 
     def next(self, half_sweeps: int) -> tuple[int, ...]:
-        """The last members of a ``SLAB_BARRIER`` for a launch of so many half-sweeps."""
+        """Members of a ``SLAB_BARRIER``, but its first and last, for a launch of so many half-sweeps."""
         done = self._done
         self._done = (done + half_sweeps) % 2**32
         return *self._addresses, done
@@ -133,7 +135,7 @@ def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> 
     if group is None:
         return Halo(plan, present)
     lattices = plan.shape[0] * plan.shape[1]
-    own = shared((2, lattices), np.uint32)
+    own = shared((3, lattices), np.uint32)
     own[:] = 0
     mine = np.stack([offer(queue.device, array) for array in (present, own)])
     groups, sides = [np.empty(1, np.int64) for _ in range(2)], [np.empty_like(mine) for _ in range(2)]
