@@ -36,6 +36,14 @@ def test_the_largest_degree(device: str) -> None:
     run_both(device, Ising(STAR, -1.0), 40, 0.05, (1, 2))
 
 
+@pytest.mark.gpu
+def test_from_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.metropolis.replica_packed.degrees import cuda
+
+    monkeypatch.setattr(cuda, "shared_memory", lambda device: 0)
+    run_both("cuda", PACKED["random-graph-hubs-samples"](), 130, 0.1, (1, 2))
+
+
 def test_a_ladder(device: str) -> None:
     temper_both(device, random_signs(hubs(40, 260, 3.0, 3), 2), 1 / np.linspace(1.0, 9.0, 5), 2, [(2, 1), (1, 2)])
 

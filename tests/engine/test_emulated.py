@@ -47,6 +47,14 @@ def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     run_both("cuda", PACKED["cubic-samples"](), 130, 0.6, (1, 3))
 
 
+@pytest.mark.parametrize("room", [2**17, 0])
+def test_degrees(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.metropolis.replica_packed.degrees import cuda
+
+    monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
+    run_both("cuda", PACKED["random-graph-hubs-samples"](), 130, 0.1, (1, 2))
+
+
 @pytest.mark.parametrize("where", ["shared", "global"])
 def test_portions_and_pauses(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.metropolis.replica_packed import cuda_lattices
