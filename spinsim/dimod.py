@@ -218,11 +218,11 @@ def _anneal(
             if interrupted:
                 break
         if step in looks or interrupted or step == steps:
-            best.update(measure(engine).energy, engine.spins)
+            best.update(measure(engine).energy, engine)
         if interrupted:
             break
     if not steps:
-        best.update(measure(engine).energy, engine.spins)
+        best.update(measure(engine).energy, engine)
     return best, interrupted
 
 

@@ -156,3 +156,23 @@ def test_without_dimod_the_module_is_there_and_the_sampler_says_what_is_missing(
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "dimod is missing: install spinsim[dimod] to use its models\n"
+
+
+@pytest.mark.parametrize("values", [(-1, 1), (-1.5, 1)], ids=["packed", "unpacked"])
+def test_reads_have_the_same_bits_on_every_device(device: str, values: tuple[float, float]) -> None:
+    rng, graph = np.random.default_rng(4), [(i, (i + step) % 20) for i in range(20) for step in (1, 7)]
+    bqm = dimod.BQM.from_ising({}, {pair: rng.choice(values) for pair in graph})
+    found, same = (
+        SpinsimSampler(device=where, threads=1).sample(bqm, num_reads=130, num_sweeps=4, seed=9)
+        for where in (device, "cpu")
+    )
+    assert (found.record.sample == same.record.sample).all()
+    model = ss.Ising.from_bqm(bqm)
+    for options in ({}, {"field": [0.5, 0.25, 0.125]}):
+        one, other = (
+            ss.anneal(model, [3.0, 1.0, 0.5], sweeps=1, replicas=130, best_states=True, device=where, **options)
+            for where in (device, "cpu")
+        )
+        assert (one.best_states == other.best_states).all()
+        spins = one.best.replica_values.T[None]
+        assert (model.energy(spins) == one.best_energy).all()

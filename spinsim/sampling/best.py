@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, unpacked_spins
+from spinsim.bits import Bits, of_replica_packed, unpacked_spins
 from spinsim.engine.measuring.kept_spins import bits_of
-from spinsim.engine.protocols import Counting, Spins
+from spinsim.engine.protocols import Counting, Engine, Spins
 from spinsim.machine.memory import require
+from spinsim.packing import Packing
+from spinsim.sampling.best_slices import BestSlices
+from spinsim.sampling.in_field import InField
 
 
 class Best:
@@ -48,14 +53,27 @@ class BestOfEach:
         self.energy = np.full((samples, engine.replicas), np.inf)
         self.bits: Bits = np.zeros((samples, engine.replicas, -(-sites // 8)), np.uint8)
 
-    def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> None:
-        """Take in energies (samples, replicas) and the configurations that have them."""
-        lower = energy < self.energy
+    def update(self, energy: npt.NDArray[np.float64], engine: Engine | InField | BestSlices) -> None:
+        """Take in energies (samples, replicas) and the present configurations of an engine, which have them."""
+        lower, replicas = energy < self.energy, self.energy.shape[1]
+        if not lower.any():
+            return
+        find = _by_words(engine, replicas) or (lambda sample: bits_of(engine.spins, sample, replicas))
         for sample in np.flatnonzero(lower.any(axis=1)).tolist():
-            found = bits_of(spins, sample, self.energy.shape[1])
-            self.bits[sample, lower[sample]] = found[lower[sample]]
+            self.bits[sample, lower[sample]] = find(sample)[lower[sample]]
         np.minimum(self.energy, energy, out=self.energy)
 
     def spins(self, sample: int) -> npt.NDArray[np.int8]:
         """Configurations of lowest energy of one sample, +1 and -1, (replicas, sites)."""
         return unpacked_spins(self.bits[sample], self._sites)
+
+
+def _by_words(engine: Engine | InField | BestSlices, replicas: int) -> Callable[[int], Bits] | None:
+    """Returns what finds the configurations of a sample in a snapshot, for which a GPU is asked once.
+
+    None where snapshots hold other words, or where one configuration after the other is as fast.
+    """
+    if isinstance(engine, BestSlices) or engine.device_name == "cpu" or engine.packing is Packing.SITE:
+        return None
+    words = np.asarray(engine.snapshot()["spins"], np.uint64)
+    return lambda sample: of_replica_packed(words[sample], replicas)

@@ -182,7 +182,7 @@ class _Annealing(SampledRun):
             of_field = _rounded(frame.field, self.engine.model) * measured.magnetization
             best.update(measured.energy + of_field, self.engine.spins)
             if self._states is not None:
-                self._states.update(measured.energy + of_field, self.engine.spins)
+                self._states.update(measured.energy + of_field, self.engine)
             row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
             row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
             file.write(self.with_spins(row | measured._asdict(), self.engine.spins))
