@@ -1,18 +1,8 @@
 // The general Metropolis update: spinsim/engine/metropolis/unpacked/cpu_sweep.py on the GPU.
-#include "metropolis/bitplane.cuh"
+#include "metropolis/refined.cuh"
 #include "packing/unpacked.cuh"
-#include "random/acceptance.cuh"
 
 constexpr int THREADS = HOST(engine.metropolis.unpacked.cuda.THREADS);
-constexpr u32 REFINE = HOST(engine.metropolis.unpacked.cpu_sweep.REFINE);  // plane offset of the lower halves of the uniforms
-
-// Returns whether a 64-bit uniform is below a threshold; its lower half, word k of another call, is rarely needed.
-template <int ROUNDS>
-__device__ __noinline__ bool below(u32 upper, Threshold t, int k, uint4 lower, const Key& key) {
-    const u32 top = (u32)(t.value >> 32);
-    if (t.always || upper != top) return t.always || upper < top;
-    return word_of(philox<ROUNDS>(lower.x, lower.y, lower.z, lower.w, key), k) < (u32)t.value;
-}
 
 // Updates all sites of one colour (grid x, with the replicas) of every sample (grid y). A thread has CALLS Philox calls, each
 // of four replicas. Where the energy has two TERMS, neighbours by bonds of term 0 stand before middle[site], the inverse

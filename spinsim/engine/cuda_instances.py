@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
 from spinsim.engine.metropolis.anisotropic.cuda_instances import INSTANCES as ANISOTROPIC
+from spinsim.engine.metropolis.dense.cuda_instances import INSTANCES as DENSE
 from spinsim.engine.metropolis.replica_packed.cuda_instances import INSTANCES as REPLICA_PACKED
 from spinsim.engine.metropolis.site_packed.cuda_instances import INSTANCES as SITE_PACKED
 from spinsim.engine.metropolis.unpacked.cuda_instances import INSTANCES as UNPACKED
@@ -19,4 +20,4 @@ SHARED: Instances = (
 
 def instantiations() -> Instances:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
-    return (*SHARED, *ANISOTROPIC, *REPLICA_PACKED, *SITE_PACKED, *UNPACKED)
+    return (*SHARED, *ANISOTROPIC, *REPLICA_PACKED, *SITE_PACKED, *DENSE, *UNPACKED)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from engines import (
+    DENSE,
     GENERAL,
     GENERAL_TERMS,
     GENERAL_TERMS_TEMPERED,
@@ -20,11 +21,13 @@ from engines import (
     TERMS_TEMPERED,
     around,
     check_counts,
+    ladder,
     run_both,
     temper_both,
 )
 from frames import check_frames, check_room
 from products import check_exact
+from test_dense import check_kernel
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
@@ -87,6 +90,16 @@ def test_site_packed(name: str) -> None:
 
 def test_unpacked() -> None:
     run_both("cuda", GENERAL["gaussian"](), 70, 0.6, (1, 3))
+
+
+@pytest.mark.parametrize("name", ["signs", "three-bytes", "eight-bytes"])
+def test_dense(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_kernel(name, monkeypatch)
+
+
+def test_dense_tempering() -> None:
+    model = DENSE["samples-field"]()
+    temper_both("cuda", model, ladder(0.5, 2.0, 3) / model.energy_scale, 2, [(2, 1)])
 
 
 def test_two_terms() -> None:

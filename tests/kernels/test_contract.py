@@ -45,6 +45,7 @@ MODELS = [
     ss.EdwardsAnderson(ss.cubic(4), samples=2),
     ss.EdwardsAnderson(ss.square(6), couplings="gaussian"),
     ss.Ising(ss.square(256, 4)),
+    ss.Ising(ss.Graph(130, np.column_stack(np.triu_indices(130, 1))), np.arange(8385) % 3),
     ss.EdwardsAnderson(ss.cubic(256, 2, 2)),
     ss.EdwardsAnderson(ss.square(4), couplings_along=(1, 0.5)),
     trotter(ss.EdwardsAnderson(ss.square(2)), 4),

@@ -199,6 +199,7 @@ template <typename T> static T atomicAdd(T* p, T value) { const T old = *p; *p +
 template <typename T> static T atomicAnd(T* p, T value) { const T old = *p; *p &= value; return old; }
 template <typename T> static T atomicXor(T* p, T value) { const T old = *p; *p ^= value; return old; }
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
@@ -246,6 +247,7 @@ static inline void ptx_ld_relaxed_sys_global_u32(unsigned& now, const unsigned* 
 }
 [[noreturn]] static inline void __trap() { abort(); }
 static inline void ptx_prmt_b32(int& out, unsigned word, unsigned selector) { out = (int)__byte_perm(word, 0, selector); }
+static inline void ptx_lg2_approx_ftz_f32(float& out, float x) { out = log2f(x); }
 static inline void ptx_ex2_approx_ftz_f32(float& out, float x) { out = exp2f(x); }
 static inline void ptx_ld_shared_u32(unsigned& v, unsigned address) { memcpy(&v, emulation::shared_at(address), 4); }
 static inline void ptx_ld_shared_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w, unsigned address) {
@@ -293,4 +295,30 @@ static inline void ptx_mma_sync_aligned_m8n8k4_row_col_f64_f64_f64_f64(double& c
         for (unsigned p = 0; p < 4; ++p) c0 = std::fma(x[p], of(8 * t + p), c0), c1 = std::fma(x[p], of(8 * t + 4 + p), c1);
         return b;
     });
+}
+// Lane 4 g + t holds columns 2 t, 2 t + 1 of C's rows g and g + 8; bytes 4 t to 4 t + 3, and 16 more, of A's rows g, g + 8 and of B's
+// column g.
+static inline void ptx_mma_sync_aligned_m16n8k32_row_col_s32_s8_s8_s32(int& c0, int& c1, int& c2, int& c3, unsigned a0, unsigned a1,
+                                                                       unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    int8_t row[2][32], column[2][32];
+    const auto share = [](uint64_t mine, auto take) {
+        emulation::exchange(mine, [&](auto of) {
+            take(of);
+            return mine;
+        });
+    };
+    const auto gather = [](int8_t* to, auto of, unsigned first) {  // what the four lanes from this one on have of a row
+        for (unsigned lane = 0; lane < 4; ++lane) {
+            const uint64_t both = of(first + lane);
+            memcpy(to + 4 * lane, &both, 4), memcpy(to + 16 + 4 * lane, (const char*)&both + 4, 4);
+        }
+    };
+    share((uint64_t)a2 << 32 | a0, [&](auto of) { gather(row[0], of, 4 * g); });
+    share((uint64_t)a3 << 32 | a1, [&](auto of) { gather(row[1], of, 4 * g); });
+    share((uint64_t)b1 << 32 | b0, [&](auto of) { gather(column[0], of, 8 * t), gather(column[1], of, 8 * t + 4); });
+    for (unsigned k = 0; k < 32; ++k) {
+        c0 += row[0][k] * column[0][k], c1 += row[0][k] * column[1][k];
+        c2 += row[1][k] * column[0][k], c3 += row[1][k] * column[1][k];
+    }
 }

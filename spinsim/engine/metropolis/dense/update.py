@@ -45,9 +45,11 @@ def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
-    from spinsim.engine.metropolis.unpacked.cuda import engine
+    from spinsim.engine.metropolis.dense.cuda import engine, fits
+    from spinsim.engine.metropolis.unpacked.cuda import engine as unpacked_engine
 
-    return engine(model, replicas, dynamics, device)
+    make = engine if fits(model.sites, device) else unpacked_engine
+    return make(model, replicas, dynamics, device)
 
 
 UPDATE: Final = Update(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)

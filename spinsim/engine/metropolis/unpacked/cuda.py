@@ -7,12 +7,10 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, require_memory
+from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
@@ -23,9 +21,10 @@ from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.in_time.cuda_local import CudaSquares
 from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
 from spinsim.engine.measuring.lists.cuda import compare_replicas
+from spinsim.engine.metropolis.unpacked.cuda_spins import SpinBytes, SpinSweeper
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS
-from spinsim.engine.tempering.cuda import CudaTempering, Placed
+from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -76,8 +75,8 @@ def squares(model: Ising, width: int, device: int, ladder: Ladder) -> CudaSquare
     return CudaSquares(device, model, ladder, None, "squares_of_spins", packing.block_count(width), words)
 
 
-class UnpackedSpins:
-    """The spins of an unpacked run, int8 (samples, sites, width), and what kernels read of its model.
+class UnpackedSpins(SpinBytes):
+    """The spins of an unpacked run, and what kernels read of its model.
 
     Args:
         model: What is simulated.
@@ -87,45 +86,21 @@ class UnpackedSpins:
         queue: Where its work is queued; the present device and stream of CuPy.
 
     Attributes:
-        model: As given.
-        replicas: As given.
         plan: As given.
-        calls: Philox calls of a site.
-        calls_a_thread: Of them, those of one thread: 4 or 16 replicas.
-        width: Replicas rounded up to whole calls.
-        present: The spins.
+        calls_a_thread: Philox calls of one thread: 4 or 16 replicas.
         order: Sites, colour by colour.
         middle: Where neighbours by bonds of term 1 begin.
     """
 
-    replica_axis = 2
-
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, plan: UnpackedPlan, queue: Queue) -> None:
         import cupy
 
-        self.model, self.replicas, self.plan, self._queue = model, replicas, plan, queue
-        self.calls = -(-replicas // WORDS)
-        self.calls_a_thread, self.width = 1 if self.calls % 4 else 4, self.calls * WORDS
+        self.plan = plan
         arrays = (plan.order, plan.start, plan.middle, plan.neighbour, plan.couplings, plan.fields)
-        state, packed = model.samples * model.sites * self.width, 16 * model.sites * packing.block_count(replicas)
-        require_memory(queue.device, sum(a.nbytes for a in arrays) + state + packed, f"the state of {model.name}")
+        super().__init__(model, replicas, dynamics, queue, sum(a.nbytes for a in arrays))
+        self.calls_a_thread = 1 if self.calls % 4 else 4
         on_device = (cupy.asarray(array) for array in arrays)
         self.order, self._start, self.middle, self._near, self._couplings, self._fields = on_device
-        self.present = cupy.ones((model.samples, model.sites, self.width), cupy.int8)
-        if dynamics.start == "random":
-            for sample in range(model.samples):
-                self.present[sample] = self._unpacked_start(sample)
-
-    def _unpacked_start(self, sample: int) -> Any:
-        """The packed start of one sample, unpacked on the device."""
-        import cupy
-
-        blocks, sites = packing.block_count(self.replicas), self.model.sites
-        words = cupy.empty((1, blocks, sites, 2), cupy.uint64)
-        lanes = cupy.full((blocks, 2), np.uint64(2**64 - 1))
-        self._queue.start_at_random(words, lanes, sample=sample)
-        bits = cupy.unpackbits(words[0].transpose(1, 0, 2).reshape(-1).view(cupy.uint8), bitorder="little")
-        return 2 * bits.reshape(sites, -1)[:, : self.width].astype(cupy.int8) - 1
 
     @property
     def integer(self) -> str:
@@ -177,20 +152,8 @@ class UnpackedSpins:
         if of_first and self.plan.first:
             first(self._queue.stream, grid, threads, down_first=of_first[0])
 
-    def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: replica-packed."""
-        return packing.pack(self.present.get()[..., : self.replicas])
 
-    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
-        self.present.set(np.ascontiguousarray(packing.unpack(words, self.width)))
-
-    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of a state."""
-        return np.asarray(state[sample, :, replica].get())
-
-
-class UnpackedSweeper:
+class UnpackedSweeper(SpinSweeper):
     """A ``CudaSweeper`` of unpacked spins.
 
     Args:
@@ -199,18 +162,13 @@ class UnpackedSweeper:
         zero_acceptance: Probability of a flip that costs nothing.
     """
 
-    rounds = measured_rounds = None  # there is no kernel of many rounds
-
     def __init__(self, queue: Queue, spins: UnpackedSpins, zero_acceptance: float) -> None:
-        self.colours, self.tasks = spins.plan.colours, spins.model.samples  # replicas run side by side within each
-        self._queue, self._spins, self._zero_acceptance = queue, spins, zero_acceptance
-        self._launch: Launch | None = None
-        self._lay: Launch | None = None
-        self._rows = 0  # of temperatures that change: samples times terms
+        super().__init__(queue, spins, spins.plan.colours, spins.plan.terms)
+        self._unpacked, self._zero_acceptance = spins, zero_acceptance
 
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None:
         """Make ready for sweeps at temperatures (samples, terms, width); all samples share one row."""
-        spins, (rows, terms, _) = self._spins, double_beta.shape
+        spins, (rows, terms, _) = self._unpacked, double_beta.shape
         expression = instance("sweep_general", spins.integer, spins.calls_a_thread, self._queue.rng_rounds, terms)
         self._launch = Launch(self._queue.device, "metropolis/unpacked.cu", expression, {
             **spins.arguments, "middle": spins.middle, "batch": np.uint64(0), "batch_size": np.uint32(0),
@@ -221,45 +179,11 @@ class UnpackedSweeper:
             "half_sweep": np.uint64(0), "key": self._queue.keys,
         })  # fmt: skip
 
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
-        import cupy
-
-        spins = self._spins
-        check = check_betas if spins.plan.terms > 1 and np.ndim(beta) > 1 else check_beta
-        double_beta = cupy.asarray(UnpackedPlan.double_beta(spins.model, check(beta, spins.replicas)[None]))
-        self._make_launch(double_beta, double_beta.astype(cupy.float32))
-        self._lay = None
-
-    def set_ladder(self, placed: Placed) -> None:
-        """Make room for temperatures of each sample's replicas."""
-        import cupy
-
-        ladder, model, width = placed.ladder, self._spins.model, self._spins.width
-        by_term = np.ascontiguousarray(ladder.beta.reshape(ladder.temperatures, -1).T)
-        shape = model.samples, len(by_term), width
-        double_beta, single_beta = cupy.empty(shape, cupy.float64), cupy.empty(shape, cupy.float32)
-        self._make_launch(double_beta, single_beta)
-        self._rows = shape[0] * shape[1]
-        self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_betas", {
-            "double_beta": double_beta, "single_beta": single_beta,
-            "ladder": cupy.asarray(2.0 * model.quantum * by_term), "place": placed.place,
-            "samples": np.uint32(model.samples), "terms": np.uint32(len(by_term)),
-            "temperatures": np.uint32(ladder.temperatures), "replicas": np.uint32(self._spins.replicas),
-            "width": np.uint32(width),
-        })  # fmt: skip
-
-    def lay_tables(self) -> None:
-        """Queue what gives replicas the temperatures of their places."""
-        if self._lay is not None:
-            grid = -(-self._rows * self._spins.width // THREADS), 1, 1
-            self._lay(self._queue.stream, grid, THREADS)
-
     def sweep(self, count: int, half_sweep: int) -> None:
         """Queue ``count`` attempts of every spin, after so many half-sweeps."""
         if self._launch is None:
             raise InputError(NO_TEMPERATURE)
-        spins = self._spins
+        spins = self._unpacked
         starts, threads = spins.plan.colour_start.tolist(), spins.calls // spins.calls_a_thread
         for _ in range(count):
             for first, stop in itertools.pairwise(starts):
