@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dense import KERNELS, check_kernel
 from engines import (
     DENSE,
     complete,
     configurations,
     ladder,
-    normal,
     random_graph,
-    random_signs,
     run_both,
     small,
     temper_both,
@@ -19,8 +18,6 @@ from engines import (
 
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.choosing import update_of
-from spinsim.engine.metropolis.dense import cuda
-from spinsim.engine.metropolis.dense.matrix import matrix
 from spinsim.engine.metropolis.dense.plan import DensePlan
 from spinsim.engine.metropolis.dense.update import UPDATE
 from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
@@ -37,29 +34,10 @@ def test_kernels_equal_the_oracle(device: str, name: str) -> None:
     assert DensePlan(model).double_couplings.dtype == WIDTHS[name]
 
 
-KERNELS = {
-    "signs": (lambda: random_signs(complete(130), 1), 0, 16),
-    "pairs-without-bonds": (lambda: random_signs(random_graph(130, 8400, 3), 1), 1, 16),
-    "three-bytes": (DENSE["samples-field"], 3, 32),
-    "three-bytes-wide": (lambda: normal(complete(129), 1, 2.0**-24 * 5), 3, 16),
-    "four-bytes": (lambda: normal(complete(129), 1, 2.0**-24, field=0.5), 4, 32),
-    "eight-bytes": (DENSE["wide-integers"], 8, 16),
-}
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_of_all_couplings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_kernel(name, monkeypatch)
-
-
-def check_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That a kernel of such couplings, and of groups of so many replicas, equals the oracle."""
-    make, size, group = KERNELS[name]
-    monkeypatch.setattr(cuda, "LARGE", 1 if group > 16 else 1024)
-    model = make()
-    assert matrix(DensePlan(model)).bytes == size
-    run_both("cuda", model, 37, np.linspace(0, 2, 37) / model.energy_scale, (1,))
 
 
 def test_tempering_and_snapshots(device: str) -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from dense import check_kernel
 from engines import (
     DENSE,
     GENERAL,
@@ -27,7 +28,6 @@ from engines import (
 )
 from frames import check_frames, check_room
 from products import check_exact
-from test_dense import check_kernel
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine

@@ -1,0 +1,30 @@
+"""A model for each kernel of dense models, beside the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engines import DENSE, complete, normal, random_graph, random_signs, run_both
+
+from spinsim.engine.metropolis.dense import cuda
+from spinsim.engine.metropolis.dense.matrix import matrix
+from spinsim.engine.metropolis.dense.plan import DensePlan
+
+KERNELS = {
+    "signs": (lambda: random_signs(complete(130), 1), 0, 16),
+    "pairs-without-bonds": (lambda: random_signs(random_graph(130, 8400, 3), 1), 1, 16),
+    "three-bytes": (DENSE["samples-field"], 3, 32),
+    "three-bytes-wide": (lambda: normal(complete(129), 1, 2.0**-24 * 5), 3, 16),
+    "four-bytes": (lambda: normal(complete(129), 1, 2.0**-24, field=0.5), 4, 32),
+    "eight-bytes": (DENSE["wide-integers"], 8, 16),
+}
+"""Models, bytes of a coupling, replicas of a group."""
+
+
+def check_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That a kernel of such couplings, and of groups of so many replicas, equals the oracle."""
+    make, size, group = KERNELS[name]
+    monkeypatch.setattr(cuda, "LARGE", 1 if group > 16 else 1024)
+    model = make()
+    assert matrix(DensePlan(model)).bytes == size
+    run_both("cuda", model, 37, np.linspace(0, 2, 37) / model.energy_scale, (1,))
