@@ -48,7 +48,7 @@ __device__ __forceinline__ void draw(u32* uniforms, u32 site, HalfSweep time, u3
 // Does `count` sweeps of a group of replicas (grid x) of a sample (grid y). `couplings` are laid out by
 // spinsim/engine/metropolis/dense/matrix.py, `own` are those within each block of sites, both over `unit`; `order` and `colour`
 // of the sites and `fields` in the order of visits, padded to whole blocks.
-template <int BYTES, typename Integer, int REPLICAS, int ROUNDS>
+template <int BYTES, typename Integer, int REPLICAS, int HELD, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
     signed char* spins, u32 sites, u32 width, u32 depth, const u32* order, const u32* colour, u32 colours, const char* couplings,
     size_t coupling_stride, const char* own, size_t own_stride, const char* fields, size_t field_stride, u32 unit,
@@ -64,10 +64,11 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
     double_beta += (size_t)sample * beta_stride + first;
     room.load(lattice, order, sites, width, depth, there);
     if (threadIdx.x < REPLICAS) room.per_beta[threadIdx.x] = 1.0f / (float)double_beta[min(threadIdx.x, there - 1)];
-    CouplingStream stream(couplings + sample * coupling_stride, room.ring, depth / PARTS * (BYTES ? BYTES : 1) / (BYTES ? 64 : 256), blocks);
+    CouplingStream stream(couplings + sample * coupling_stride, room.ring, steps_of<BYTES>(depth), blocks);
     const u32 call = first_call + first / 4, block = counter_block(first_sample + sample, call / REFINE);
     const Integer* const field = (const Integer*)fields + sample * field_stride;
     __syncthreads();
+    Product<BYTES, Integer, REPLICAS, HELD> product(room);
     int total[MINE] = {};  // of the spins, that codes of couplings leave to take off
     if constexpr (BYTES == 0)
 #pragma unroll
@@ -85,8 +86,9 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
             const uint2* const from = (const uint2*)(own + sample * own_stride + (size_t)b * SITES * SITES * sizeof(Entry));
 #pragma unroll
             for (int k = 0; k < COPIED; ++k) copied[k] = from[k * THREADS + threadIdx.x];
+            const Integer field_of[2] = {field[b * SITES + lane], field[b * SITES + 32 + lane]};
             draw<ROUNDS, REPLICAS>(room.uniforms, site, time, block, key);
-            product(room, stream);
+            product.make(room, stream);
 #pragma unroll
             for (int k = 0; k < COPIED; ++k) ((uint2*)room.own)[k * THREADS + threadIdx.x] = copied[k];
             __syncthreads();
@@ -100,9 +102,7 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const u32 at = 32 * h + lane;
-                    Integer* const sum = room.sums + replica * PITCH + at;
-                    local[h] = (*sum - (BYTES ? 0 : total[m])) * (Integer)unit + field[b * SITES + at];
-                    *sum = 0;
+                    local[h] = (product.take(room, replica, at) - (BYTES ? 0 : total[m])) * (Integer)unit + field_of[h];
                     half_costs[h] = bounds<Integer>(room.uniforms[replica * SITES + at], per_beta);
                     spin[h] = room.spins[replica * room.pitch + b * SITES + at];
                 }
@@ -145,6 +145,7 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
                 }
             }
             __syncthreads();
+            product.renew(room, b);
         }
     for (u32 k = threadIdx.x; k < sites * REPLICAS; k += THREADS) {
         const u32 r = k % REPLICAS, place = k / REPLICAS;
@@ -153,7 +154,7 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
 }
 
 // Adds energies in quanta and spins -1, (sample, replica), of the same groups.
-template <int BYTES, typename Integer, int REPLICAS>
+template <int BYTES, typename Integer, int REPLICAS, int HELD>
 __global__ __launch_bounds__(THREADS, 1) void energies_dense(
     const signed char* spins, u32 sites, u32 width, u32 depth, const u32* order, const char* couplings, size_t coupling_stride,
     const char* fields, size_t field_stride, u32 unit, u64* energies, u64* down) {
@@ -163,23 +164,22 @@ __global__ __launch_bounds__(THREADS, 1) void energies_dense(
     const u32 sample = blockIdx.y, first = blockIdx.x * REPLICAS, there = min(width - first, (u32)REPLICAS);
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, blocks = (sites + SITES - 1) / SITES;
     room.load(spins + (size_t)sample * sites * width + first, order, sites, width, depth, there);
-    CouplingStream stream(couplings + sample * coupling_stride, room.ring, depth / PARTS * (BYTES ? BYTES : 1) / (BYTES ? 64 : 256), blocks);
+    CouplingStream stream(couplings + sample * coupling_stride, room.ring, steps_of<BYTES>(depth), blocks);
     const Integer* const field = (const Integer*)fields + sample * field_stride;
     __syncthreads();
+    Product<BYTES, Integer, REPLICAS, HELD> product(room);
     long long twice[MINE] = {}, of_field[MINE] = {}, total[MINE] = {}, alone[MINE] = {};  // with couplings as they are stored
     for (u32 b = 0; b < blocks; ++b) {
-        product(room, stream);
+        product.make(room, stream);
         __syncthreads();
 #pragma unroll
         for (int m = 0; m < MINE; ++m)
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 const u32 replica = warp + m * WARPS, at = 32 * h + lane;
-                Integer* const sum = room.sums + replica * PITCH + at;
                 const int spin = room.spins[replica * room.pitch + b * SITES + at];
-                twice[m] += spin * (long long)*sum, of_field[m] += spin * (long long)field[b * SITES + at];
+                twice[m] += spin * (long long)product.take(room, replica, at), of_field[m] += spin * (long long)field[b * SITES + at];
                 total[m] += spin, alone[m] += spin != 0;
-                *sum = 0;
             }
         __syncthreads();
     }

@@ -16,7 +16,16 @@ from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.sums import of_energy_and_down
-from spinsim.engine.metropolis.dense.matrix import DEEPEST, LARGE_GROUPS, SITES, STAGE, entry, matrix
+from spinsim.engine.metropolis.dense.matrix import (
+    DEEPEST,
+    HELD,
+    LARGE_GROUPS,
+    PARTS_OF_CODES,
+    SITES,
+    STAGE,
+    entry,
+    matrix,
+)
 from spinsim.engine.metropolis.dense.plan import DensePlan
 from spinsim.engine.metropolis.unpacked.cuda import CALLS_A_BLOCK, compare
 from spinsim.engine.metropolis.unpacked.cuda_spins import SpinBytes, SpinSweeper
@@ -34,13 +43,14 @@ UPDATES_A_LAUNCH: Final = 2**31  # so that a launch stays well below a second, b
 def group_bytes(sites: int, size: int, wide: bool, replicas: int) -> int:
     """Shared memory of a group of replicas at most, of couplings of so many bytes and fields of 32 or 64 bits."""
     depth = -(-sites // DEEPEST) * DEEPEST
-    fields = (8 if wide else 4) * (SITES + APART) + 4 * SITES
-    return replicas * (depth + GAP + fields + 4) + THREADS // 32 * STAGES * STAGE + SITES**2 * entry(size)().itemsize
+    fields = (8 if wide else 4) * (SITES + APART) * (1 if size else PARTS_OF_CODES)
+    alone = THREADS // 32 * STAGES * STAGE + SITES**2 * entry(size)().itemsize
+    return replicas * (depth + GAP + fields + 4 * SITES + 4) + alone
 
 
 def fits(sites: int, device: int) -> bool:
     """Whether a group of 16 replicas fits, whatever the couplings."""
-    return group_bytes(sites, 8, True, 16) <= shared_memory(device)
+    return max(group_bytes(sites, 0, False, 16), group_bytes(sites, 8, True, 16)) <= shared_memory(device)
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
@@ -77,7 +87,7 @@ class DenseSpins(SpinBytes):
         plan: As given.
         matrix: The couplings.
         group: Replicas of a thread block.
-        kind: Parameters of its kernels: bytes of a coupling, type of fields, replicas.
+        kind: Parameters of its kernels: bytes of a coupling, type of fields, replicas, how deep spins are in registers.
         shared: Its bytes of shared memory.
         grid: Thread blocks.
         arguments: What kernels take.
@@ -93,7 +103,8 @@ class DenseSpins(SpinBytes):
         room = shared_memory(queue.device)
         many = size in LARGE_GROUPS and self.width >= LARGE and group_bytes(model.sites, size, wide, 32) <= room
         self.group = 32 if many else 16
-        self.kind = size, "long long" if wide else "int", self.group
+        held = depth // DEEPEST if size == 0 and depth <= max(HELD) * DEEPEST else 0
+        self.kind = size, "long long" if wide else "int", self.group, held
         self.shared = group_bytes(model.sites, size, wide, self.group)
         self.grid = -(-self.width // self.group), model.samples, 1
         padded = own.shape[1] * SITES

@@ -1,8 +1,8 @@
 """The couplings of a dense model as its GPU kernel takes them: in the order in which warps feed their tensor cores.
 
-A block of the sweep has 64 sites. Each of 16 warps multiplies 16 of their rows, a quarter of the columns, with spins;
-it fetches 1 kB at a time: 64 columns of one byte of the couplings, or 256 columns of two bits. Within 64 columns
-lane 4 g + t of a warp has columns 16 t to 16 t + 15 of rows g and g + 8.
+A block of the sweep has 64 sites. Each of 16 warps multiplies 16 of their rows, a quarter of the columns, with spins,
+or 32 rows of two bits, an eighth of the columns. It fetches 1 kB at a time: 64 columns of one byte of the couplings, or
+128 columns of two bits. Within 64 columns lane 4 g + t of a warp has columns 16 t to 16 t + 15 of rows g, g + 8, ...
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from spinsim.engine.metropolis.dense.plan import DensePlan
 
 SITES: Final = 64
 PARTS: Final = 4
+PARTS_OF_CODES: Final = 8
 STAGE: Final = 1024
 BYTES: Final = (0, 1, 3, 4, 8)
 """Bytes of a coupling in kernels; of those of 0 and +-unit two bits are kept."""
@@ -23,8 +24,11 @@ BYTES: Final = (0, 1, 3, 4, 8)
 LARGE_GROUPS: Final = (3, 4)
 """Of these, those with kernels of 32 replicas too."""
 
-DEEPEST: Final = PARTS * 4 * SITES
-"""Columns are a multiple of it, or of a fourth of it where couplings have bytes."""
+DEEPEST: Final = PARTS_OF_CODES * 2 * SITES
+"""Columns of two bits are a multiple of it."""
+
+HELD: Final = (1, 2)
+"""The multiples of which warps hold spins in registers."""
 
 Integers = npt.NDArray[np.signedinteger]
 
@@ -55,7 +59,7 @@ def matrix(plan: DensePlan) -> Matrix:
     largest = int(np.abs(doubled).max()) // 2
     size = _bytes(doubled, largest)
     unit = max(largest, 1) if size == 0 else 1
-    whole = DEEPEST if size == 0 else DEEPEST // 4
+    whole = DEEPEST if size == 0 else PARTS * SITES
     depth = -(-sites // whole) * whole
     blocks = -(-sites // SITES)
     own = np.zeros((len(doubled), blocks, SITES, SITES), entry(size))
@@ -86,10 +90,10 @@ def _bytes(doubled: Integers, largest: int) -> int:
 
 def _codes(part: Integers) -> npt.NDArray[np.uint8]:
     """A block of rows (64, depth) of 0, +1 and -1 as bits; column 16 t + 4 q + j is at bit 8 j + 2 q of a word."""
-    codes = (part + 1).astype(np.uint32).reshape(4, 2, 8, PARTS, -1, 2, 2, 4, 4, 4)  # m h g part step e e t q j
+    codes = (part + 1).astype(np.uint32).reshape(2, 2, 2, 8, PARTS_OF_CODES, -1, 2, 4, 4, 4)  # rows, part step k t q j
     q, j = np.ogrid[:4, :4]
     words = (codes << (8 * j + 2 * q).astype(np.uint32)).sum(axis=(-2, -1), dtype=np.uint32)
-    return np.ascontiguousarray(words.transpose(0, 3, 4, 5, 2, 7, 6, 1), "<u4").reshape(-1).view(np.uint8)
+    return np.ascontiguousarray(words.transpose(0, 4, 5, 6, 3, 7, 1, 2), "<u4").reshape(-1).view(np.uint8)
 
 
 def _limbs(part: Integers, size: int) -> npt.NDArray[np.uint8]:
