@@ -9,12 +9,13 @@ from engines import DENSE, complete, normal, random_graph, random_signs, run_bot
 from spinsim.engine.metropolis.dense import cuda
 from spinsim.engine.metropolis.dense.matrix import matrix
 from spinsim.engine.metropolis.dense.plan import DensePlan
+from spinsim.model.ising import Ising
 
 KERNELS = {
     "signs": (lambda: random_signs(complete(130), 1), 0, 16),
     "pairs-without-bonds": (lambda: random_signs(random_graph(130, 8400, 3), 1), 1, 16),
     "three-bytes": (DENSE["samples-field"], 3, 32),
-    "three-bytes-wide": (lambda: normal(complete(129), 1, 2.0**-24 * 5), 3, 16),
+    "three-bytes-wide": (lambda: Ising(complete(140), 8_355_711 - np.arange(9730) % 3 * 8_355_000), 3, 16),
     "four-bytes": (lambda: normal(complete(129), 1, 2.0**-24, field=0.5), 4, 32),
     "eight-bytes": (DENSE["wide-integers"], 8, 16),
 }

@@ -36,7 +36,7 @@ THREADS: Final = 512
 STAGES: Final = 3  # of couplings that a warp has room for
 APART: Final = 4  # fields between one replica's and the next one's
 GAP: Final = 64  # bytes between replicas' spins
-LARGE: Final = 1024  # replicas from which on groups are of 32, as reading couplings takes longest
+LARGE: Final = 4096  # replicas from which on groups are of 32, as reading couplings takes longest
 UPDATES_A_LAUNCH: Final = 2**31  # so that a launch stays well below a second, but for few replicas
 
 
