@@ -266,6 +266,9 @@ static inline void ptx_ld_global_nc_v2_u32(unsigned& x, unsigned& y, const void*
 static inline void ptx_cp_async_ca_shared_global(unsigned address, const void* from) {
     memcpy(emulation::shared_at(address), from, 16);
 }
+static inline void ptx_cp_async_ca_shared_global_8(unsigned address, const void* from) {
+    memcpy(emulation::shared_at(address), from, 8);
+}
 static inline void ptx_cp_async_cg_shared_global(unsigned address, const void* from) {
     memcpy(emulation::shared_at(address), from, 16);
 }
