@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -143,6 +143,7 @@ class CudaEngine:
 
     Attributes:
         half_sweep: Half-sweeps queued.
+        parts: As given.
         temperatures: As its update gives it.
     """
 
@@ -152,7 +153,7 @@ class CudaEngine:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self.device_name = names()[parts.queue.device]
-        self._queue, self._state, self._sweeper = parts.queue, parts.state, parts.sweeper
+        self.parts, self._queue, self._state, self._sweeper = parts, parts.queue, parts.state, parts.sweeper
         self._counting, self._compare, self.temperatures = parts.counting, parts.compare, parts.temperatures
         self._squares = parts.squares or partial(HostSquares, model)
         self._ladder: OnLadder | None = None
@@ -231,10 +232,16 @@ class CudaEngine:
 
     def take_ladder(self, ladder: Ladder) -> None:
         """Make ready for places on a ladder whose exchanges are made elsewhere."""
-        self._ladder = None
+        import cupy
+
         with self._queue.here():
-            self._given = GivenPlaces(ladder, (self.model.samples, self.replicas))
-            self._sweeper.set_ladder(self._given)
+            self.keep_to(GivenPlaces(ladder, cupy.zeros((self.model.samples, self.replicas), cupy.int32)))
+
+    def keep_to(self, given: GivenPlaces) -> None:
+        """Sweep at given places of a ladder from now on; the present device and stream of CuPy are the engine's."""
+        self._ladder, self._given = None, given
+        self._sweeper.set_ladder(given)
+        self._sweeper.lay_tables()
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
         """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
@@ -244,6 +251,12 @@ class CudaEngine:
             self._sweeper.lay_tables()
             self.sweep(count)
             return self.begin_counts()
+
+    def follow(self, tempering: CudaTempering, half_sweep: int) -> None:
+        """Queue taking over the state of a ladder on the same device, for spins after so many half-sweeps."""
+        self._counting.forget()
+        self.half_sweep = half_sweep
+        self._on_ladder().tempering.state.follow(tempering.state)
 
     def _on_ladder(self) -> OnLadder:
         if self._ladder is None:
@@ -331,38 +344,9 @@ class CudaEngine:
         """Go back to a ``snapshot``."""
         with self._queue.here():
             self._state.set_words(np.asarray(saved["spins"], np.uint64))
-            self._go_on_from(saved)
+            self._counting.forget()
+            self.half_sweep = int(saved["half_sweep"])
+            if self._ladder is not None:
+                self._ladder.tempering.restore(exchange_of(saved), int(saved["round"]))
+                self._sweeper.lay_tables()
             self._queue.stream.synchronize()
-
-    def restore_from(self, parts: Sequence[CudaEngine], saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Take the configurations of engines of consecutive replicas on any GPUs, and all else of a ``snapshot``."""
-        import cupy
-
-        axis, first, stream = self._state.replica_axis, 0, self._queue.stream
-        for part in parts:
-            with part._queue.here():
-                swept = cupy.cuda.Event(disable_timing=True)
-                swept.record(part._queue.stream)
-            with self._queue.here():
-                theirs = part._state.present
-                stream.wait_event(swept)
-                copy = cupy.empty(theirs.shape, theirs.dtype)
-                copy.data.copy_from_device_async(theirs.data, theirs.nbytes, stream)
-                copied = cupy.cuda.Event(disable_timing=True)
-                copied.record(stream)
-                where = [slice(None)] * theirs.ndim
-                where[axis] = slice(first, first + theirs.shape[axis])
-                self._state.present[tuple(where)] = copy
-                first += theirs.shape[axis]
-            with part._queue.here():
-                part._queue.stream.wait_event(copied)
-        with self._queue.here():
-            self._go_on_from(saved)
-
-    def _go_on_from(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Take all of a ``snapshot`` but the configurations."""
-        self._counting.forget()
-        self.half_sweep = int(saved["half_sweep"])
-        if self._ladder is not None:
-            self._ladder.tempering.restore(exchange_of(saved), int(saved["round"]))
-            self._sweeper.lay_tables()

@@ -4,7 +4,7 @@ Random numbers depend on a replica's number in the whole run, so that each part 
 would. In each round of exchanges all parts sweep at the places that they are given and count; from the energies of all
 replicas the exchange is computed here, as on one device. Temperatures move and configurations stay, so that the copies
 that a measurement compares may be on any two devices: it is made of the words of all parts by an engine of all
-replicas at the first part's place, which never sweeps.
+replicas at the first part's place, which never sweeps. GPUs of one process exchange among themselves (gpus.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,26 +27,87 @@ from spinsim.engine.split.together import Together, begun, done, finished, joine
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
 from spinsim.errors import InputError
-from spinsim.mesh.places import Kept, answers
+from spinsim.mesh.places import Kept
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
 
 if TYPE_CHECKING:
     from spinsim.engine.cuda import CudaEngine
+    from spinsim.engine.split.gpus import GpuLadder
 
 REPLICAS: Final = 1  # axis of what each replica has
-NOTHING: Final = np.empty(0, np.uint64)
+
+
+class Exchanges(Protocol):
+    """Exchanges of all replicas, wherever they are made.
+
+    Attributes:
+        round: Exchanges tried.
+    """
+
+    @property
+    def round(self) -> int:
+        """Exchanges tried."""
+
+    def sweep(self, count: int) -> None:
+        """Sweep at the present temperatures."""
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """Do rounds of sweeps and exchanges."""
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state; the function returned waits for it."""
+
+    def restore(self, exchange: Exchange, rounds: int) -> None:
+        """Go on from a state after so many rounds."""
+
+
+class HostLadder:
+    """``Exchanges`` that are made here, from the energies of all parts.
+
+    Args:
+        tempering: The exchanges.
+        begin_sweep_at: As that of ``KeepsPlaces``, of all parts.
+    """
+
+    def __init__(
+        self, tempering: CpuTempering, begin_sweep_at: Callable[[npt.NDArray[np.int32], int], Callable[[], Counts]]
+    ) -> None:
+        self._tempering, self._begin_sweep_at = tempering, begin_sweep_at
+        self.restore = tempering.restore
+
+    @property
+    def round(self) -> int:
+        """Exchanges tried."""
+        return self._tempering.round
+
+    def _counts_after(self, sweeps: int) -> Counts:
+        return self._begin_sweep_at(self._tempering.exchange.place, sweeps)()
+
+    def sweep(self, count: int) -> None:
+        """Sweep at the present temperatures."""
+        self._counts_after(count)
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """Do rounds of sweeps and exchanges."""
+        for _ in range(rounds):
+            self._tempering.attempt(self._counts_after(sweeps))
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """The present state, taken at once."""
+        copy = self._tempering.exchange.copied()
+        return lambda: copy
 
 
 class OnLadder(NamedTuple):
     """What an engine has while it is on a ladder.
 
     Attributes:
-        tempering: The exchanges.
+        exchanges: Those of all replicas.
         whole: What measures: an engine of all replicas.
     """
 
-    tempering: CpuTempering
+    exchanges: Exchanges
     whole: Part
 
 
@@ -91,10 +152,10 @@ class ReplicaSplit(Together):
 
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
-        if self._ladder is not None:
-            self.begin_sweep_at(self._ladder.tempering.exchange.place, count)()
-            return
-        self._do(Engine.sweep, count)
+        if self._ladder is None:
+            self._do(Engine.sweep, count)
+        else:
+            self._ladder.exchanges.sweep(count)
         self._moved(count)
 
     def timed_sweep(self, count: int) -> float:
@@ -102,6 +163,7 @@ class ReplicaSplit(Together):
         if self._ladder is not None:
             began = time.perf_counter()
             self.sweep(count)
+            self.wait()
             return time.perf_counter() - began
         took: list[float] = self._do(Engine.timed_sweep, count)
         self._moved(count)
@@ -125,11 +187,12 @@ class ReplicaSplit(Together):
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
         """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
+        begun = self._begin_sweep_at(place, count)
         self._moved(count)
+        return begun
+
+    def _begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
         each = [(part, part.own(place)) for part in self._parts]
-        if self._on_gpus:  # whose queues are empty, so that none keeps this thread waiting
-            asked = [part.engine.value.begin_sweep_at(mine, count) for part, mine in each]
-            return lambda: joined(answers(asked), REPLICAS)
         replies = [part.place.ask(timed, _swept_at, part.engine, mine, count) for part, mine in each]
         return lambda: joined(self._answers(replies), REPLICAS)
 
@@ -142,8 +205,20 @@ class ReplicaSplit(Together):
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         whole = self._make_whole() if self._ladder is None else self._ladder.whole
         whole.place.ask(done, whole.engine, Engine.set_ladder, beta, copies)()
-        self.take_ladder(ladder)
-        self._ladder = OnLadder(CpuTempering(ladder, self.model, self._dynamics), whole)
+        exchanges: Exchanges
+        if self._on_gpus:
+            from spinsim.engine.split.gpus import GpuLadder
+
+            exchanges = GpuLadder(self.model, ladder, self._engines)
+        else:
+            self.take_ladder(ladder)
+            exchanges = HostLadder(CpuTempering(ladder, self.model, self._dynamics), self._begin_sweep_at)
+        self._ladder = OnLadder(exchanges, whole)
+
+    @property
+    def _engines(self) -> list[CudaEngine]:
+        """Those of GPUs of this process."""
+        return [part.engine.value for part in self._parts]
 
     def _on_ladder(self) -> OnLadder:
         if self._ladder is None:
@@ -157,14 +232,12 @@ class ReplicaSplit(Together):
 
     def temper(self, rounds: int, sweeps: int) -> None:
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
-        tempering = self._on_ladder().tempering
-        for _ in range(rounds):
-            tempering.attempt(self.begin_sweep_at(tempering.exchange.place, sweeps)())
+        self._on_ladder().exchanges.temper(rounds, sweeps)
+        self._moved(rounds * sweeps)
 
     def begin_exchange(self) -> Callable[[], Exchange]:
-        """The present state of the exchange, taken at once."""
-        copy = self._on_ladder().tempering.exchange.copied()
-        return lambda: copy
+        """Ask for the present state of the exchange; the function returned waits for it."""
+        return self._on_ladder().exchanges.begin_exchange()
 
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
@@ -172,10 +245,10 @@ class ReplicaSplit(Together):
 
     def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
-        if not self._on_gpus:
-            return partial(self._measured, self._of_whole(_measure, self.snapshot(), wanted))
-        engines = [part.engine.value for part in self._parts]
-        return partial(self._measured, self._of_whole(_measure_from, engines, self._saved(NOTHING), wanted))
+        exchanges = self._on_ladder().exchanges
+        if self._on_gpus:
+            return partial(self._measured, self._of_whole(_measure_on_gpu, exchanges, wanted))
+        return partial(self._measured, self._of_whole(_measure, self.snapshot(), wanted))
 
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
@@ -198,14 +271,11 @@ class ReplicaSplit(Together):
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that a later ``restore`` needs; the same arrays as those of one engine of all replicas."""
-        return self._saved(np.concatenate([each["spins"] for each in self._do(Engine.snapshot)], REPLICAS))
-
-    def _saved(self, words: npt.NDArray[np.uint64]) -> dict[str, npt.NDArray[np.generic]]:
-        """A snapshot of these configurations."""
+        words = np.concatenate([each["spins"] for each in self._do(Engine.snapshot)], REPLICAS)
         if self._ladder is None:
             return snapshot_of(words, self.half_sweep, 0, None)
-        tempering = self._ladder.tempering
-        return snapshot_of(words, self.half_sweep, tempering.round, tempering.exchange)
+        exchanges = self._ladder.exchanges
+        return snapshot_of(words, self.half_sweep, exchanges.round, exchanges.begin_exchange()())
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go back to a ``snapshot``, of however many parts."""
@@ -215,7 +285,7 @@ class ReplicaSplit(Together):
             [snapshot_of(part.own_spins(saved["spins"]), self.half_sweep, 0, None) for part in self._parts],
         )
         if self._ladder is not None:
-            self._ladder.tempering.restore(exchange_of(saved), int(saved["round"]))
+            self._ladder.exchanges.restore(exchange_of(saved), int(saved["round"]))
 
 
 def _temperatures(engine: KeepsPlaces) -> tuple[int, ...]:
@@ -232,12 +302,7 @@ def _measure(engine: Engine, saved: Mapping[str, npt.NDArray[np.generic]], wante
     return Kept(engine.begin_measurement(wanted))
 
 
-def _measure_from(
-    engine: CudaEngine,
-    parts: Sequence[CudaEngine],
-    saved: Mapping[str, npt.NDArray[np.generic]],
-    wanted: Wanted,
-) -> Kept:
-    """Begin to measure the configurations of parts on GPUs of this process."""
-    engine.restore_from(parts, saved)
+def _measure_on_gpu(engine: CudaEngine, ladder: GpuLadder, wanted: Wanted) -> Kept:
+    """Begin to measure the present state of a ladder."""
+    ladder.show(engine)
     return Kept(engine.begin_measurement(wanted))

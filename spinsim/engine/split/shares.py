@@ -189,7 +189,7 @@ def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Aske
     def make_whole() -> Part:
         any_start = asked._replace(dynamics=replace(asked.dynamics, start="up"))
         kept = first.place.ask(_kept_on_one_device, model, replicas, any_start, first.gpu)()
-        return Part(first.place, kept, range(model.samples))
+        return Part(Here() if on_gpus else first.place, kept, range(model.samples))
 
     on_gpus = all(seat.gpu is not None for seat, _ in given)
     return ReplicaSplit(model, replicas, asked.dynamics, parts, make_whole, on_gpus)

@@ -14,7 +14,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.cuda.totals import TotalsInTurn
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.measuring.sums import Linear, Observables
+from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.tempering.ladder import Exchange, Ladder, copy_pairs, holders
 
 THREADS: Final = 128  # of a sample's exchanges
@@ -35,17 +35,15 @@ class GivenPlaces:
 
     Args:
         ladder: The temperatures, however many replicas it has.
-        shape: Samples and replicas that are here.
+        place: Which temperature each replica has, int32 (samples, replicas), on the device.
 
     Attributes:
         ladder: As given.
-        place: Which temperature each replica has, int32 (samples, replicas), on the device.
+        place: As given.
     """
 
-    def __init__(self, ladder: Ladder, shape: tuple[int, int]) -> None:
-        import cupy
-
-        self.ladder, self.place = ladder, cupy.zeros(shape, cupy.int32)
+    def __init__(self, ladder: Ladder, place: Any) -> None:
+        self.ladder, self.place = ladder, place
 
     def set(self, place: npt.NDArray[np.int32]) -> None:
         """Take the present places."""
@@ -90,6 +88,11 @@ class DeviceExchange:
         fetched = self._totals.fetch(totals)
         return lambda: self._split(fetched()[0])
 
+    def follow(self, other: DeviceExchange) -> None:
+        """Queue taking over the state of another one on the same device."""
+        for mine, theirs in ((self._buffer, other._buffer), (self.holder, other.holder)):
+            mine.data.copy_from_device_async(theirs.data, theirs.nbytes, self._stream)
+
     def restore(self, exchange: Exchange, copies: int) -> None:
         """Set the state."""
         for name, value in exchange._asdict().items():
@@ -111,6 +114,7 @@ class CudaTempering:
     Attributes:
         ladder: As given.
         round: Exchanges tried.
+        state: How far they have come.
         sums: Addresses of both sums; 0 when a kernel begins to add to them.
         place: Temperature of each replica, on the device.
         copies: Pairs of copies that are compared.
@@ -126,9 +130,9 @@ class CudaTempering:
     ) -> None:
         import cupy
 
-        self.ladder, self.round, self._stream = ladder, 0, queue.stream
+        self.ladder, self.round, self._stream, self._observables = ladder, 0, queue.stream, observables
         self._samples = samples = shape[1]
-        self._state = state = DeviceExchange(ladder, samples, queue.stream)
+        self.state = state = DeviceExchange(ladder, samples, queue.stream)
         self.place = state.arrays.place
         terms = observables.terms
         self._steps, self._sums = cupy.asarray(steps), cupy.zeros((3 if terms else 2, *shape[1:]), cupy.int64)
@@ -143,23 +147,23 @@ class CudaTempering:
         expression = instance("exchange_terms" if in_pairs else "exchange_neighbours", queue.rng_rounds)
         self._exchange = Launch(queue.device, name, expression, {
             "exchange": self.record, "first_sample": queue.first_sample, "round": np.uint64(0), "key": queue.keys,
-            "sums": self._sums_of_terms(terms) if in_pairs else self._sums_of(observables.energy),
+            "sums": self._sums_of(self._sums),
         })  # fmt: skip
         self.copies = copy_pairs(ladder.copies)
         self._copies = cupy.asarray(self.copies.astype(np.int32))
 
-    def _sums_of(self, energy: Linear) -> npt.NDArray[np.void]:
-        """Returns the last two sums, which an energy of one term takes; those of two terms are two such energies."""
-        count, weights = len(self.sums), tuple(energy.weights.values())
-        (one, other), (per_one, per_other) = self.sums[-2:], weights[count - 2 : count]
-        return record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=self._sums[0, 0].size)
-
-    def _sums_of_terms(self, terms: tuple[Linear, ...]) -> npt.NDArray[np.void]:
-        """The three sums that energies of two terms follow from."""
-        (up, first, second), (of_first, of_second) = self.sums, (tuple(term.weights.values()) for term in terms)
+    def _sums_of(self, sums: Any) -> npt.NDArray[np.void]:
+        """Sums (sums, samples, ...) as an exchange takes them; two terms at one temperature are one energy."""
+        addresses, stride = tuple(part.data.ptr for part in sums), sums[0, 0].size
+        if self.ladder.beta.ndim == 1:
+            count, weights = len(addresses), tuple(self._observables.energy.weights.values())
+            (one, other), (per_one, per_other) = addresses[-2:], weights[count - 2 : count]
+            return record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=stride)
+        of_first, of_second = (tuple(term.weights.values()) for term in self._observables.terms)
+        up, first, second = addresses
         return record(
             TERM_SUMS, up=up, first=first, second=second, per_up=of_first[0], per_first=of_first[1],
-            per_second=of_second[2], stride=self._sums[0, 0].size,
+            per_second=of_second[2], stride=stride,
         )  # fmt: skip
 
     def exchange(self) -> None:
@@ -169,12 +173,12 @@ class CudaTempering:
 
     def restore(self, exchange: Exchange, rounds: int) -> None:
         """Go on from a state after so many rounds."""
-        self._state.restore(exchange, self.ladder.copies)
+        self.state.restore(exchange, self.ladder.copies)
         self.round = rounds
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         """Ask for the present state; the function returned waits for it."""
-        return self._state.begin()
+        return self.state.begin()
 
     def pairs(self, holder: Any) -> npt.NDArray[np.void]:
         """Which replicas are compared, where the replica at each temperature stands at an address."""

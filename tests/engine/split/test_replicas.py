@@ -119,6 +119,19 @@ def test_replicas_of_one_sample_on_three_gpus(monkeypatch: pytest.MonkeyPatch, p
     check_replicas(*(create_engine(make(), replicas, DYNAMICS, device) for device in ("cuda", "cuda:all")))
 
 
+@pytest.mark.system
+@pytest.mark.usefixtures("emulated")
+def test_exchanges_of_gpus_that_are_made_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where they are those of several ranks."""
+    import cupy
+
+    monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: 3)
+    make, replicas = MODELS[Packing.SITE]
+    whole, split = (create_engine(make(), replicas, DYNAMICS, device) for device in ("cuda", "cuda:all"))
+    split._on_gpus = False  # type: ignore[attr-defined]
+    check_replicas(whole, split)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("packing", MODELS)
 def test_replicas_of_one_sample_on_two_gpus(packing: Packing) -> None:

@@ -1,0 +1,114 @@
+"""A ladder whose replicas several GPUs of this process share out, which they follow together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from spinsim.engine.tempering.cuda_across import TemperingAcross
+from spinsim.engine.tempering.ladder import Exchange, Ladder
+from spinsim.model.ising import Ising
+
+if TYPE_CHECKING:
+    from spinsim.engine.cuda import CudaEngine
+
+
+class GpuLadder:
+    """Exchanges of one sample's replicas on several GPUs, all queued by this thread.
+
+    It waits for none: a GPU whose queue is full goes on, as it waits only for what others have been asked for already.
+
+    Args:
+        model: What is simulated, one sample.
+        ladder: The temperatures.
+        engines: Of consecutive replicas.
+    """
+
+    def __init__(self, model: Ising, ladder: Ladder, engines: Sequence[CudaEngine]) -> None:
+        self._engines, self._each = engines, list[TemperingAcross]()
+        lanes, first = sum(engine.parts.counting.stride for engine in engines), 0
+        for engine in engines:
+            queue, counting = engine.parts.queue, engine.parts.counting
+            with queue.here():
+                tempering = TemperingAcross(queue, ladder, model, counting, first, engine.replicas, lanes)
+                self._each.append(tempering)
+                engine.keep_to(tempering.own)
+                queue.stream.synchronize()
+            first += engine.replicas
+        for tempering in self._each:
+            tempering.meet([other for other in self._each if other is not tempering])
+
+    @property
+    def round(self) -> int:
+        """Exchanges tried."""
+        return self._each[0].round
+
+    def sweep(self, count: int) -> None:
+        """Queue ``count`` sweeps at the present temperatures."""
+        for engine in self._engines:
+            engine.sweep(count)
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        """Queue rounds of sweeps and exchanges."""
+        both = tuple(zip(self._engines, self._each, strict=True))
+        for _ in range(rounds):
+            for engine, tempering in both:
+                with engine.parts.queue.here():
+                    engine.sweep(sweeps)
+                    engine.parts.counting.add(tempering.to_count)
+                    tempering.give()
+            for engine, tempering in both:
+                with engine.parts.queue.here():
+                    tempering.exchange()
+                    engine.parts.sweeper.lay_tables()
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state; the function returned waits for it."""
+        with self._engines[0].parts.queue.here():
+            return self._each[0].begin_exchange()
+
+    def restore(self, exchange: Exchange, rounds: int) -> None:
+        """Go on from a state after so many rounds."""
+        for engine in self._engines:
+            engine.wait()
+        for engine, tempering in zip(self._engines, self._each, strict=True):
+            with engine.parts.queue.here():
+                tempering.restore(exchange, rounds)
+                engine.parts.sweeper.lay_tables()
+
+    def show(self, whole: CudaEngine) -> None:
+        """Queue bringing an engine of all replicas, on the first of these GPUs, to the present state."""
+        import cupy
+
+        queue, first = whole.parts.queue, 0
+        for engine in self._engines:
+            theirs, stream = engine.parts.state.present, engine.parts.queue.stream
+            swept, taken = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
+            with engine.parts.queue.here():
+                swept.record(stream)
+            with queue.here():
+                queue.stream.wait_event(swept)
+                first += _take(whole, theirs, first)
+                if engine is self._engines[0]:
+                    whole.follow(self._each[0], engine.half_sweep)
+                taken.record(queue.stream)
+            with engine.parts.queue.here():
+                stream.wait_event(taken)
+
+
+def _take(engine: CudaEngine, spins: Any, first: int) -> int:
+    """Queue taking over the spins of replicas from a place on along their axis; returns how far they reach there.
+
+    The present device and stream of CuPy are the engine's.
+    """
+    import cupy
+
+    state, stream = engine.parts.state, engine.parts.queue.stream
+    count = int(spins.shape[state.replica_axis])
+    if state.replica_axis == 1:  # of one sample: all that follows lies together
+        state.present[:, first : first + count].data.copy_from_device_async(spins.data, spins.nbytes, stream)
+    else:
+        here = cupy.empty(spins.shape, spins.dtype)
+        here.data.copy_from_device_async(spins.data, spins.nbytes, stream)
+        state.present[..., first : first + count] = here
+    return count
