@@ -152,6 +152,19 @@ def test_files_of_several_devices_are_those_of_one(do, monkeypatch: pytest.Monke
     assert contents(do(f"{line} --out b.h5", "three"), *OWN) == expected
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("job", ["anneal", "temper-sites", "quantum"])
+def test_files_of_several_gpus_are_those_of_the_cpu(do, monkeypatch: pytest.MonkeyPatch, job: str) -> None:
+    import cupy
+
+    line = OF_FEW_SAMPLES[job] + " --quiet --out a.h5 --device"
+    own = (*OWN, "engine")
+    expected = contents(do(f"{line} cpu", "cpu"), *own)
+    monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: 3)
+    assert contents(do(f"{line} cuda --gpus all", "gpus"), *own) == expected
+
+
 @pytest.mark.system
 def test_a_longer_run_goes_on_with_another_number_of_devices(do, monkeypatch: pytest.MonkeyPatch) -> None:
     line, more = OF_FEW_SAMPLES["temper-sites"] + " --device cpu --quiet", " --sweeps 40"
