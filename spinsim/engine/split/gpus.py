@@ -83,10 +83,11 @@ class GpuLadder:
         queue, first = whole.parts.queue, 0
         for engine in self._engines:
             theirs, stream = engine.parts.state.present, engine.parts.queue.stream
-            swept, taken = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
             with engine.parts.queue.here():
+                swept = cupy.cuda.Event(disable_timing=True)  # which belongs to the present device
                 swept.record(stream)
             with queue.here():
+                taken = cupy.cuda.Event(disable_timing=True)
                 queue.stream.wait_event(swept)
                 first += _take(whole, theirs, first)
                 if engine is self._engines[0]:

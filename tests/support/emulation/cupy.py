@@ -45,19 +45,20 @@ class Memory:
 
 
 class Nothing:
-    """Streams, events and the present device: all is done at once, in order."""
+    """Streams and events, each of the device that was present when it was made: all is done at once, in order."""
 
-    id = ptr = 0
-    attributes: Final = {"MaxSharedMemoryPerBlockOptin": SHARED, "MultiProcessorCount": 1}
+    ptr = 0
 
-    def __init__(self, *given: object, **named: object) -> None: ...
+    def __init__(self, *given: object, **named: object) -> None:
+        self.device = current_device()
 
     def __enter__(self) -> Nothing:
         return self
 
     def __exit__(self, *error: object) -> None: ...
 
-    def record(self, stream: object = None) -> None: ...
+    def record(self, stream: Nothing | None = None) -> None:
+        assert self.device == (current_device() if stream is None else stream.device), "invalid resource handle"
 
     def synchronize(self) -> None: ...
 
@@ -66,6 +67,8 @@ class Nothing:
 
 class Device(Nothing):
     """A device, which is the current one within ``with``."""
+
+    attributes: Final = {"MaxSharedMemoryPerBlockOptin": SHARED, "MultiProcessorCount": 1}
 
     def __init__(self, number: int | None = None) -> None:
         self.id = current_device() if number is None else number
@@ -92,7 +95,7 @@ class Array(np.ndarray):  # type: ignore[type-arg]
     def data(self) -> Memory:  # type: ignore[override]
         return Memory(self)
 
-    device = Nothing()
+    device = Device()
 
     def get(self) -> npt.NDArray[Any]:
         return np.array(self)
