@@ -54,7 +54,8 @@ class GpuLadder:
         for _ in range(rounds):
             for engine, tempering in both:
                 with engine.parts.queue.here():
-                    engine.sweep(sweeps)
+                    engine.parts.sweeper.sweep(sweeps, engine.half_sweep)
+                    engine.half_sweep += sweeps * engine.colours
                     engine.parts.counting.add(tempering.to_count)
                     tempering.give()
             for engine, tempering in both:

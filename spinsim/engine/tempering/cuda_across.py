@@ -43,7 +43,8 @@ class TemperingAcross(CudaTempering):
         )  # which makes the first set of sums
         self._sets = self._sums, cupy.zeros(self._sums.shape, cupy.int64)
         self._records = [self._sums_of(sums).item() for sums in self._sets]
-        self._own = slice(first, first + counting.stride)
+        self._own = own = slice(first, first + counting.stride)
+        self._to_count = [tuple(part[0, own].data.ptr for part in sums) for sums in self._sets]
         self.own = GivenPlaces(ladder, self.place[:, first : first + replicas])
         self.given = cupy.cuda.Event(disable_timing=True)
         self._to: list[list[tuple[Any, Any, int]]] = []
@@ -61,7 +62,7 @@ class TemperingAcross(CudaTempering):
     @property
     def to_count(self) -> tuple[int, ...]:
         """Addresses to which what is counted here is added before an exchange."""
-        return tuple(part[0, self._own].data.ptr for part in self._sets[self.round % 2])
+        return self._to_count[self.round % 2]
 
     def give(self) -> None:
         """Queue giving others what has been counted."""

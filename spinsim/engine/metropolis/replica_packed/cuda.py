@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, Protocol
 
 import numpy as np
@@ -127,7 +127,8 @@ class FromGlobal:
     def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
         import cupy
 
-        self._stream, self._plan, self._tiles = queue.stream, lattices.plan, lattices.tiles
+        self._stream, self._plan = queue.stream, lattices.plan
+        self._tiles = {slots: [int(count) for count in tiles] for slots, tiles in lattices.tiles.items()}
         self._tables = tables  # the record holds addresses alone
         samples, blocks = lattices.plan.shape[:2]
         self._arrived, self._next = (cupy.zeros(samples * blocks, cupy.uint32) for _ in range(2))
@@ -158,7 +159,6 @@ class FromGlobal:
         """Half-sweeps in one launch for each number of slots; ``half_sweeps`` is 1 where there are several."""
         samples, blocks = self._plan.shape[:2]
         whole, rest = divmod(half_sweeps, self._plan.colours)
-        colours = (half_sweep + np.arange(rest)) % self._plan.colours
         for slots, launch in self._launches.items():
             tiles, share = self._tiles[slots], self._shares[slots]
             launch(
@@ -167,7 +167,7 @@ class FromGlobal:
                 barriers=(self._arrived.data.ptr, self._arrivals),
             )  # fmt: skip
             if slots:  # tickets are drawn
-                drawn = whole * int(tiles.sum()) + int(tiles[colours].sum())
+                drawn = whole * sum(tiles) + sum(tiles[(half_sweep + k) % len(tiles)] for k in range(rest))
                 self._drawn = (self._drawn + drawn) % 2**32
             self._arrivals = (self._arrivals + (half_sweeps - 1) * share) % 2**32
 
@@ -238,7 +238,7 @@ class ReplicaSweeper:
         for done in range(0, count, most):
             self._launches.sweep(min(most, count - done), half_sweep + done * self.colours)
 
-    @property
+    @cached_property
     def _most_sweeps(self) -> int:
         """Sweeps of one launch."""
         most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.model.sites * self.tasks)

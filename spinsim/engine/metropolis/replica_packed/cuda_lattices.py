@@ -90,12 +90,18 @@ class CountedWords(PlacedWords):
             "up": np.uint64(0), "unsatisfied": np.uint64(0), "up_first": np.uint64(0),
         })  # fmt: skip
 
+    @cached_property
+    def _count_grid(self) -> tuple[int, int, int]:
+        """Its thread blocks."""
+        samples, blocks, sites, _ = self.plan.shape
+        return -(-max(self.plan.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
+
     def add(self, to: tuple[int, ...]) -> None:
         """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the first sublattice's."""
         up, unsatisfied, up_first = (*to, 0)[:3]
-        samples, blocks, sites, _ = self.plan.shape
-        grid = -(-max(self.plan.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
-        self._count(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first)
+        self._count(
+            self._queue.stream, self._count_grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first
+        )
 
 
 class ReplicaLattices(CountedWords):
