@@ -38,6 +38,7 @@ def create_engine(
     threads: int | None = None,
     start: npt.ArrayLike | None = None,
     slabs: bool = True,
+    round_sweeps: int | None = None,
 ) -> Engine:
     """The engine for a model on a device, with its replicas in their initial state.
 
@@ -51,6 +52,7 @@ def create_engine(
         start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape (sites,), (samples, sites)
             or (samples, replicas, sites).
         slabs: Whether several devices may cut lattices of which there are too few, whose engine takes no ladder then.
+        round_sweeps: Sweeps between exchanges on a ladder, where that is known: GPUs do not share out short rounds.
 
     Raises:
         InputError: for an unknown device, a run that does not fit its memory or random counters and a start that does
@@ -59,8 +61,10 @@ def create_engine(
     check_model(model)
     if start is not None:
         spins = as_spins(start, model, replicas)
-        engine = create_engine(model, replicas, replace(dynamics, start="up"), device, threads, slabs=slabs)
+        engine = create_engine(
+            model, replicas, replace(dynamics, start="up"), device, threads, None, slabs, round_sweeps
+        )
         begin_with(engine, spins)
         return engine
     check_run(model, replicas, 0, 1)
-    return on_all_devices(model, replicas, dynamics, resolve_device(device), threads, slabs)
+    return on_all_devices(model, replicas, dynamics, resolve_device(device), threads, slabs, round_sweeps)

@@ -114,7 +114,14 @@ class Plan(Generic[AnyConfig]):
     @property
     def split(self) -> str:
         """How devices share out the work, in a sentence; empty where there is one."""
-        return in_words(Work(self.model.samples, self.replicas, self.together), self.device)
+        sweeps, replicas = self.round_sweeps, self.replicas
+        updates = self.model.sites * replicas * sweeps if replicas is not None and sweeps is not None else None
+        return in_words(Work(self.model.samples, replicas, self.together, updates), self.device)
+
+    @property
+    def round_sweeps(self) -> int | None:
+        """Sweeps between exchanges on a ladder; None where there is none."""
+        return None
 
     @property
     def replicas(self) -> int | None:

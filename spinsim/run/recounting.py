@@ -52,7 +52,7 @@ def recounted_on_ladder(
     """
     found, rows = saved_of(result)
     model, (copies, places) = result.model, found.shape[2:]
-    engine = create_engine(model, copies * places, Dynamics(), device, threads, slabs=False)
+    engine = create_engine(model, copies * places, Dynamics(), device, threads, slabs=False, round_sweeps=1)
     engine.set_ladder(beta, copies)
     engine.prepare_measurements(1, wanted)
     unexchanged, measured = engine.begin_exchange()(), []

@@ -178,7 +178,9 @@ def place(
     ladders, rates = [], []
     for k, times in enumerate(plan):
         own = replace(dynamics, seed=rng.derived_seed(dynamics.seed, k))
-        engine = create_engine(few, copies * len(ladder), own, device, threads, slabs=False)
+        engine = create_engine(
+            few, copies * len(ladder), own, device, threads, slabs=False, round_sweeps=times.swap_every
+        )
         updates = few.sites * few.samples * engine.replicas * times.total
         on_stage(f"placing {wanted.name}, {k + 1} of {len(plan)}", updates)
         beta = 1.0 / check_temperatures(ladder, few.energy_scale) if betas is None else betas(ladder)

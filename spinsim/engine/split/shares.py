@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from spinsim.engine.choosing import check_memory, choose, update_of
 from spinsim.engine.devices import gpu_numbers
@@ -19,6 +19,9 @@ from spinsim.inputs.texts import count
 from spinsim.mesh.places import Here, InThread, Kept, Place, Reply, answers
 from spinsim.mesh.session import others
 from spinsim.model.ising import Ising
+
+SHORTEST_ROUND: Final = 6e8
+"""Updates of one sample between two exchanges, 200 microseconds of an H200, from which on GPUs share out its ladder."""
 
 
 class Seat(NamedTuple):
@@ -49,11 +52,13 @@ class Work(NamedTuple):
         samples: Disorder realisations.
         replicas: Of each; None where that is not known yet.
         together: Consecutive ones that one device must have.
+        round_updates: Updates of one sample between two exchanges; None where there are none, or this is not known.
     """
 
     samples: int
     replicas: int | None
     together: int
+    round_updates: int | None = None
 
 
 class Asked(NamedTuple):
@@ -63,11 +68,13 @@ class Asked(NamedTuple):
         dynamics: How replicas move.
         device: As ``resolve_device`` returns it.
         threads: CPU threads, None for all.
+        round_sweeps: Sweeps between exchanges on a ladder, None where there is none, or this is not known.
     """
 
     dynamics: Dynamics
     device: str
     threads: int | None
+    round_sweeps: int | None
 
 
 def in_words(work: Work, device: str) -> str:
@@ -86,12 +93,18 @@ def in_words(work: Work, device: str) -> str:
     if work.replicas is None:
         return f"{samples} over {where}, which share out replicas"
     blocks = -(-work.replicas // work.together)
-    used = min(devices, work.samples * blocks)
+    short = _is_short(work.round_updates, device)
+    used = min(devices, work.samples * (1 if short else blocks))
     idle = f", which leaves {devices - used} of {where} idle" if used < devices else ""
     if used == work.samples:
-        return f"{samples}, one each{idle}"
+        return f"{samples}, one each{idle}" + (": rounds between exchanges are too short for more" if short else "")
     name = "replicas" if work.together == 1 else f"blocks of {work.together} replicas"
     return f"{samples} x {blocks} {name} over {where}, {_each(work.samples * blocks, used)} each{idle}"
+
+
+def _is_short(round_updates: int | None, device: str) -> bool:
+    """Whether GPUs that share out a ladder would take longer than one."""
+    return device != "cpu" and round_updates is not None and round_updates < SHORTEST_ROUND
 
 
 def _each(things: int, devices: int) -> str:
@@ -138,7 +151,13 @@ def _consecutive(things: int, seats: Sequence[Seat]) -> list[range]:
 
 
 def on_all_devices(
-    model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None, slabs: bool
+    model: Ising,
+    replicas: int,
+    dynamics: Dynamics,
+    device: str,
+    threads: int | None,
+    slabs: bool = True,
+    round_sweeps: int | None = None,
 ) -> Engine:
     """The engine of a model on all devices of this process and of the ranks that serve it.
 
@@ -147,7 +166,7 @@ def on_all_devices(
     given = seats_of_slabs(model, replicas, device) if slabs else []
     if given:
         return in_slabs(given, model, replicas, dynamics, threads)
-    return _on(_all_seats(device), model, replicas, Asked(dynamics, device, threads))
+    return _on(_all_seats(device), model, replicas, Asked(dynamics, device, threads, round_sweeps))
 
 
 def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:
@@ -174,6 +193,8 @@ def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Aske
     """The engine of a model whose replicas are shared out, in blocks of those that stay together."""
     together = update_of(model).together
     blocks = -(-replicas // together)
+    if asked.round_sweeps is not None and _is_short(model.sites * replicas * asked.round_sweeps, asked.device):
+        blocks = 1  # as if they all stayed together
     given = [each for each in zip(seats, _consecutive(blocks, seats[:blocks]), strict=False) if each[1]]
     first = given[0][0]
     if len(given) == 1:

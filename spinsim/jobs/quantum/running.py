@@ -55,6 +55,11 @@ class QuantumPlan(Plan[Quantum]):
         placed = wanted is None or wanted.count is not None
         return self.config.run.replicas * _places(self.config.quantum) if placed else None
 
+    @property
+    def round_sweeps(self) -> int | None:
+        """Sweeps between exchanges."""
+        return self.config.quantum.times.swap_every
+
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample, at all points."""
         return self.model.sites * self.model.samples * replicas * self.config.quantum.times.total
@@ -137,7 +142,14 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
     _check_steps(points, plan.model)
     dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
     engine = create_engine(
-        plan.model, run.replicas * len(points), dynamics, plan.device, run.threads, plan.start, slabs=False
+        plan.model,
+        run.replicas * len(points),
+        dynamics,
+        plan.device,
+        run.threads,
+        plan.start,
+        slabs=False,
+        round_sweeps=plan.round_sweeps,
     )
     wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations)
     ladder = points.couplings

@@ -47,6 +47,11 @@ class TemperPlan(Plan[Temper]):
         placed = wanted is None or wanted.count is not None
         return self.config.run.replicas * _temperatures(self.config.temper) if placed else None
 
+    @property
+    def round_sweeps(self) -> int | None:
+        """Sweeps between exchanges."""
+        return self.config.temper.times.swap_every
+
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample, at all temperatures."""
         return self.model.sites * self.model.samples * replicas * self.config.temper.times.total
@@ -120,7 +125,14 @@ def _run_of(
     run, t = plan.config.run, plan.config.temper
     dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
     engine = create_engine(
-        plan.model, run.replicas * len(ladder), dynamics, plan.device, run.threads, plan.start, slabs=False
+        plan.model,
+        run.replicas * len(ladder),
+        dynamics,
+        plan.device,
+        run.threads,
+        plan.start,
+        slabs=False,
+        round_sweeps=plan.round_sweeps,
     )
     frames = tempering(engine, ladder, t.times, run.replicas, watch.on_updates, saving.due, t.correlations)
     return LadderRun(plan, saving, watch, engine, frames, _layout(plan, ladder, placement), row_of)

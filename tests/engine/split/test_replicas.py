@@ -132,6 +132,21 @@ def test_exchanges_of_gpus_that_are_made_on_the_host(monkeypatch: pytest.MonkeyP
     check_replicas(whole, split)
 
 
+@pytest.mark.system
+@pytest.mark.usefixtures("emulated")
+def test_gpus_do_not_share_out_short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: 3)
+    make, replicas = MODELS[Packing.SITE]
+    updates = make().sites * replicas
+    for shortest, devices, words in ((updates, 3, "2 each"), (updates + 1, 1, "2 of 3 GPUs idle: rounds between")):
+        monkeypatch.setattr(shares, "SHORTEST_ROUND", shortest)
+        engine = create_engine(make(), replicas, DYNAMICS, "cuda:all", slabs=False, round_sweeps=1)
+        assert engine.devices == devices
+        assert words in shares.in_words(shares.Work(1, replicas, 1, updates), "cuda:all")
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("packing", MODELS)
 def test_replicas_of_one_sample_on_two_gpus(packing: Packing) -> None:
@@ -158,6 +173,7 @@ def test_files_of_several_devices_are_those_of_one(do, monkeypatch: pytest.Monke
 def test_files_of_several_gpus_are_those_of_the_cpu(do, monkeypatch: pytest.MonkeyPatch, job: str) -> None:
     import cupy
 
+    monkeypatch.setattr(shares, "SHORTEST_ROUND", 0)
     line = OF_FEW_SAMPLES[job] + " --quiet --out a.h5 --device"
     own = (*OWN, "engine")
     expected = contents(do(f"{line} cpu", "cpu"), *own)
@@ -192,8 +208,9 @@ def test_seats_share_out_samples_first_and_then_replicas(monkeypatch: pytest.Mon
         ((1, 2, 1), "1 sample x 2 replicas over 3 ranks, 1 each, which leaves 1 of 3 ranks idle"),
         ((2, 4, 128), "2 samples, one each, which leaves 1 of 3 ranks idle"),
         ((1, None, 128), "1 sample over 3 ranks, which share out replicas"),
+        ((1, 300, 128, 10), "1 sample x 3 blocks of 128 replicas over 3 ranks, 1 each"),
     ],
 )
-def test_how_work_is_shared_out_in_words(monkeypatch, work: tuple[int, int | None, int], words: str) -> None:
+def test_how_work_is_shared_out_in_words(monkeypatch, work: tuple[int, ...], words: str) -> None:
     on_cpus(monkeypatch, 3)
     assert shares.in_words(shares.Work(*work), "cpu") == words
