@@ -89,7 +89,8 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
     if not sparse.issparse(given):
         dense: Values = given.astype(np.float64)
         if fold:
-            dense = np.triu(dense) + np.tril(dense, -1).T
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite sums are refused as such values are
+                dense = np.triu(dense) + np.tril(dense, -1).T
         rows, columns = np.nonzero(dense)
         return rows, columns, dense[rows, columns], sides[0]
     form: Any = sparse.coo_array

@@ -142,6 +142,7 @@ QUBOS = {
     "tensor": (np.ones((2, 2, 2)), "is of degree 3, higher than quadratic"),
     "complex matrix": (np.ones((2, 2)) * 1j, "holds complex numbers"),
     "matrix of nan": (np.full((2, 2), np.nan), "the value of 0 is nan"),
+    "matrix of sums too large": (np.full((2, 2), 1e308), "every value must be finite and below 1e300"),
     "bqm": (dimod.BQM("SPIN"), "object values|shape"),
 }
 
