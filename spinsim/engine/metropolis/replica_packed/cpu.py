@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from spinsim.engine.metropolis.replica_packed.cpu_counting import count_lattices
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
 from spinsim.engine.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
+from spinsim.engine.metropolis.replica_packed.degrees.cpu_tempering import temper_by_degree
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cpu import temper_samples
 from spinsim.engine.protocols import Counts
@@ -116,14 +117,19 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
         plan, model, limits = self._plan, self._plan.model, self._limits
         assert limits is not None  # noqa: S101  (there is a ladder)
         ladder = (tempering.steps, tempering.ladder.copies, *limits)
-        bits = plan.classes.count_bits, self._cheap_bits
-        shape = (bits, plan.by_degree, plan.has_field, self.colours, plan.used_tables, plan.phantoms)
+        rounds_of: Any
+        shape: tuple[Any, ...]
+        if plan.by_degree:
+            rounds_of, shape = temper_by_degree, (self._cheap_bits, self.colours, plan.used_tables)
+        else:
+            shape = plan.classes.count_bits, plan.has_field, self.colours, plan.used_tables, plan.phantoms
+            rounds_of = temper_samples
         assert self._tables is not None  # noqa: S101  (likewise)
         tables = self._tables.always, self._tables.planes, self._tables.thresholds
 
         def task(first: int, stop: int) -> None:
             mine = slice(first, stop)
-            temper_samples(
+            rounds_of(
                 self._blocks.state[mine],
                 (model.graph.edges, plan.negative, plan.classes.magnitude, plan.classes.field),
                 plan.batches, plan.lanes, tuple(array[mine] for array in tables), ladder,

@@ -9,7 +9,6 @@ from spinsim.engine.metropolis.packed.cpu_tables import lay_tables
 from spinsim.engine.metropolis.replica_packed.cpu_counting import WORDS, count_unsatisfied, count_up
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import scratch_of_sweeps, sweep_and_tally
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
-from spinsim.engine.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
 from spinsim.engine.tempering.cpu_exchange import exchange
 from spinsim.machine.compiled import body, kernel
 from spinsim.packing import LANES
@@ -30,8 +29,8 @@ def temper_packed(  # type: ignore[no-untyped-def]
         tables: ``Tables`` of the sample: always, planes, thresholds; changed in place.
         ladder: ``Ladder.steps``, copies, and ``ReplicaPlan.limits``.
         exchanged: A row of ``Exchange``, changed in place.
-        shape: Bits of the count and of cheap classes, whether sites of like degree stand together, or there is a field,
-            colours, the tables that sites look at, and unsatisfied phantom bonds of the last colour.
+        shape: Bits of the count, whether there is a field, colours, the tables that sites look at, and phantom bonds of
+            the last colour that are always unsatisfied.
         sample: Its number.
         key: The two key words.
         rng_rounds: Philox rounds, 7 or 10.
@@ -42,27 +41,23 @@ def temper_packed(  # type: ignore[no-untyped-def]
     always, planes, thresholds = tables
     steps, copies, certain, limits = ladder
     place, attempts, accepts, trips, last_end = exchanged
-    (count_bits, cheap_bits), by_degree, has_field, colours, used, phantoms = shape
-    plain = not by_degree and not has_field
+    count_bits, has_field, colours, used, phantoms = shape
     first, rounds, sweeps = times
     blocks, sites = state.shape[0], state.shape[1]
     up, unsatisfied = np.zeros(blocks * LANES, np.int64), np.empty(blocks * LANES, np.int64)
     energy = np.empty((blocks * LANES, 1), np.int64)
     share = (np.int64(0), colours, np.int64(0), np.int64(1))
     scratch, counters = scratch_of_sweeps(), np.zeros(WORDS, np.uint64)
-    tallied = plain and colours == 2 and sweeps > 0  # then each bond has one end of the last colour
+    tallied = not has_field and colours == 2 and sweeps > 0  # then each bond has one end of the last colour
     for done in range(rounds):
         unsatisfied[:] = 0
         for b in range(blocks):
             block = rng.counter_block(np.uint64(sample), np.uint64(b))
             totals = unsatisfied[b * LANES : (b + 1) * LANES]
-            if plain:
+            if not has_field:
                 counted = totals if tallied else totals[:0]
                 sweep_and_tally(scratch, (counted, counters), state[b], batches, signs, always[b], planes[b],
                                 thresholds[b], lanes[b], block, key, rng_rounds, half_sweep, sweeps, share)  # fmt: skip
-            elif by_degree:
-                sweep_by_degree(state[b], batches, signs, always[b], planes[b], thresholds[b], lanes[b], block, key,
-                                rng_rounds, half_sweep, sweeps, share, cheap_bits)  # fmt: skip
             else:
                 sweep_packed_in_field(state[b], batches, signs, always[b], planes[b], thresholds[b], lanes[b], block,
                                       key, rng_rounds, half_sweep, sweeps, share, count_bits)  # fmt: skip
