@@ -41,7 +41,7 @@ def _call(match: re.Match[str]) -> str:
     """An asm statement as a call of ``device.h``."""
     mnemonic = re.match(r'"([\w.]+)', match[1])
     assert mnemonic
-    size = re.search(r"\], (\d+);", match[1])  # of a copy, 16 bytes unless it says another number
+    size = re.search(r'^"cp[^"]*\], (\d+);', match[1])  # of a copy, 16 bytes unless it says another number
     name = mnemonic[1].replace(".", "_") + (f"_{size[1]}" if size and size[1] != "16" else "")
     return f"ptx_{name}({', '.join(_operands(match[1]))});"
 
