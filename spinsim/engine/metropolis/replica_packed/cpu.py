@@ -78,7 +78,8 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,)."""
         super().set_beta(beta)
-        self._cheap_bits = cheap_bits(self._plan.limits(np.unique(check_beta(beta, self._plan.replicas))))
+        if self._plan.by_degree:
+            self._cheap_bits = cheap_bits(self._plan.limits(np.unique(check_beta(beta, self._plan.replicas))))
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Make room for tables of each sample."""
