@@ -144,7 +144,9 @@ def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
     suffix = Path(path).suffix.lower()
     if suffix not in KINDS:
         raise InputError(f"solution {os.fspath(path)!r} ends in {suffix!r}: give a file that ends in .txt or .json")
-    check_output(Path(path), "solution", overwrite)
+    check_output(Path(path), "solution", overwrite=True)
+    if os.path.isfile(path) and not overwrite:
+        raise InputError(f"{os.fspath(path)} exists already: choose another name for the solution, or remove it")
 
 
 def write_solution(found: list[Solution], model: Ising, path: str | os.PathLike[str], overwrite: bool) -> None:

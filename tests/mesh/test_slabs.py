@@ -62,6 +62,7 @@ def test_slabs_move_as_the_whole_lattice(monkeypatch: pytest.MonkeyPatch, name: 
         engine.restore(saved)
         engine.sweep(1)
         assert engine.half_sweep == 8
+        assert engine.part_rates() == []
     same(parts.snapshot(), whole.snapshot())
     np.testing.assert_array_equal(configurations(parts), configurations(whole))
 

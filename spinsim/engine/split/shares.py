@@ -89,7 +89,7 @@ def in_words(work: Work, device: str) -> str:
         count(work.samples, "sample"),
     )
     if work.samples >= devices:
-        return f"{samples} over {where}, {_each(work.samples, devices)} each"
+        return f"{samples} over {where}, {_either(work.samples // devices, -(-work.samples // devices))} each"
     if work.replicas is None:
         return f"{samples} over {where}, which share out replicas"
     blocks = -(-work.replicas // work.together)
@@ -99,7 +99,8 @@ def in_words(work: Work, device: str) -> str:
     if used == work.samples:
         return f"{samples}, one each{idle}" + (": rounds between exchanges are too short for more" if short else "")
     name = "replicas" if work.together == 1 else f"blocks of {work.together} replicas"
-    return f"{samples} x {blocks} {name} over {where}, {_each(work.samples * blocks, used)} each{idle}"
+    least, most = blocks // -(-used // work.samples), -(-blocks // (used // work.samples))
+    return f"{samples} x {blocks} {name} over {where}, {_either(least, most)} each{idle}"
 
 
 def _is_short(round_updates: int | None, device: str) -> bool:
@@ -107,10 +108,11 @@ def _is_short(round_updates: int | None, device: str) -> bool:
     return device != "cpu" and round_updates is not None and round_updates < SHORTEST_ROUND
 
 
-def _each(things: int, devices: int) -> str:
-    """How many of so many things a device gets."""
-    least, most = things // devices, -(-things // devices)
-    return f"{least}" if least == most else f"{least} or {most}"
+def _either(least: int, most: int) -> str:
+    """From how many to how many things a device gets."""
+    if most <= least + 1:
+        return f"{least}" if least == most else f"{least} or {most}"
+    return f"{least} to {most}"
 
 
 def _all_seats(device: str) -> list[Seat]:

@@ -69,6 +69,10 @@ class SlabEngine(SplitEngine):
         """What a function of an engine gives for each slab."""
         return together(self._members, _of_engine, function, self._engines, *arguments)
 
+    def part_rates(self) -> list[float]:
+        """Nothing: slabs wait for each other while they work, so that no device has a rate of its own."""
+        return []
+
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,)."""
         self.wait()

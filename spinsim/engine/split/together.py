@@ -51,6 +51,7 @@ class Together:
         facts: list[Facts] = self._all(facts_of)
         self.packing, self.colours, self.device_name = facts[0][:3]
         self.devices, self.tasks = sum(f.devices for f in facts), sum(f.tasks for f in facts)
+        self._one_device_each = all(f.devices == 1 for f in facts)
 
     def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What a function of an engine gives for each part."""
@@ -86,7 +87,9 @@ class Together:
         self._swept += sweeps
 
     def part_rates(self) -> list[float]:
-        """Updates/ns of each part while it worked."""
+        """Updates/ns of each part while it worked; nothing where a part is that of several devices."""
+        if not self._one_device_each:
+            return []
         sizes = [part.size(self.model.samples, self.replicas) * self.model.sites for part in self._located]
         return [size * self._swept / max(busy, 1e-9) / 1e9 for size, busy in zip(sizes, self._busy, strict=True)]
 

@@ -204,7 +204,8 @@ def test_seats_share_out_samples_first_and_then_replicas(monkeypatch: pytest.Mon
     [
         ((6, 300, 128), "6 samples over 3 ranks, 2 each"),
         ((1, 300, 128), "1 sample x 3 blocks of 128 replicas over 3 ranks, 1 each"),
-        ((2, 300, 128), "2 samples x 3 blocks of 128 replicas over 3 ranks, 2 each"),
+        ((2, 300, 128), "2 samples x 3 blocks of 128 replicas over 3 ranks, 1 to 3 each"),
+        ((2, 200, 128), "2 samples x 2 blocks of 128 replicas over 3 ranks, 1 or 2 each"),
         ((1, 2, 1), "1 sample x 2 replicas over 3 ranks, 1 each, which leaves 1 of 3 ranks idle"),
         ((2, 4, 128), "2 samples, one each, which leaves 1 of 3 ranks idle"),
         ((1, None, 128), "1 sample over 3 ranks, which share out replicas"),
