@@ -211,20 +211,20 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
     const auto place = [&](u32 tile) {  // with SLABS the tiles between the edges
         return typename S::At(slab, share, min(tile, share.tiles - 1) + (SLABS ? share.across.number : 0));
     };
-    const typename S::At home = place(warp);
+    // Edges are the first tiles of the first warps, those of the last layers before those of the first ones; what these warps
+    // do then they draw.
+    u32 edges = 0, with_edges = 0;
+    if constexpr (SLABS) edges = barriers.edge_tiles, with_edges = min(edges, gridDim.x * (THREADS / 32));
+    const bool has_edge = warp < with_edges;
+    const typename S::At home = place(warp - with_edges);
     S site = site_of(half_sweep & 1);
-    // Edges go to one warp of each block, then to another one; the last layers come first.
-    const u32 edge = threadIdx.x / 32 * gridDim.x + blockIdx.x;
-    u32 edges = 0;
-    if constexpr (SLABS) edges = barriers.edge_tiles;
-    const bool has_edge = edge < edges;
     const auto place_edge = [&](u32 e) {
         const u32 across = share.across.number;
         return typename S::At(slab, share, e < across ? share.tiles + edges - across + e : e - across);
     };
     const auto stage_first = [&] {
         if constexpr (SLABS) {
-            if (has_edge) return site.template stage_own<0>(words, place_edge(edge));
+            if (has_edge) return site.template stage_own<0>(words, place_edge(warp));
         }
         site.template stage_own<0>(words, home);
     };
@@ -255,20 +255,22 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
             if (tail.full()) pop(Flag<false>{});
         };
         const auto calls = [&](u32 group) { return Calls<ROUNDS>(group, block, time, key); };
-        const auto update_edges = [&](const auto& barriers) {  // then home is staged
-            for (u32 e = edge; e < edges;) {
+        const auto update_edges = [&](const auto& barriers) {  // returns the tile that comes then, which is staged
+            for (u32 e = warp; e < edges; e += with_edges) {
                 const typename S::At at = place_edge(e);
                 barriers.wait_for_edges(part, done, at.first == 0, at.first + LAYERS == slab.layers(DIMENSION));
-                if (e == edge)
+                if (e == warp)
                     site.template stage_near<0>(words, at);
                 else
                     site.template stage<0>(words, at);
                 update(Layer<0>{}, at, calls, [&] { site.template stage<1>(words, at); });
-                e += gridDim.x * (THREADS / 32);
-                update(Layer<1>{}, at, calls, [&] { if (e >= edges) site.template stage<0>(words, home); });
+                update(Layer<1>{}, at, calls, [] {});
                 while (!tail.empty()) pop(Flag<false>{});
                 barriers.pass_edge(part, done);
             }
+            const u32 tile = tickets.take(tickets.draw()) - with_edges;  // not earlier: others may be faster
+            site.template stage<0>(words, place(tile));
+            return tile;
         };
         if constexpr (LAYERS == 1) {
             // before it waits for others
@@ -278,20 +280,21 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
             if (warp < share.tiles) update(Layer<0>{}, home, [&](u32) { return ahead; }, [] {});
         } else {
             if (done > 0) barrier.wait(done);
+            u32 tile = warp - with_edges;
+            typename S::At at = home;
             if constexpr (SLABS) {
-                if (has_edge) update_edges(barriers);
+                if (has_edge) tile = update_edges(barriers), at = place(tile);
             }
             if (!has_edge) site.template stage_near<0>(words, home);
-            typename S::At at = home;
-            for (u32 tile = warp; tile < share.tiles;) {
+            while (tile < share.tiles) {
                 const u32 drawn = tickets.draw();
                 update(Layer<0>{}, at, calls, [&] { site.template stage<1>(words, at); });
-                tile = tickets.take(drawn);
+                tile = tickets.take(drawn) - with_edges;
                 const typename S::At next = place(tile);
                 update(Layer<1>{}, at, calls, [&] { site.template stage<0>(words, next); });
                 at = next;
             }
-            tickets.pass(share.tiles);
+            tickets.pass(share.tiles + with_edges);
         }
         words.wait();
         while (!tail.empty()) pop(Flag<true>{});

@@ -189,7 +189,8 @@ class SharedSweeps:
             all_tickets=(self._next.data.ptr, self._drawn),
         )  # fmt: skip
         if share.layers > 1:
-            self._drawn = (self._drawn + several * share.tiles) % 2**32
+            draws = share.tiles + min(share.edges, share.blocks * (THREADS // WARP))
+            self._drawn = (self._drawn + several * draws) % 2**32
         together = 1 if share.layers == 1 else share.blocks  # that arrive at one count
         self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
 
