@@ -61,6 +61,8 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
     const u32 sample = blockIdx.y, first = blockIdx.x * REPLICAS, there = min(width - first, (u32)REPLICAS);
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, blocks = (sites + SITES - 1) / SITES;
     signed char* const lattice = spins + (size_t)sample * sites * width + first;
+    const u32 mine = 31 - lane;  // of 32 sites: the first one to flip is the highest bit of a vote
+    const Integer less = -2 * (Integer)unit;
     double_beta += (size_t)sample * beta_stride + first;
     room.load(lattice, order, sites, width, depth, there);
     if (threadIdx.x < REPLICAS) room.per_beta[threadIdx.x] = 1.0f / (float)double_beta[min(threadIdx.x, there - 1)];
@@ -86,7 +88,7 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
             const uint2* const from = (const uint2*)(own + sample * own_stride + (size_t)b * SITES * SITES * sizeof(Entry));
 #pragma unroll
             for (int k = 0; k < COPIED; ++k) copied[k] = from[k * THREADS + threadIdx.x];
-            const Integer field_of[2] = {field[b * SITES + lane], field[b * SITES + 32 + lane]};
+            const Integer field_of[2] = {field[b * SITES + mine], field[b * SITES + 32 + mine]};
             draw<ROUNDS, REPLICAS>(room.uniforms, site, time, block, key);
             product.make(room, stream);
 #pragma unroll
@@ -101,7 +103,7 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
                 int spin[2];
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
-                    const u32 at = 32 * h + lane;
+                    const u32 at = 32 * h + mine;
                     local[h] = (product.take(room, replica, at) - (BYTES ? 0 : total[m])) * (Integer)unit + field_of[h];
                     half_costs[h] = bounds<Integer>(room.uniforms[replica * SITES + at], per_beta);
                     spin[h] = room.spins[replica * room.pitch + b * SITES + at];
@@ -110,47 +112,39 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const u32 begin = b * SITES + 32 * h;
-                    u32 left = begin >= sites ? 0 : sites - begin < 32 ? (1u << (sites - begin)) - 1 : ~0u;  // sites to come
+                    u32 left = begin >= sites ? 0 : sites - begin < 32 ? ~0u << (32 - (sites - begin)) : ~0u;  // sites to come
                     u32 up = __ballot_sync(~0u, spin[h] > 0);
+                    total[m] -= 2 * __popc(up);
                     while (true) {
                         const Integer half_cost = spin[h] * local[h];
-                        const bool sure = half_cost != 0 && half_cost <= half_costs[h].certain;
-                        const u32 sures = __ballot_sync(~0u, sure);
+                        const u32 sures = __ballot_sync(~0u, half_cost != 0 && half_cost <= half_costs[h].certain);
                         const u32 votes = __ballot_sync(~0u, half_cost <= half_costs[h].possible) & left;
                         if (!votes) break;
-                        const u32 next = __ffs(votes) - 1;
-                        left &= 0xfffffffeu << next;
-                        if (!(sures >> next & 1)) {
-                            bool flips = false;
-                            if (lane == next) {
-                                const u64 now = half_sweep + colour[begin + next];
-                                const HalfSweep then = counter_half_sweep(now, STREAM_UPDATE);
-                                const u32 plane = then.word3 + call % REFINE + replica / 4;
-                                flips = accepted<ROUNDS>(half_cost, double_beta[replica], zero_acceptance,
-                                                         room.uniforms[replica * SITES + 32 * h + next], replica % 4,
-                                                         {order[begin + next], block, then.word2, plane + REFINE}, key);
-                            }
-                            if (!__ballot_sync(~0u, flips)) continue;
+                        const u32 next = __clz(votes), bit = 0x80000000u >> next;
+                        left &= bit - 1;
+                        if (!(sures & bit)) {
+                            const HalfSweep then = counter_half_sweep(half_sweep + colour[begin + next], STREAM_UPDATE);
+                            const u32 plane = then.word3 + call % REFINE + replica / 4 + REFINE;
+                            if (!accepted<ROUNDS>(__shfl_sync(~0u, half_cost, 31 - next), double_beta[replica], zero_acceptance,
+                                                  room.uniforms[replica * SITES + 32 * h + next], replica % 4,
+                                                  {order[begin + next], block, then.word2, plane}, key))
+                                continue;
                         }
-                        const int before = up >> next & 1 ? 1 : -1;
-                        const Integer change = -2 * before * (Integer)unit;
-                        const Entry* const row = room.own + (32 * h + next) * SITES + lane;
+                        const Integer change = up & bit ? less : -less;
+                        const Entry* const row = room.own + (32 * h + next) * SITES + mine;
 #pragma unroll
                         for (int other = h; other < 2; ++other) local[other] += change * (Integer)row[32 * other];
-                        if (lane == next) spin[h] = -before;
-                        up ^= 1u << next;
-                        total[m] -= 2 * before;
+                        if (mine == next) spin[h] = -spin[h];
+                        up ^= bit;
                     }
-                    room.spins[replica * room.pitch + begin + lane] = (signed char)spin[h];
+                    total[m] += 2 * __popc(up);
+                    room.spins[replica * room.pitch + begin + mine] = (signed char)spin[h];
                 }
             }
             __syncthreads();
             product.renew(room, b);
         }
-    for (u32 k = threadIdx.x; k < sites * REPLICAS; k += THREADS) {
-        const u32 r = k % REPLICAS, place = k / REPLICAS;
-        if (r < there) lattice[(size_t)order[place] * width + r] = room.spins[r * room.pitch + place];
-    }
+    room.store(lattice, order, sites, width, there);
 }
 
 // Adds energies in quanta and spins -1, (sample, replica), of the same groups.

@@ -53,13 +53,32 @@ struct Room {
         per_beta = (float*)(uniforms + REPLICAS * SITES);
     }
 
-    // Fetches the group's spins and zeroes the sums.
+    // Fetches the group's spins, four replicas at a time, and zeroes the sums.
     __device__ __forceinline__ void load(const signed char* from, const u32* order, u32 sites, u32 width, u32 depth, u32 there) {
-        for (u32 k = threadIdx.x; k < depth * REPLICAS; k += THREADS) {
-            const u32 place = k / REPLICAS, r = k % REPLICAS;
-            spins[r * pitch + place] = place < sites && r < there ? from[(size_t)order[place] * width + r] : 0;
+        for (u32 place = threadIdx.x; place < depth; place += THREADS) {
+            const u32* const words = (const u32*)(from + (size_t)(place < sites ? order[place] : 0) * width);
+#pragma unroll
+            for (u32 r = 0; r < REPLICAS; r += 4) {
+                const u32 word = place < sites && r < there ? words[r / 4] : 0;
+#pragma unroll
+                for (u32 k = 0; k < 4; ++k) spins[(r + k) * pitch + place] = (signed char)(word >> 8 * k);
+            }
         }
         for (u32 k = threadIdx.x; k < SUMS; k += THREADS) sums[k] = 0;
+    }
+
+    // Brings them back.
+    __device__ __forceinline__ void store(signed char* to, const u32* order, u32 sites, u32 width, u32 there) const {
+        for (u32 place = threadIdx.x; place < sites; place += THREADS) {
+            u32* const words = (u32*)(to + (size_t)order[place] * width);
+#pragma unroll
+            for (u32 r = 0; r < REPLICAS; r += 4) {
+                u32 word = 0;
+#pragma unroll
+                for (u32 k = 0; k < 4; ++k) word |= (u32)(u8)spins[(r + k) * pitch + place] << 8 * k;
+                if (r < there) words[r / 4] = word;
+            }
+        }
     }
 };
 
@@ -223,7 +242,7 @@ struct Product<0, int, REPLICAS, HELD> {
             for (int tile = 0; tile < TILES; ++tile)
 #pragma unroll
                 for (int k = 0; k < 4; ++k)
-                    to[(8 * tile + 2 * (lane % 4) + k % 2) * PITCH + 16 * m + k / 2 * 8] = sums[0][m][tile][k] + sums[1][m][tile][k] / 4;
+                    to[(8 * tile + 2 * (lane % 4) + k % 2) * PITCH + 16 * m + k / 2 * 8] = sums[0][m][tile][k] + (sums[1][m][tile][k] >> 2);
     }
 
     __device__ __forceinline__ int take(Shared& room, u32 replica, u32 site) const {
