@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spinsim.cli.saying import say
+from spinsim.inputs.texts import count
 
 
 def devices() -> None:
@@ -36,7 +37,7 @@ def _of_this_process() -> list[str]:
     vectors = next((name for name in ("avx512f", "avx2", "avx", "neon", "sse2") if features.get(name)), "scalar")
     missing = why_not()
     return [
-        f"cpu   ready: {available_threads()} threads, {llvm.get_host_cpu_name()}, {vectors} vectors, "
+        f"cpu   ready: {count(available_threads(), 'thread')}, {llvm.get_host_cpu_name()}, {vectors} vectors, "
         f"{readable(available_bytes())} of memory free, {platform.system()} {platform.machine()}",
         f"cuda  {missing}" if missing else f"cuda  ready: {', '.join(names())}",
     ]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.samples import lowest as of_samples
 from spinsim.analysis.thermodynamics import thermodynamics
-from spinsim.inputs.texts import quoted
+from spinsim.inputs.texts import count, quoted
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.settings import AnnealSettings
@@ -26,7 +26,7 @@ def describe(plan: AnnealPlan) -> str:
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
-        f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} replicas, "
+        f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{count(r.replicas, 'replica')}, "
         f"{_schedule(a)} in {a.steps} steps of {a.sweeps} sweeps, on the {where}"
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim.inputs.texts import quoted
+from spinsim.inputs.texts import count, quoted
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import completed_by, head, precision
 from spinsim.jobs.transfer.result import TransferResult, load_transfer
@@ -27,7 +27,8 @@ def describe(plan: TransferPlan) -> str:
     where = f"the {kind}" if work.devices == 1 else f"{work.devices} {'ranks' if kind == 'CPU' else 'GPUs'}"
     return (
         f"Transfer matrix of {model.name}: {model.sites} spins a layer, 2^{bits} amplitudes, {held}, "
-        f"{model.samples} samples x {len(work.points.k)} couplings, {' and '.join(work.sectors)}, on {where}"
+        f"{count(model.samples, 'sample')} x {count(len(work.points.k), 'coupling')}, "
+        f"{' and '.join(work.sectors)}, on {where}"
     )
 
 

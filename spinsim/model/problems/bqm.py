@@ -56,7 +56,9 @@ def variables_of(bqm: Any) -> tuple[list[Hashable], str]:
     try:
         variables, kind = list(bqm.variables), getattr(bqm.vartype, "name", "")
     except (AttributeError, TypeError) as error:
-        raise InputError(f"a {type(bqm).__name__} is no dimod model: give a dimod.BinaryQuadraticModel") from error
+        raise InputError(
+            f"an object of type {type(bqm).__name__} is no dimod model: give a dimod.BinaryQuadraticModel"
+        ) from error
     if not hasattr(bqm, "to_numpy_vectors"):
         raise InputError(_not_quadratic(bqm))
     if kind not in (SPIN, BINARY):

@@ -31,7 +31,9 @@ def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) 
         nodes, edges, directed = list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()
         about = dict(graph.graph)
     except (AttributeError, TypeError, ValueError) as error:
-        raise InputError(f"a {type(graph).__name__} is no graph of NetworkX: give a networkx.Graph") from error
+        raise InputError(
+            f"an object of type {type(graph).__name__} is no graph of NetworkX: give a networkx.Graph"
+        ) from error
     if directed:
         raise InputError("a directed graph has no couplings of pairs: give graph.to_undirected()")
     if not nodes:
