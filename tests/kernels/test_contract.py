@@ -37,7 +37,7 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "tempering/temper_shared.cu", "tempering/temper_global.cu", "tempering/exchange.cu", "metropolis/site_packed.cu",
     "measuring/overlaps.cu", "gemm/naive.cu", "transfer_matrix/butterfly.cu",
     "metropolis/anisotropic.cu", "tempering/exchange_terms.cu", "measuring/by_temperature_terms.cu",
-    "measuring/local.cu",
+    "measuring/local.cu", "metropolis/replica_packed_degrees.cu",
 ]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
 
@@ -47,6 +47,7 @@ MODELS = [
     ss.Ising(ss.square(256, 4)),
     ss.Ising(ss.Graph(130, np.column_stack(np.triu_indices(130, 1))), np.arange(8385) % 3),
     ss.EdwardsAnderson(ss.cubic(256, 2, 2)),
+    ss.Ising(ss.Graph(41, np.column_stack([np.zeros(40, int), np.arange(1, 41)]))),  # a site of degree 40
     ss.EdwardsAnderson(ss.square(4), couplings_along=(1, 0.5)),
     trotter(ss.EdwardsAnderson(ss.square(2)), 4),
     trotter(ss.EdwardsAnderson(ss.square(2), couplings="gaussian"), 4),
