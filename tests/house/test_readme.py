@@ -20,7 +20,7 @@ PAGES = ["README.md", "runs/README.md", *(f"docs/{path.name}" for path in sorted
 INSTALLING = "python -m pip"
 SHORTER = {
     "README.md": {
-        "--size 16 --couplings pm-j --samples 512 --device cuda --gpus all": "--size 4 --samples 4 --sweeps 100"
+        "--size 16 --couplings pm-j --samples 512 --device cuda --gpus all": "--size 4 --couplings pm-j --samples 4"
     },
     "docs/quantum.md": {
         "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
