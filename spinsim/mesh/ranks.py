@@ -63,6 +63,7 @@ class Ranks:
             raise InputError("this MPI library serves one thread alone: take one that was built for several")
         self._lock = threading.Lock()  # MPI is called by one thread at a time
         self._left = threading.Event()
+        self._gone = set[int]()  # ranks that have given their last sign of life
         self._peers = range(1, self.size) if self.rank == FIRST else [FIRST]
         self._life = threading.Thread(target=self._live, daemon=True)
         self._life.start()
@@ -114,7 +115,7 @@ class Ranks:
 
     def _live(self) -> None:
         """Tell others that this process lives, and hear whether they do."""
-        beat, sent = np.zeros(1, np.uint8), list[Any]()
+        beat, sign, sent = np.zeros(1, np.uint8), np.zeros(1, np.uint8), list[Any]()
         heard = dict.fromkeys(self._peers, time.monotonic())
         while not self._left.wait(BEAT_EVERY):
             with self._lock:
@@ -122,25 +123,28 @@ class Ranks:
                 sent += [self._comm.Isend(beat, peer, BEAT) for peer in self._peers if not sent]
                 for peer in self._peers:
                     while self._comm.Iprobe(peer, BEAT):
-                        self._comm.Recv(beat, peer, BEAT)
+                        self._comm.Recv(sign, peer, BEAT)
                         heard[peer] = time.monotonic()
+                        if sign[0]:
+                            self._gone.add(peer)
             for peer, when in heard.items():
-                if time.monotonic() - when > SILENT_FOR:
+                if peer not in self._gone and time.monotonic() - when > SILENT_FOR:
                     self.abort(f"rank {peer} has not been heard of for {SILENT_FOR:.0f} s")
 
     def leave(self) -> None:
         """Give no more signs of life; all ranks do so together, and receive all that was sent."""
         self._left.set()
         self._life.join()
-        last, beat = np.ones(1, np.uint8), np.zeros(1, np.uint8)
+        last, sign = np.ones(1, np.uint8), np.zeros(1, np.uint8)
         with self._lock:
             sent = [self._comm.Isend(last, peer, BEAT) for peer in self._peers]
         for peer in self._peers:
-            while not beat[0]:
+            while peer not in self._gone:
                 with self._lock:
-                    request = self._comm.Irecv(beat, peer, BEAT)
+                    request = self._comm.Irecv(sign, peer, BEAT)
                 self._wait(request, SILENT_FOR)
-            beat[0] = 0
+                if sign[0]:
+                    self._gone.add(peer)
         for request in sent:
             self._wait(request, SILENT_FOR)
 

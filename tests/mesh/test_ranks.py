@@ -165,6 +165,16 @@ def test_a_rank_that_never_arrives_ends_the_job(tmp_path: Path) -> None:
     assert not (tmp_path / "a.h5").exists()
 
 
+@pytest.mark.system
+def test_a_rank_that_is_slow_to_leave_is_waited_for(tmp_path: Path) -> None:
+    """It hears the last sign of life of rank 0 long before it gives its own."""
+    code = (
+        "import time\nfrom spinsim.mesh import ranks, session\nranks.BEAT_EVERY, ranks.SILENT_FOR = 0.1, 5.0\n"
+        "serve = session.serve\nsession.serve = lambda given: (serve(given), time.sleep(1))"
+    )
+    assert on_ranks(2, tmp_path, "devices", code).status == 0
+
+
 def ranks_of(folder: Path) -> list[int]:
     """Processes that have been started in a folder with ``main``, in the order of their ranks."""
     found = {}
