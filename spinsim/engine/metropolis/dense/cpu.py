@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing, rng
-from spinsim.acceptance import check_beta
+from spinsim import packing
 from spinsim.engine.cpu import CpuEngine, CpuParts
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.dense.cpu_sweep import begin_fields, energies_from_fields, sweep_dense
 from spinsim.engine.metropolis.dense.plan import DensePlan
-from spinsim.engine.metropolis.unpacked.cpu import Chunks
-from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
+from spinsim.engine.metropolis.unpacked.cpu import Chunks, ChunkSweeper
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS, by_replica, by_word
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
-from spinsim.engine.tempering.ladder import Ladder
-from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
@@ -88,7 +82,7 @@ class WithFields(Chunks):
         return Counts(energy, magnetization, np.zeros_like(energy))
 
 
-class DenseSweeper:
+class DenseSweeper(ChunkSweeper):
     """A ``CpuSweeper`` of dense models.
 
     Args:
@@ -99,27 +93,8 @@ class DenseSweeper:
     """
 
     def __init__(self, model: Ising, plan: DensePlan, dynamics: Dynamics, state: WithFields) -> None:
-        self.colours, self.tasks = plan.colours, state.count
-        self._model, self._plan, self._state = model, plan, state
-        self._key, self._dynamics = rng.split_seed(dynamics.seed), dynamics
-        self._double_beta: npt.NDArray[np.float64] | None = None
-
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, or one for each replica (replicas,)."""
-        self._double_beta = UnpackedPlan.double_beta(self._model, check_beta(beta, self._state.replicas)[None])
-
-    def set_ladder(self, ladder: Ladder) -> None:
-        """Nothing to prepare: there are no tables."""
-
-    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
-        self._double_beta = UnpackedPlan.double_beta(self._model, ladder.beta[place])
-
-    def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
-        if self._double_beta is None:
-            raise InputError(NO_TEMPERATURE)
-        self._state.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep))
+        super().__init__(model, plan.colours, 1, dynamics, state)
+        self._plan, self._state = plan, state
 
     def _sweep_chunk(
         self, double_beta: npt.NDArray[np.float64], count: int, half_sweep: int, sample: int, first: int

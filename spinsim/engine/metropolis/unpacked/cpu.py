@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 
@@ -166,28 +167,29 @@ def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:
     return Counts(np.sum(energies, axis=0), magnetization, staggered, by_term)
 
 
-class UnpackedSweeper:
-    """A ``CpuSweeper`` of unpacked spins.
+class ChunkSweeper(ABC):
+    """Temperatures of a ``CpuSweeper`` of chunks, each of which is swept by itself.
 
     Args:
         model: What is simulated.
-        plan: What devices share.
+        colours: Half-sweeps in a sweep.
+        terms: Inverse temperatures that a replica may have.
         dynamics: How replicas move.
         chunks: The spins.
     """
 
-    def __init__(self, model: Ising, plan: UnpackedPlan, dynamics: Dynamics, chunks: Chunks) -> None:
-        self.colours, self.tasks = plan.colours, chunks.count
-        self._model, self._plan, self._chunks = model, plan, chunks
+    def __init__(self, model: Ising, colours: int, terms: int, dynamics: Dynamics, chunks: Chunks) -> None:
+        self.colours, self.tasks = colours, chunks.count
+        self._model, self._terms, self._chunks = model, terms, chunks
         self._key, self._dynamics = rng.split_seed(dynamics.seed), dynamics
         self._double_beta: npt.NDArray[np.float64] | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
-        check = check_betas if self._plan.terms > 1 and np.ndim(beta) > 1 else check_beta
+        check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
         self._double_beta = UnpackedPlan.double_beta(self._model, check(beta, self._chunks.replicas)[None])
 
-    def set_ladder(self, ladder: Ladder) -> None:
+    def set_ladder(self, ladder: Ladder) -> None:  # noqa: B027  (no sweeper of chunks has tables)
         """Nothing to prepare: there are no tables."""
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
@@ -199,6 +201,30 @@ class UnpackedSweeper:
         if self._double_beta is None:
             raise InputError(NO_TEMPERATURE)
         self._chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep))
+
+    @abstractmethod
+    def _sweep_chunk(
+        self, double_beta: npt.NDArray[np.float64], count: int, half_sweep: int, sample: int, first: int
+    ) -> None:
+        """Sweep the chunk of a sample that begins with replica ``first``.
+
+        ``double_beta`` is as ``UnpackedPlan.double_beta`` makes it.
+        """
+
+
+class UnpackedSweeper(ChunkSweeper):
+    """A ``CpuSweeper`` of unpacked spins.
+
+    Args:
+        model: What is simulated.
+        plan: What devices share.
+        dynamics: How replicas move.
+        chunks: The spins.
+    """
+
+    def __init__(self, model: Ising, plan: UnpackedPlan, dynamics: Dynamics, chunks: Chunks) -> None:
+        super().__init__(model, plan.colours, plan.terms, dynamics, chunks)
+        self._plan = plan
 
     def _sweep_chunk(
         self, double_beta: npt.NDArray[np.float64], count: int, half_sweep: int, sample: int, first: int
