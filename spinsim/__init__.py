@@ -92,7 +92,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("spinsim")
+        globals()[name] = version("spinsim")  # reading the package's metadata takes a millisecond
+        return globals()[name]
     if name not in _HOME:
         raise AttributeError(f"module 'spinsim' has no attribute {name!r}")
     module = import_module(_HOME[name])

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
@@ -96,11 +97,13 @@ class Config:
         """Fill in, in place, what follows from other values that were given."""
 
 
+@cache
 def kinds_of(job: type[Config]) -> Mapping[str, type[Table]]:
     """The dataclass of each of a job's tables."""
     return MappingProxyType({name: kind for name, kind in get_type_hints(job).items() if name != "job"})
 
 
+@cache
 def tables_of(job: type[Config]) -> Mapping[str, Mapping[str, Setting]]:
     """The settings of each of a job's tables, as they are in that job."""
     varied = {one.name: one.metadata for one in fields(job)}

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, get_args, get_type_hints
@@ -206,6 +207,7 @@ def _counts(one: Setting, value: Any) -> bool:
     return one.physics and (one.before is ... or value != one.before)
 
 
+@cache
 def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
     """The settings of a table by name, in the order of its fields."""
     hints = get_type_hints(kind)
