@@ -97,15 +97,27 @@ class Config:
         """Fill in, in place, what follows from other values that were given."""
 
 
-@cache
 def kinds_of(job: type[Config]) -> Mapping[str, type[Table]]:
     """The dataclass of each of a job's tables."""
+    as_key: Any = job  # mypy takes no class for a key
+    return _kinds_of(as_key)
+
+
+@cache
+def _kinds_of(job: Any) -> Mapping[str, type[Table]]:
+    """The same, read once."""
     return MappingProxyType({name: kind for name, kind in get_type_hints(job).items() if name != "job"})
 
 
-@cache
 def tables_of(job: type[Config]) -> Mapping[str, Mapping[str, Setting]]:
     """The settings of each of a job's tables, as they are in that job."""
+    as_key: Any = job
+    return _tables_of(as_key)
+
+
+@cache
+def _tables_of(job: Any) -> Mapping[str, Mapping[str, Setting]]:
+    """The same, read once."""
     varied = {one.name: one.metadata for one in fields(job)}
     return MappingProxyType(
         {

@@ -207,12 +207,18 @@ def _counts(one: Setting, value: Any) -> bool:
     return one.physics and (one.before is ... or value != one.before)
 
 
-@cache
 def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
     """The settings of a table by name, in the order of its fields."""
+    as_key: Any = kind  # mypy takes no class for a key
+    return _settings_of(as_key)
+
+
+@cache
+def _settings_of(kind: Any) -> Mapping[str, Setting]:
+    """The same, read once."""
     hints = get_type_hints(kind)
     found = {}
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+    for field in dataclasses.fields(kind):
         types = get_args(hints[field.name]) or (hints[field.name],)
         one = next(each for each in types if each is not type(None))
         found[field.name] = replace(field.metadata[_KEY], name=field.name, kind=one, optional=type(None) in types)
