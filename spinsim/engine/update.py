@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -192,6 +192,23 @@ class InSlabs(NamedTuple):
     on_cuda: Callable[[Ising, int, Dynamics, int, Slab], Engine]
 
 
+class Busy(NamedTuple):
+    """What keeps a multiprocessor of a GPU busy.
+
+    Attributes:
+        group: Replicas that a thread block updates together.
+        most: Groups of these that a multiprocessor takes at once.
+        spins: From which on, where they are not yet so many groups, its rate hardly rises.
+    """
+
+    group: int = LANES
+    most: int = 4
+    spins: int = 2**20
+
+
+BUSY: Final = Busy()
+
+
 @dataclass(frozen=True)
 class Update:
     """One way to hold spins and to attempt their flips, on every device.
@@ -208,6 +225,7 @@ class Update:
         together: Consecutive replicas of a sample that one device must have: those of a block of the random counter,
             which are blocks of the second axis of a snapshot's spins.
         in_slabs: How it moves slabs of lattices; None where it does not.
+        busy: How many replicas a GPU should have.
     """
 
     packing: Packing
@@ -219,6 +237,7 @@ class Update:
     on_cuda: Callable[[Ising, int, Dynamics, int], Engine]
     together: int = LANES
     in_slabs: InSlabs | None = None
+    busy: Busy = BUSY
 
 
 def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:

@@ -126,7 +126,7 @@ class Plan(Generic[AnyConfig]):
     @property
     def replicas(self) -> int | None:
         """Replicas of each sample; None where that is not known yet."""
-        return int(self.config.run.replicas)
+        return int(self.config.run.number_of_replicas)
 
     @property
     def together(self) -> int:

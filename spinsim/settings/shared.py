@@ -124,7 +124,7 @@ class ModelSettings(Table):
 class RunSettings(Table):
     """How many replicas, which random numbers, where and how it runs."""
 
-    replicas: int = setting(128, "Replicas of each sample", low=1, high=2**21)
+    replicas: int | None = setting(128, "Replicas of each sample", low=1, high=2**21)
     seed: int = setting(1, "Seed of the dynamics, 64 bits", low=0, high=2**64 - 1)
     rng_rounds: int = setting(10, "Philox rounds", choices=(10, 7))
     device: str = setting(
@@ -154,6 +154,12 @@ class RunSettings(Table):
         high=10**12,
         before=0,
     )
+
+    @property
+    def number_of_replicas(self) -> int:
+        """Replicas of each sample, of a configuration in which their number is filled in."""
+        assert self.replicas is not None  # noqa: S101
+        return self.replicas
 
     def check_together(self) -> None:
         """Refuse what names no GPUs."""

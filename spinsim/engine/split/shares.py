@@ -79,8 +79,7 @@ class Asked(NamedTuple):
 
 def in_words(work: Work, device: str) -> str:
     """How much each device gets, in a sentence; empty where there is one device."""
-    seats = _all_seats(device)
-    devices, ranks = sum(seat.devices for seat in seats), 1 + len(others())
+    devices, ranks = number_of_devices(device), 1 + len(others())
     if devices == 1:
         return ""
     of_ranks = f" of {ranks} ranks" if ranks > 1 else ""
@@ -101,6 +100,11 @@ def in_words(work: Work, device: str) -> str:
     name = "replicas" if work.together == 1 else f"blocks of {work.together} replicas"
     least, most = blocks // -(-used // work.samples), -(-blocks // (used // work.samples))
     return f"{samples} x {blocks} {name} over {where}, {_either(least, most)} each{idle}"
+
+
+def number_of_devices(device: str) -> int:
+    """Devices of this process and of the ranks that serve it."""
+    return sum(seat.devices for seat in _all_seats(device))
 
 
 def _is_short(round_updates: int | None, device: str) -> bool:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory
+from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory, filled_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.calls import (
     OutFile,
@@ -31,7 +31,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     model: Ising,
     temperatures: npt.ArrayLike | str | None = AnnealSettings.temperatures,
     sweeps: int = AnnealSettings.sweeps,
-    replicas: int = RunSettings.replicas,
+    replicas: int | None = None,
     seed: int = RunSettings.seed,
     start: Start = AnnealSettings.start,
     zero_acceptance: float = AnnealSettings.zero_acceptance,
@@ -72,11 +72,12 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     settings |= {"temperatures": text_of_call("temperatures", temperatures, check_temperatures)}
     settings |= {"field": text_of_call("field", field), "start": named}
     settings |= {"sweeps": sweeps, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
+    if replicas is None and spins is not None and spins.shape[1] > 1:
+        replicas = spins.shape[1]
     settings |= {"replicas": replicas, "seed": seed, "device": device, "threads": threads}
     config = config_of_call(Anneal, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
-    config = config.with_temperatures(model)
-    plan = AnnealPlan(
-        config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model), start=spins
-    )
+    where = resolve_device(device, config.run.gpus)
+    config = filled_in(config, model, where)
+    plan = AnnealPlan(config, model, where, *identity_of_call(config, model), start=spins)
     result: AnnealResult = carried_out(plan, out, progress, on_updates, anneal_in_memory)
     return result

@@ -24,9 +24,10 @@ def describe(plan: AnnealPlan) -> str:
     """Returns what is about to run, in one sentence."""
     a, r, model = plan.config.anneal, plan.config.run, plan.model
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
+    replicas = count(r.number_of_replicas, "replica")
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
-        f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{count(r.replicas, 'replica')}, "
+        f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{replicas}, "
         f"{_schedule(a)} in {a.steps} steps of {a.sweeps} sweeps, on the {where}"
     )
 
@@ -42,7 +43,7 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     """Returns what is said of a run when it is done, of its lowest energies and of its last step alone."""
     with open_to_read(plan.path) as file:
         best_energy, last_energy = file["best/energy"][...], file["measurements/energy"][-1]
-        lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.replicas, 1)
+        lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
     return Told(numbers, lowest_lines(plan.model, best_energy) + lanes, [f"spinsim plot {quoted(plan.path)}"])
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Engine, create_engine, resolve_device
+from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
+from spinsim.engine.update import OfModel
+from spinsim.errors import InputError
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.settings import Anneal
@@ -34,8 +40,13 @@ from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import BestSlices, InField, annealing
 from spinsim.sampling.best import BestOfEach
+from spinsim.settings.setting import settings_of
+from spinsim.settings.shared import RunSettings
 from spinsim.solution import check_solution, write_solution
-from spinsim.store import RunFile
+from spinsim.store import RunFile, read_attributes
+
+_BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
+_MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
 
 
 class AnnealPlan(Plan[Anneal]):
@@ -59,7 +70,11 @@ class AnnealPlan(Plan[Anneal]):
     @property
     def split(self) -> str:
         """How devices share out the work, in a sentence; empty where there is one."""
-        cut = "" if self.config.anneal.quantum else slabs_in_words(self.model, self.config.run.replicas, self.device)
+        cut = (
+            ""
+            if self.config.anneal.quantum
+            else slabs_in_words(self.model, self.config.run.number_of_replicas, self.device)
+        )
         return cut or super().split
 
     @property
@@ -84,9 +99,37 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     steps = config.anneal.steps
     require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
     device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, config.run.replicas * config.anneal.slices_in_time)
-    config = config.with_temperatures(model)
+    model = build_model(config.model, (config.run.replicas or USUAL) * config.anneal.slices_in_time)
+    config = filled_in(config, model, device)
     return AnnealPlan(config, model, device, *identify(config, model))
+
+
+def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
+    """A configuration with its temperature ends and its replicas, where they were left out.
+
+    Where its file has been begun already, on whatever device, replicas are as many as that has. A quantum anneal has
+    the usual number on all devices, as the best slice of each replica is looked for on the host.
+    """
+    config, run = config.with_temperatures(model), config.run
+    if run.replicas is not None:
+        return config
+    many = _replicas_of_file(run.out)
+    if many is None:
+        a, every = config.anneal, run.save_configurations
+        saved = a.steps // every * model.sites // 8 if every else 0
+        many = replicas_that_fill(OfModel(model), "cpu" if a.quantum else device, a.steps * _BYTES_A_STEP + saved)
+    return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
+
+
+def _replicas_of_file(path: str | None) -> int | None:
+    """Replicas of the run that a file holds; None where there is no such file."""
+    if path is None or not os.path.lexists(path):
+        return None
+    with contextlib.suppress(InputError, KeyError, TypeError, ValueError):  # what is wrong with it is told later
+        attributes = read_attributes(Path(path))
+        if attributes["job"] == Anneal.job:
+            return int(json.loads(attributes["config"])["run"]["replicas"])
+    return None
 
 
 def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
@@ -138,7 +181,7 @@ class _Annealing(SampledRun):
         self._frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due, fields, a.gammas)
         self.layout = anneal_layout(
             plan.model.samples,
-            run.replicas,
+            run.number_of_replicas,
             fields is not None,
             plan.start,
             plan.model.is_bipartite,
@@ -193,7 +236,7 @@ def _engine_of(plan: AnnealPlan) -> Engine | InField | BestSlices:
     """Returns the replicas of a plan in their initial state."""
     run, a = plan.config.run, plan.config.anneal
     dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
-    make = partial(create_engine, replicas=run.replicas, device=plan.device, threads=run.threads)
+    make = partial(create_engine, replicas=run.number_of_replicas, device=plan.device, threads=run.threads)
     if a.quantum:
         model, start = trotter(plan.model, check_slices(a.slices), by_term=True, powers=False), plan.start
         if start is not None:  # every slice begins with it

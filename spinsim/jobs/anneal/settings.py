@@ -214,6 +214,7 @@ class Anneal(Config):
 
     run: RunSettings = table(
         RunSettings,
+        replicas={"default": None, "shown": "128, on a GPU as many as fill it; 128 of a quantum anneal"},
         save_configurations={
             "help": "Steps of the schedule for each one at whose end all spins are saved, a bit a spin; 0 saves none"
         },

@@ -39,9 +39,10 @@ def describe(plan: QuantumPlan) -> str:
     if wanted is not None:
         many = f"{wanted.count or ''} placed".strip()
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
+    copies = f"{samples}{r.number_of_replicas} copies"
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
-        f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {samples}{r.replicas} copies x "
+        f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {copies} x "
         + (f"{axis} = {low:.4g}, " if many == "1" else f"{many} {axis} from {low:.4g} to {high:.4g}, ")
         + _other(q)
         + f"{q.thermalize} + {q.sweeps} sweeps, on the {where}"

@@ -53,7 +53,7 @@ class QuantumPlan(Plan[Quantum]):
         """Replicas of each sample at all points; None where these are yet to be placed."""
         wanted = self.config.quantum.to_place
         placed = wanted is None or wanted.count is not None
-        return self.config.run.replicas * _places(self.config.quantum) if placed else None
+        return self.config.run.number_of_replicas * _places(self.config.quantum) if placed else None
 
     @property
     def round_sweeps(self) -> int | None:
@@ -74,7 +74,7 @@ def plan_quantum(config: Quantum) -> QuantumPlan:
     q = config.quantum
     check_nameable(q.start)
     device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, config.run.replicas * _places(q), q.slices, q.is_general)
+    model = build_model(config.model, config.run.number_of_replicas * _places(q), q.slices, q.is_general)
     return QuantumPlan(config, model, device, *identify(config, model))
 
 
@@ -126,7 +126,7 @@ def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult
     points, placement = _ladder(plan, NEVER, watch)
     run = _run_of(plan, points, placement, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
-    nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.replicas, len(points))
+    nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.number_of_replicas, len(points))
     return QuantumResult(
         model=plan.model,
         points=points,
@@ -143,7 +143,7 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
     dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
     engine = create_engine(
         plan.model,
-        run.replicas * len(points),
+        run.number_of_replicas * len(points),
         dynamics,
         plan.device,
         run.threads,
@@ -153,8 +153,8 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
     )
     wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations)
     ladder = points.couplings
-    frames = tempering_in_beta(engine, ladder, q.times, run.replicas, watch.on_updates, saving.due, wanted)
-    local = LocalSums(engine, run.replicas, len(points)) if q.local_susceptibility else None
+    frames = tempering_in_beta(engine, ladder, q.times, run.number_of_replicas, watch.on_updates, saving.due, wanted)
+    local = LocalSums(engine, run.number_of_replicas, len(points)) if q.local_susceptibility else None
     return LadderRun(plan, saving, watch, engine, frames, _layout(plan, points, placement), row_of, local)
 
 
@@ -175,7 +175,7 @@ def _check_steps(points: Points, model: Ising) -> None:
 
 def _layout(plan: QuantumPlan, points: Points, placement: Placement | None) -> Layout:
     """What the file of a plan holds."""
-    q, copies = plan.config.quantum, plan.config.run.replicas
+    q, copies = plan.config.quantum, plan.config.run.number_of_replicas
     wanted = q.even_correlations, q.local_susceptibility
     return quantum_layout(plan.model, copies, points, q.time_list, placement, plan.start, *wanted)
 

@@ -34,7 +34,7 @@ def describe(plan: TemperPlan) -> str:
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
-        f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.replicas} copies x "
+        f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.number_of_replicas} copies x "
         + (f"T = {low:.4g}, " if many == "1" else f"{many} temperatures from {low:.4g} to {high:.4g}, ")
         + f"{t.thermalize} + {t.sweeps} sweeps, on the {where}"
     )

@@ -45,7 +45,7 @@ class TemperPlan(Plan[Temper]):
         """Replicas of each sample at all temperatures; None where these are yet to be placed."""
         wanted = self.config.temper.to_place
         placed = wanted is None or wanted.count is not None
-        return self.config.run.replicas * _temperatures(self.config.temper) if placed else None
+        return self.config.run.number_of_replicas * _temperatures(self.config.temper) if placed else None
 
     @property
     def round_sweeps(self) -> int | None:
@@ -65,7 +65,7 @@ def plan_temper(config: Temper) -> TemperPlan:
     """
     check_nameable(config.temper.start)
     device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, config.run.replicas * _temperatures(config.temper))
+    model = build_model(config.model, config.run.number_of_replicas * _temperatures(config.temper))
     config = config.with_temperatures(model.energy_scale)
     return TemperPlan(config, model, device, *identify(config, model))
 
@@ -114,7 +114,7 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
     ladder, placement = _ladder(plan, NEVER, watch)
     run = _run_of(plan, ladder, placement, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
-    nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.replicas, len(ladder))
+    nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.number_of_replicas, len(ladder))
     return TemperResult(model=plan.model, temperature=ladder, placement=placement, **(nothing | run.in_memory(kept)))
 
 
@@ -126,7 +126,7 @@ def _run_of(
     dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
     engine = create_engine(
         plan.model,
-        run.replicas * len(ladder),
+        run.number_of_replicas * len(ladder),
         dynamics,
         plan.device,
         run.threads,
@@ -134,13 +134,13 @@ def _run_of(
         slabs=False,
         round_sweeps=plan.round_sweeps,
     )
-    frames = tempering(engine, ladder, t.times, run.replicas, watch.on_updates, saving.due, t.correlations)
+    frames = tempering(engine, ladder, t.times, run.number_of_replicas, watch.on_updates, saving.due, t.correlations)
     return LadderRun(plan, saving, watch, engine, frames, _layout(plan, ladder, placement), row_of)
 
 
 def _layout(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None) -> Layout:
     """What the file of a plan holds."""
-    copies, correlations = plan.config.run.replicas, plan.config.temper.correlations
+    copies, correlations = plan.config.run.number_of_replicas, plan.config.temper.correlations
     return temper_layout(plan.model, copies, ladder, correlations, placement, plan.start)
 
 

@@ -1,0 +1,75 @@
+"""Replicas of a run that is not told how many: as many as fill its GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import spinsim as ss
+from spinsim.engine import Planned
+from spinsim.engine.split import filling
+from spinsim.engine.split.filling import replicas_that_fill
+from spinsim.engine.update import OfModel, Outline
+from spinsim.model.ising import Ising
+
+SMALL = ss.square(32)
+STEPS = 100 * 24  # bytes of a replica in 100 steps
+
+
+def planned(lattice: ss.Lattice, samples: int = 1) -> Outline:
+    """A ferromagnet that is not built."""
+    return Planned(lattice, samples, one_magnitude=True, one_coupling=True)
+
+
+@pytest.fixture
+def of_132(monkeypatch) -> None:
+    """A GPU with as many multiprocessors as an H200; ``cuda:2`` are two of them."""
+    monkeypatch.setattr(filling, "multiprocessors", lambda _: 132)
+    monkeypatch.setattr(filling, "gpu_numbers", lambda _: [0])
+    monkeypatch.setattr(filling, "number_of_devices", lambda device: 2 if device.endswith(":2") else 1)
+
+
+@pytest.mark.parametrize(
+    ("outline", "device", "written", "replicas"),
+    [
+        (planned(SMALL), "cpu", STEPS, 128),
+        (planned(SMALL), "cuda", STEPS, 4 * 132 * 128),  # four blocks each
+        (planned(SMALL), "cuda:2", STEPS, 8 * 132 * 128),
+        (planned(SMALL, 100), "cuda", STEPS, 6 * 128),  # samples share 528 blocks
+        (planned(SMALL, 1000), "cuda", STEPS, 128),
+        (planned(SMALL), "cuda", 100 * STEPS, 8 * 128),  # many steps: a file of 256 MiB
+        (planned(ss.cubic(20)), "cuda", STEPS, 132 * 128),
+        (planned(ss.cubic(40)), "cuda", STEPS, 17 * 128),  # several multiprocessors share a lattice
+        (planned(ss.cubic(200)), "cuda", STEPS, 128),
+        (planned(ss.square(256)), "cuda", STEPS, 17 * 128),
+        (OfModel(ss.Ising.from_matrix(np.ones((200, 200)) - np.eye(200))), "cuda", STEPS, 132 * 16),
+    ],
+)
+def test_replicas_fill_the_gpu(of_132, outline: Outline, device: str, written: int, replicas: int) -> None:
+    assert replicas_that_fill(outline, device, written) == replicas
+
+
+@pytest.mark.emulated
+def test_a_run_has_the_replicas_with_which_it_began_on_any_device(emulated, tmp_path) -> None:
+    model: Ising = ss.Ising(ss.square(4))
+    path = tmp_path / "run.h5"
+    how = {"temperatures": [2.0, 1.0], "sweeps": 2}
+
+    def stop(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ss.anneal(model, device="cuda", out=path, on_updates=stop, **how)
+    completed = ss.anneal(model, device="cpu", out=path, **how)  # the same call, elsewhere
+    assert completed.energy.shape == (2, 1, 512)
+    told = ss.anneal(model, device="cpu", replicas=512, **how)
+    np.testing.assert_array_equal(completed.energy, told.energy)
+    assert completed.attributes["config_sha256"] == told.attributes["config_sha256"]
+    assert ss.anneal(model, device="cuda", quantum=True, steps=1, sweeps=1).energy.shape[2] == 128
+
+
+def test_given_configurations_say_how_many_replicas_there_are() -> None:
+    model = ss.Ising(ss.square(4))
+    run = ss.anneal(model, 1.0, 1, start=np.ones((1, 3, 16)), device="cpu")
+    assert run.energy.shape == (1, 1, 3)
+    assert ss.anneal(model, 1.0, 1, start=np.ones((1, 1, 16)), device="cpu").energy.shape == (1, 1, 128)
