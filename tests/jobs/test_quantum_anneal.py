@@ -19,7 +19,7 @@ from spinsim.engine import create_engine
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.model.trotter import trotter
 from spinsim.sampling import BestSlices, annealing
-from spinsim.settings.shared import ModelSettings
+from spinsim.settings.shared import ModelSettings, RunSettings
 
 MODELS = {
     "pm-j": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, seed=1),
@@ -162,7 +162,7 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
 
 def test_other_runs_keep_their_identity() -> None:
     """The digest is that of a version without quantum anneals."""
-    config = Anneal(model=ModelSettings(size="8"), anneal=AnnealSettings(t_start=3.0, t_stop=0.1))
+    config = Anneal(ModelSettings(size="8"), RunSettings(), AnnealSettings(t_start=3.0, t_stop=0.1))
     assert config.sha256(None) == "3250ca01ee228ba6e5b79798f8ddbb82ff3192d4be99e217654af4cf5749934b"
     assert Anneal(model=config.model, anneal=AnnealSettings(quantum=True)).sha256(None) != config.sha256(None)
 
