@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
+from spinsim.analysis.magnets import is_antiferromagnet, is_ferromagnet
 from spinsim.errors import InputError
 from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.observables import LABELS, MAIN, in_field, printed_order
@@ -42,8 +43,6 @@ def with_error(value: float, error: float, trusted: bool = True) -> str:
 
 def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
     """The estimates that say most of a model, the most important first: connected in a field, else of m, m_s or q."""
-    from spinsim.analysis.sizes import is_antiferromagnet, is_ferromagnet
-
     glassy = "overlap_squared" in estimates and not is_ferromagnet(model)
     kind = "field" if in_field(model) else "glass" if glassy else "magnet"
     if "abs_staggered_magnetization" in estimates and is_antiferromagnet(model):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
 from spinsim.analysis.crossings import Crossing, crossing
+from spinsim.analysis.magnets import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.one_model import check_one_model
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
@@ -146,16 +147,6 @@ def _curve(result: Tempered, estimate: Estimate, rows: Array) -> SizeCurve:
         Estimate(e.value[order], e.error[order], e.tau[order], e.trusted[order]),
         rows[:, order],
     )
-
-
-def is_ferromagnet(model: Ising) -> bool:
-    """Whether no coupling is negative, so that the magnetisation is the order parameter; some may be 0."""
-    return model.bonds > 0 and bool(model.couplings.min() >= 0 and model.couplings.max() > 0)
-
-
-def is_antiferromagnet(model: Ising) -> bool:
-    """Whether no coupling is positive and all join two sublattices, whose staggered magnetisation is then its order."""
-    return model.is_bipartite and bool(model.bonds > 0 and model.couplings.max() <= 0 and model.couplings.min() < 0)
 
 
 def order_parameter(results: Sequence[Tempered]) -> str:

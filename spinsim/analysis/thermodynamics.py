@@ -14,10 +14,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, stdtrit
 
+from spinsim.analysis.magnets import is_antiferromagnet
 from spinsim.analysis.runs import Annealed
-from spinsim.analysis.sizes import is_antiferromagnet
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
@@ -129,6 +128,8 @@ def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[npt.NDArr
     mean = (energy if one_by_one else energy.mean(axis=2, keepdims=True)).reshape(steps, -1)
     spread = (_pseudo_values(energy) if one_by_one else energy.var(axis=2, ddof=1)[..., None]).reshape(steps, -1)
     heat = spread * scale[:, None]
+    from scipy.special import ndtr, stdtrit  # which take long to load
+
     limit = float(stdtrit(mean.shape[1] - 1, ndtr(LIMIT)))
     for k in range(steps):
         first, last = max(0, k - REACH), min(steps - 1, k + REACH)

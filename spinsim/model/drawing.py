@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from spinsim import rng
 from spinsim.machine.compiled import kernel
@@ -45,5 +44,7 @@ def below(uniform: npt.NDArray[np.uint64], probability: float) -> npt.NDArray[np
 
 def gaussian(uniform: npt.NDArray[np.uint64], deviation: float = 1.0) -> npt.NDArray[np.float64]:
     """Normal numbers of mean 0 and this standard deviation, on a grid of 2^-24."""
+    from scipy.special import ndtri  # which takes long to load
+
     between = ((uniform >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return np.asarray(np.rint(deviation * ndtri(between) / GAUSSIAN_GRID) * GAUSSIAN_GRID)

@@ -22,11 +22,11 @@ from spinsim.analysis.figures.panels import (
     show_zero,
     tick_integers,
 )
-from spinsim.analysis.figures.paper import BLUE, PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.thermodynamics import Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.slices import quantum_figure
+from spinsim.jobs.anneal.slices import quantum_energies
 from spinsim.observables import SYMBOLS
 
 Array = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")
     if result.gamma is not None:
-        return quantum_figure(result, result.gamma, style)
+        return _quantum_figure(result, result.gamma, style)
     table, model = thermodynamics(result), result.model
     if result.field is not None:
         return _loop_figure(result, result.field, table, style)
@@ -78,6 +78,24 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
         figure.align_ylabels()
         draw_legend(figure, *panels)
     figure.caption = _caption(result, table, bool(off_scale.any()))
+    return figure
+
+
+def _quantum_figure(result: AnnealResult, gamma: Array, style: str = "single") -> PaperFigure:
+    """Energies per site of best slices, and of all slices, against the transverse field."""
+    with matplotlib.style.context(PAPER):
+        figure, (ax,) = lay_panels(style, 1, 1.4, r"transverse field $\Gamma$")
+        ax.set_ylabel(SYMBOLS["energy_per_site"])
+        labels = ("best slices", "all slices"), (BLUE, ORANGE)
+        for found, label, color in zip(quantum_energies(result), *labels, strict=True):
+            bars = None if np.isnan(found.error).all() else found.error
+            ax.errorbar(gamma, found.mean, bars, fmt="o", mec="none", color=color, label=label, **POINTS)
+        draw_legend(figure, ax)
+    entries = "over samples" if result.model.samples > 1 else "over replicas"
+    figure.caption = (
+        f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
+        f"{result.model.name}, {replicas_text(result)}. {BARS[:-1]} {entries}."
+    )
     return figure
 
 
