@@ -69,6 +69,7 @@ class Stream(IntEnum):
     LANCZOS = 6  # start vectors of transfer matrices
     DILUTION = 7  # which bonds are missing, keyed by the disorder seed
     RANDOM_FIELD = 8  # fields at sites, likewise
+    RESTART = 9  # seeds of further anneals of a search
 
 
 @_inlined
@@ -186,9 +187,9 @@ def split_seed(seed: int) -> tuple[np.uint64, np.uint64]:
     return np.uint64(value & 0xFFFFFFFF), np.uint64(value >> 32)
 
 
-def derived_seed(seed: int, number: int) -> int:
-    """Seed of the pre-run of this number: 64 bits of the stream ``PRE_RUN`` with the number as group."""
-    low, high, _, _ = (int(word) for word in draw(seed, Stream.PRE_RUN, group=number))
+def derived_seed(seed: int, number: int, stream: Stream = Stream.PRE_RUN) -> int:
+    """Seed of the pre-run of this number, or of another part of a run: 64 bits of a stream, the number as group."""
+    low, high, _, _ = (int(word) for word in draw(seed, stream, group=number))
     return high << 32 | low
 
 

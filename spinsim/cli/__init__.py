@@ -52,7 +52,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line: status 0 done, 2 bad input, 130 interrupted; errors are one sentence each."""
+    """Run the command line: status 0 done, 2 bad input (in one sentence), 3 target not met, 130 interrupted."""
     open_streams()
     os.environ.pop("MPLBACKEND", None)  # figures go to files, and Matplotlib refuses a name that it does not know
     try:

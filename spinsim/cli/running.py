@@ -6,12 +6,17 @@ import inspect
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
 
 from spinsim.cli import flags
 from spinsim.cli.saying import say
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import job_of
+
+MISSED: Final = 3
+"""Exit status of a search whose target was not met."""
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Job
@@ -64,5 +69,8 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
         done = [] if ran else ["This very run is finished already; nothing was done again."]
         where = [f"Results  {plan.path}", f"Next     spinsim show {quoted(plan.path)}"]
         following = [f"         {command}" for command in told.following]
-        for line in [*done, *told.lines, *(progress.speed if ran else []), *where, *following]:
+        verdict = [told.verdict] if told.verdict else []
+        for line in [*done, *told.lines, *(progress.speed if ran else []), *where, *following, *verdict]:
             say(line)
+    if told.missed:
+        raise typer.Exit(MISSED)

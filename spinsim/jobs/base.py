@@ -33,11 +33,15 @@ class Told(NamedTuple):
         numbers: For ``--json``.
         lines: For people.
         following: Commands that go on from here, a line each.
+        verdict: What a search came to, the last line; empty of other runs.
+        missed: Whether that is that its target was not met.
     """
 
     numbers: dict[str, Any]
     lines: list[str]
     following: Sequence[str] = ()
+    verdict: str = ""
+    missed: bool = False
 
 
 class PlotOption(NamedTuple):

@@ -41,14 +41,24 @@ class Kept:
             room: npt.NDArray[Any] = np.empty((rows // layout.every(s.group), *layout.shape(s)), s.dtype)
             self.sparse.get(s.group, self.series)[s.name] = room
         self.sums: dict[str, npt.NDArray[Any]] = {}
+        self._rows = 0
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Take in the row of number ``row["step"]``."""
+        self._rows = max(self._rows, row["step"] + 1)
         groups = [(1, self.series), *((self._every[name], series) for name, series in self.sparse.items())]
         for every, group in groups:
             for own in rows_at(every, [row]):
                 for name, series in group.items():
                     series[own["step"]] = own[name]
+
+    def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
+        """Returns series, and those of groups that have fewer rows, as far as they were written."""
+        sparse = {
+            name: {one: values[: self._rows // self._every[name]] for one, values in group.items()}
+            for name, group in self.sparse.items()
+        }
+        return {name: values[: self._rows] for name, values in self.series.items()}, sparse
 
     def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take in datasets of fixed size, by path."""

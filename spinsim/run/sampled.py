@@ -92,15 +92,20 @@ class SampledRun(ABC):
     def begin(self) -> None:
         """Say to who watches that the run begins, or goes on from its present state."""
         self._watch.on_parts(lambda: self.engine.part_rates())
-        self._watch.on_stage("", self._plan.updates(self.engine.replicas), updates_done(self.engine))
+        self._watch.on_stage("", self._plan.updates(self.engine.replicas), self.updates_done())
+
+    def updates_done(self) -> int:
+        """Attempted spin updates so far, those before the run was interrupted among them."""
+        return updates_done(self.engine)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
         """Carry the run out without a file; returns what its result takes of it, by the names there."""
         self.go_on(kept)
-        return {name: values for name, values in kept.series.items() if name != "step"} | {
+        series, sparse = kept.written()
+        return {name: values for name, values in series.items() if name != "step"} | {
             "best_energy": self.best.energy,
             "best_spins": self.best.spins,
-            "configurations": in_memory(self.layout, kept.sparse),
+            "configurations": in_memory(self.layout, sparse),
             "attributes": self._plan.attributes | engine_attributes(self.engine) | {"finished": store.stamp()},
         }
 

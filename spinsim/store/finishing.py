@@ -113,7 +113,9 @@ def _copy_group(old: h5py.Group, new: h5py.Group) -> None:
 
 def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
     """The same numbers in compressed chunks; what takes no room stays as it is."""
-    if not old.size or not old.id.get_storage_size():
+    if not old.shape and old.size:
+        new = group.create_dataset(name, data=old[()])
+    elif not old.size or not old.id.get_storage_size():
         kind, space, how = old.id.get_type(), old.id.get_space(), old.id.get_create_plist()
         new = h5py.Dataset(h5py.h5d.create(group.id, name.encode(), kind, space, dcpl=how))
     else:

@@ -40,6 +40,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     threads: int | None = RunSettings.threads,
     on_updates: OnUpdates = lambda updates: None,
     field: npt.ArrayLike | str | None = AnnealSettings.field,
+    target: npt.ArrayLike | str | None = AnnealSettings.target,
     out: OutFile | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
@@ -56,6 +57,8 @@ def anneal(  # noqa: D417  (the settings describe themselves)
         on_updates: Called now and then with the number of spin updates since the last call.
         field: A uniform field for each temperature, (steps,) or text, which is added to the model's own fields and is
             part of the energies; one temperature alone serves all of them.
+        target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
+            else the energy, with the constant of the problem.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
@@ -70,7 +73,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     """
     named, spins = start_of_call(start, model, replicas)
     settings |= {"temperatures": text_of_call("temperatures", temperatures, check_temperatures)}
-    settings |= {"field": text_of_call("field", field), "start": named}
+    settings |= {"field": text_of_call("field", field), "target": text_of_call("target", target), "start": named}
     settings |= {"sweeps": sweeps, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
     if replicas is None and spins is not None and spins.shape[1] > 1:
         replicas = spins.shape[1]

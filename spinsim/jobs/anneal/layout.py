@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.jobs.anneal.search import ANNEALS, SUMS, layout_with_those_of
 from spinsim.store.configurations import BITS, BYTE
 from spinsim.store.forms import Form, group_of, length_of
 from spinsim.store.layout import ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes
@@ -72,8 +73,14 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     in_field, quantum = "field" in group, "gamma" in group
     states_of = sizes.sites if "best_states" in group else 0
     layout = anneal_layout(sizes.samples, replicas, in_field, None, staggered, quantum, states_of)
-    return layout, replicas
+    return layout_with_those_of(file, layout), replicas
 
 
 STATES: Final = {"best_states": f"{MEASUREMENTS}/best_states"}
-FORM: Final = Form(planned={"steps": (int,)}, groups=(MEASUREMENTS,), layout=_layout_of, has_best=True, sums=STATES)
+FORM: Final = Form(
+    planned={"steps": (int,)},
+    groups=(MEASUREMENTS, ANNEALS),
+    layout=_layout_of,
+    has_best=True,
+    sums={**STATES, **SUMS},
+)

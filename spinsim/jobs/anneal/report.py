@@ -13,10 +13,12 @@ from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.running import AnnealPlan
+from spinsim.jobs.anneal.search import Anneals, read_anneals
 from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.anneal.slices import quantum_energies
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import empty_lanes, head_of_steps, lowest_lines, precision, saved_number
+from spinsim.run.search import goal
 from spinsim.store import open_to_read
 
 
@@ -28,8 +30,17 @@ def describe(plan: AnnealPlan) -> str:
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{replicas}, "
-        f"{_schedule(a)} in {a.steps} steps of {a.sweeps} sweeps, on the {where}"
+        f"{_schedule(a)} in {a.steps} steps of {a.sweeps} sweeps{_search(plan)}, on the {where}"
     )
+
+
+def _search(plan: AnnealPlan) -> str:
+    """Returns how often it is annealed, in words that follow how once; empty where that is once."""
+    a = plan.config.anneal
+    most = "" if a.anneals in (None, 1) else f"at most {a.anneals} times" if a.ends_early else f"{a.anneals} times"
+    ends = goal(a.target, a.time_limit, plan.model)
+    again = ", again and again" if a.ends_early and a.anneals is None else ""
+    return "".join(f", {words}" for words in (most, ends) if words) if most else again + f" {ends}" * bool(ends)
 
 
 def _schedule(a: AnnealSettings) -> str:
@@ -42,10 +53,33 @@ def _schedule(a: AnnealSettings) -> str:
 def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     """Returns what is said of a run when it is done, of its lowest energies and of its last step alone."""
     with open_to_read(plan.path) as file:
-        best_energy, last_energy = file["best/energy"][...], file["measurements/energy"][-1]
+        best_energy, energy = file["best/energy"][...], file["measurements/energy"]
+        last_energy = energy[-1] if len(energy) else np.full_like(best_energy, np.nan)
         lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
-    numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
-    return Told(numbers, lowest_lines(plan.model, best_energy) + lanes, [f"spinsim plot {quoted(plan.path)}"])
+        anneals = read_anneals(file, {})
+    numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate} | _of_anneals(anneals)
+    lines, following = lowest_lines(plan.model, best_energy) + lanes, [f"spinsim plot {quoted(plan.path)}"]
+    if anneals is None:
+        return Told(numbers, lines, following)
+    verdict = anneals.verdict(plan.model, best_energy.min(axis=1))
+    missed = anneals.target is not None and not anneals.is_met
+    return Told(numbers, lines + _anneals_line(anneals), following, verdict, missed)
+
+
+def _of_anneals(anneals: Anneals | None) -> dict[str, Any]:
+    """Returns what a search came to, for ``--json``."""
+    if anneals is None:
+        return {}
+    numbers: dict[str, Any] = {"anneals": anneals.done, "search_seconds": anneals.elapsed}
+    if anneals.target is not None:
+        when = [None if np.isnan(at) else at for at in anneals.met_seconds.tolist()]
+        numbers |= {"target": anneals.target.tolist(), "target_met": anneals.is_met, "target_met_seconds": when}
+    return numbers
+
+
+def _anneals_line(anneals: Anneals) -> list[str]:
+    """Returns how many anneals a search made."""
+    return [f"Anneals        {anneals.done} in {anneals.elapsed:.3g} s"]
 
 
 def _summary(
@@ -85,9 +119,18 @@ def show(path: Path) -> Told:
     planned = result.config.get(result.job, {}).get("steps", rows)
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
-    about |= {"configurations": saved_number(path)}
-    head = head_of_steps(path, result, replicas, rows, planned)
+    about |= {"configurations": saved_number(path)} | _of_anneals(result.anneals)
+    head = head_of_steps(path, result, replicas, rows, planned) + _head_of_anneals(result)
     return Told(about | numbers, head + empty_lanes(result.attributes["engine"], replicas, 1) + lines)
+
+
+def _head_of_anneals(result: AnnealResult) -> list[str]:
+    """Returns what ``show`` says of a search, of which the steps above are those of the first anneal."""
+    if result.anneals is None:
+        return []
+    lowest = result.lowest_energy
+    verdict = result.anneals.verdict(result.model, lowest.min(axis=1)) if result.finished else ""
+    return _anneals_line(result.anneals) + ([f"Target         {verdict}"] if verdict else [])
 
 
 def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]:

@@ -15,6 +15,7 @@ from spinsim import store
 from spinsim.bits import Bits, unpacked_spins
 from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
+from spinsim.jobs.anneal.search import Anneals, read_anneals
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
 from spinsim.saved import Configurations, at_step, in_file, with_those
@@ -47,6 +48,7 @@ class AnnealResult(Result):
         best_states: State of lowest energy of each replica, bits as ``spinsim.bits`` has them, (samples, replicas,
             bytes), which ``solutions`` shows as values; None where they were not kept.
         configurations: Spins at the end of every so many-th step; None where none were saved.
+        anneals: The anneals of a search, of which the series above are those of the first; None of a single one.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
@@ -64,6 +66,7 @@ class AnnealResult(Result):
     mean_slice_energy: npt.NDArray[np.float64] | None = None
     best_states: Bits | None = None
     configurations: Configurations | None = None
+    anneals: Anneals | None = None
     attributes: dict[str, str] = default(default_factory=dict)
 
     @property
@@ -88,7 +91,8 @@ class AnnealResult(Result):
         staggered = self.staggered_magnetization is not None
         in_field, quantum = self.field is not None, self.gamma is not None
         states_of = 0 if self.best_states is None else self.model.sites
-        return anneal_layout(samples, replicas, in_field, None, staggered, quantum, states_of)
+        layout = anneal_layout(samples, replicas, in_field, None, staggered, quantum, states_of)
+        return layout if self.anneals is None else self.anneals.in_layout(layout)
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
@@ -127,6 +131,8 @@ class AnnealResult(Result):
             file.write_best(self.best_energy, self.best_spins)
             if self.best_states is not None:
                 file.write_again({STATES["best_states"]: self.best_states})
+            if self.anneals is not None:
+                file.write_again(self.anneals.datasets)
             if self.finished:
                 file.finish()
 
@@ -150,6 +156,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         **{name: m[name][:rows] for name in _NOT_IN_ALL if name in m},
         best_states=best.get(STATES["best_states"]),
         configurations=in_file(file, rows),
+        anneals=read_anneals(file, saved),
         attributes=attributes,
     )
 

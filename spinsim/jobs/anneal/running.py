@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim import rng
 from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
@@ -20,6 +22,7 @@ from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
+from spinsim.jobs.anneal.search import SUMS, AnnealSearch
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
@@ -38,8 +41,10 @@ from spinsim.run.common import (
 from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
-from spinsim.sampling import BestSlices, InField, annealing
+from spinsim.run.search import targets_of
+from spinsim.sampling import AnnealFrame, BestSlices, InField, annealing
 from spinsim.sampling.best import BestOfEach
+from spinsim.sampling.measure import Measurement, measure
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
 from spinsim.solution import check_solution, write_solution
@@ -84,7 +89,12 @@ class AnnealPlan(Plan[Anneal]):
         return None if a.quantum or a.fields is not None else super().packing
 
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample."""
+        """Attempted spin updates of the whole run with this many replicas of each sample; 0 where that is not known."""
+        a = self.config.anneal
+        return self.updates_of_one(replicas) * (0 if a.ends_early else a.anneals or 1)
+
+    def updates_of_one(self, replicas: int) -> int:
+        """Those of one whole anneal."""
         a = self.config.anneal
         return self.model.sites * a.slices_in_time * self.model.samples * replicas * self.rows * a.sweeps
 
@@ -101,6 +111,7 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     device = resolve_device(config.run.device, config.run.gpus)
     model = build_model(config.model, (config.run.replicas or USUAL) * config.anneal.slices_in_time)
     config = filled_in(config, model, device)
+    targets_of(model, config.anneal.target)
     return AnnealPlan(config, model, device, *identify(config, model))
 
 
@@ -172,70 +183,123 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
 
 
 class _Annealing(SampledRun):
-    """An annealing run under way."""
+    """An annealing run under way, a single anneal or a search of several."""
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
-        run, a = plan.config.run, plan.config.anneal
-        engine, fields = _engine_of(plan), a.fields
-        super().__init__(plan, saving, watch, engine)
-        self._frames = annealing(engine, plan.temperatures, a.sweeps, watch.on_updates, saving.due, fields, a.gammas)
-        self.layout = anneal_layout(
+        self._anneal, run, a = plan, plan.config.run, plan.config.anneal
+        planned = plan.rows * a.sweeps
+        self._search = AnnealSearch(plan.model, run.number_of_replicas, planned, a.target, a.time_limit, a.anneals)
+        super().__init__(plan, saving, watch, _engine_of(plan))
+        self._frames = self._frames_of(self.engine)
+        layout = anneal_layout(
             plan.model.samples,
             run.number_of_replicas,
-            fields is not None,
+            a.fields is not None,
             plan.start,
             plan.model.is_bipartite,
             a.quantum,
             plan.model.sites * a.best_states,
         )
-        self._states = BestOfEach(engine) if a.best_states else None
+        self.layout = self._search.in_layout(layout)
+        self._states = BestOfEach(self.engine) if a.best_states else None
+
+    def _frames_of(self, engine: Engine | InField | BestSlices) -> Iterator[AnnealFrame | None]:
+        """The steps of an anneal of these replicas."""
+        a, on_updates = self._anneal.config.anneal, self._watch.on_updates
+        return annealing(engine, self._anneal.temperatures, a.sweeps, on_updates, self._is_to_pause, a.fields, a.gammas)
+
+    def _is_to_pause(self) -> bool:
+        return self._saving.due() or self._search.is_late()
+
+    def _begin_anneal(self) -> None:
+        """Begin the present anneal anew, with its own random numbers."""
+        del self._frames, self.engine  # the next one may need its room
+        self.engine = _engine_of(self._anneal, self._search.number)
+        self._frames = self._frames_of(self.engine)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state from which the run can go on."""
-        return super().state() | ({} if self._states is None else {"best_states": self._states.bits})
+        states = {} if self._states is None else {"best_states": self._states.bits}
+        return super().state() | states | self._search.state()
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""
+        self._search.restore(saved)
+        if self._search.number:
+            self._begin_anneal()
         super().restore(saved)
         if self._states is not None:
             self._states.energy, self._states.bits = saved["best_energy"].copy(), saved["best_states"]
 
     def write_best(self, file: RunFile | Kept) -> None:
-        """Write the lowest states met so far."""
+        """Write the lowest states met so far, and the anneals of a search."""
         super().write_best(file)
         if self._states is not None:
             file.write_again({STATES["best_states"]: self._states.bits})
+        if self._search.recorded:
+            file.write_again({SUMS[name]: values for name, values in self._search.written().items()})
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
         """Carry the run out without a file; returns what its result takes of it."""
-        found = super().in_memory(kept)
+        found = super().in_memory(kept) | {"anneals": self._search.result()}
         return found if self._states is None else found | {"best_states": self._states.bits}
 
+    def updates_done(self) -> int:
+        """Attempted spin updates so far, those of earlier anneals among them."""
+        return self._search.number * self._anneal.updates_of_one(self.engine.replicas) + super().updates_done()
+
     def go_on(self, file: RunFile | Kept) -> None:
-        """Write all rows that are to come."""
-        best = self.best
+        """Write all rows that are to come, those of the first anneal, and search on as long as that is wanted."""
         self.begin()
+        self._search.begin()
+        while self._finish_anneal(file):
+            self._begin_anneal()
+        self.write_best(file)
+
+    def _finish_anneal(self, file: RunFile | Kept) -> bool:
+        """Do what is left of the present anneal; returns whether another one is to follow."""
         for frame in self._frames:
-            if frame is None:
+            if frame is not None:
+                self._take(frame, file)
+            elif self._search.is_late():
+                self._look(measure(self.engine), self._present_field)
+            else:
                 file.save(self.state())
                 self.write_best(file)
                 self._saving.saved()
-                continue
-            measured = frame.measured
-            of_field = _rounded(frame.field, self.engine.model) * measured.magnetization
-            best.update(measured.energy + of_field, self.engine.spins)
-            if self._states is not None:
-                self._states.update(measured.energy + of_field, self.engine)
-            row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
-            row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
-            file.write(self.with_spins(row | measured._asdict(), self.engine.spins))
-        self.write_best(file)
+            if self._search.is_over:
+                break
+        return self._search.end_anneal(self.engine.half_sweep // self.engine.colours)
+
+    def _take(self, frame: AnnealFrame, file: RunFile | Kept) -> None:
+        """Take in the end of a step, which is a row of the file in the first anneal."""
+        self._look(frame.measured, frame.field)
+        if self._search.number:
+            return
+        row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
+        row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
+        file.write(self.with_spins(row | frame.measured._asdict(), self.engine.spins))
+
+    @property
+    def _present_field(self) -> float:
+        """The field that is added to the model's own."""
+        return self.engine.field if isinstance(self.engine, InField) else 0.0
+
+    def _look(self, measured: Measurement, field: float) -> None:
+        """Take in the present states, whose energies were measured in a field."""
+        energy = measured.energy + _rounded(field, self.engine.model) * measured.magnetization
+        self.best.update(energy, self.engine.spins)
+        if self._states is not None:
+            self._states.update(energy, self.engine)
+        self._search.look_at(energy)
 
 
-def _engine_of(plan: AnnealPlan) -> Engine | InField | BestSlices:
-    """Returns the replicas of a plan in their initial state."""
+def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlices:
+    """Returns the replicas of a plan in the initial state of the anneal of this number."""
     run, a = plan.config.run, plan.config.anneal
     dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
+    if number:
+        dynamics = replace(dynamics, seed=rng.derived_seed(run.seed, number, rng.Stream.RESTART))
     make = partial(create_engine, replicas=run.number_of_replicas, device=plan.device, threads=run.threads)
     if a.quantum:
         model, start = trotter(plan.model, check_slices(a.slices), by_term=True, powers=False), plan.start

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spinsim.errors import InputError
 from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.settings.config import Config, table
+from spinsim.settings.searches import target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 from spinsim.settings.starts import start, zero_acceptance
@@ -105,6 +106,16 @@ class AnnealSettings(Table):
         physics=False,
         before=None,
     )
+    target: str | None = target()
+    time_limit: float | None = time_limit()
+    anneals: int | None = setting(
+        None,
+        "Anneals at most, one after the other, each with random numbers of its own; the series are those of the first",
+        shown="1, and any number with a target or a time limit",
+        low=1,
+        high=2**20,
+        before=None,
+    )
     zero_acceptance: float = zero_acceptance()
 
     def check_together(self) -> None:
@@ -176,6 +187,11 @@ class AnnealSettings(Table):
         if self.quantum:
             return np.full(self.steps, self.t_start)
         return temperature_schedule(self.t_start, self.t_stop, self.steps, self.schedule)
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether a target or the time may end the run."""
+        return self.target is not None or self.time_limit is not None
 
     @property
     def slices_in_time(self) -> int:

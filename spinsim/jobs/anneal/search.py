@@ -1,0 +1,268 @@
+"""Anneals one after the other: a search that goes on until its target is met, its time is up or all are done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.inputs.texts import count
+from spinsim.machine.memory import require
+from spinsim.model.ising import Ising
+from spinsim.model.problems.targets import met
+from spinsim.run.search import Search, targets_of, verdict
+from spinsim.store.forms import DamageError, group_of, length_of, number_of
+from spinsim.store.layout import ENERGY, Layout, Series
+
+Array = npt.NDArray[np.float64]
+
+ANNEALS: Final = "anneals"
+"""The group of the anneals of a search."""
+_PLANNED: Final = "planned_sweeps"
+_BYTES: Final = 2**22
+_FEWEST, _MOST = 100, 4096
+SUMS: Final = {
+    "anneal_energy": f"{ANNEALS}/energy",
+    "anneal_sweeps": f"{ANNEALS}/sweeps",
+    "anneal_seconds": f"{ANNEALS}/seconds",
+    "anneals_done": f"{ANNEALS}/done",
+    "elapsed": f"{ANNEALS}/elapsed",
+    "met_seconds": f"{ANNEALS}/met_seconds",
+    "met_after": f"{ANNEALS}/met_after",
+}
+"""Paths of what is written again and again, by the names under which checkpoints hold it."""
+
+
+@dataclass(frozen=True)
+class Anneals:
+    """The anneals of a search, of which the first is the run of the same settings without a search.
+
+    Attributes:
+        energy: Lowest energy that each replica met in each anneal, (anneals, samples, replicas), of the Ising model.
+        sweeps: Sweeps of each, ``int64`` (anneals,): fewer than ``planned`` where the search ended within it.
+        seconds: Time of each, without the compiling of kernels, (anneals,).
+        planned: Sweeps of a whole anneal.
+        done: How many there were, those among them that are not in these arrays: of very many the first are recorded.
+        elapsed: Seconds of the whole search.
+        target: Of each sample in the problem's own terms, (samples,); None where there was none.
+        met_seconds: Time at which each sample's target was met, (samples,), NaN where it was not.
+        met_after: Anneals begun by then, ``int64`` (samples,), -1 where it was not.
+    """
+
+    energy: Array
+    sweeps: npt.NDArray[np.int64]
+    seconds: Array
+    planned: int
+    done: int
+    elapsed: float
+    target: Array | None
+    met_seconds: Array
+    met_after: npt.NDArray[np.int64]
+
+    @property
+    def is_met(self) -> bool:
+        """Whether there were targets and all of them were met."""
+        return self.target is not None and not np.isnan(self.met_seconds).any()
+
+    @property
+    def whole(self) -> npt.NDArray[np.bool_]:
+        """Which anneals went on to their end, (anneals,)."""
+        return np.asarray(self.sweeps == self.planned)
+
+    def hits(self, model: Ising, target: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
+        """How many replicas met a target in each anneal, (anneals, samples).
+
+        Args:
+            model: What was annealed.
+            target: In the problem's own terms, one or one for each sample; that of the search where left out.
+        """
+        wanted = np.atleast_1d(np.asarray(self.target if target is None else target, np.float64))
+        found = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
+        return np.asarray(found, np.int64).reshape(len(self.energy), -1)
+
+    @property
+    def datasets(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of them, by path: a row at least."""
+        rows = max(1, len(self.sweeps))
+        energy, seconds = np.full((rows, *self.energy.shape[1:]), np.nan), np.full(rows, np.nan)
+        sweeps = np.zeros(rows, np.int64)
+        energy[: len(self.energy)], sweeps[: len(self.sweeps)] = self.energy, self.sweeps
+        seconds[: len(self.seconds)] = self.seconds
+        each = {"anneal_energy": energy, "anneal_sweeps": sweeps, "anneal_seconds": seconds}
+        whole = {"anneals_done": np.array(self.done, np.int64), "elapsed": np.array(self.elapsed)}
+        of_samples = {"met_seconds": self.met_seconds, "met_after": self.met_after}
+        return {SUMS[name]: values for name, values in (each | whole | of_samples).items()}
+
+    def in_layout(self, layout: Layout) -> Layout:
+        """A layout that has room for them."""
+        return with_anneals(layout, max(1, len(self.sweeps)), self.planned, self.target)
+
+    def verdict(self, model: Ising, lowest: Array) -> str:
+        """Whether the targets were met, in a line, by lowest energies (samples,); empty without targets."""
+        if self.target is None:
+            return ""
+        done = count(int(self.met_after.max()) if self.is_met else self.done, "anneal")
+        return verdict(model, self.target, lowest, self.met_seconds, self.elapsed, done)
+
+
+class AnnealSearch(Search):
+    """The anneals of a run under way; the only one of a run that is no search.
+
+    Args:
+        model: What is annealed.
+        replicas: Of each sample.
+        planned: Sweeps of a whole anneal.
+        target: As the setting has it.
+        time_limit: Seconds, None for any number.
+        most: Anneals, None for any number; one where there is neither target nor limit.
+
+    Attributes:
+        number: Of the present anneal, from 0.
+        recorded: How many of them are recorded one by one; none of a single anneal that nothing ends early.
+    """
+
+    def __init__(
+        self,
+        model: Ising,
+        replicas: int,
+        planned: int,
+        target: str | None,
+        time_limit: float | None,
+        most: int | None,
+    ) -> None:
+        self.target = targets_of(model, target)
+        super().__init__(model, self.target, time_limit)
+        searches = target is not None or time_limit is not None
+        self._most, self._planned = most or (None if searches else 1), planned
+        shape = model.samples, replicas
+        fit = min(_MOST, max(_FEWEST, _BYTES // (8 * model.samples * replicas)))
+        self.recorded = (most or fit) if searches or self._most != 1 else 0
+        require(32.0 * self.recorded * model.samples * replicas, count(self.recorded, "anneal"), "give fewer anneals")
+        self._energy = np.full((self.recorded, *shape), np.nan)
+        self._sweeps, self._seconds = np.zeros(self.recorded, np.int64), np.full(self.recorded, np.nan)
+        self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0
+
+    def look_at(self, energy: Array) -> None:
+        """Take in energies (samples, replicas) of the present anneal, of states that are kept."""
+        np.minimum(self._lowest, energy, out=self._lowest)
+        self.look(energy, self.number + 1)
+
+    def end_anneal(self, sweeps: int) -> bool:
+        """Record the present anneal, after so many sweeps; returns whether another one is to follow."""
+        now = self.elapsed
+        if self.number < self.recorded:
+            self._energy[self.number], self._sweeps[self.number] = self._lowest, sweeps
+            self._seconds[self.number] = now - self._since
+        self.number += 1
+        self._lowest[...], self._since = np.inf, now
+        return not self.is_over and (self._most is None or self.number < self._most)
+
+    def written(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of all anneals that are over, by the names under which checkpoints hold it."""
+        return {
+            "anneal_energy": self._energy,
+            "anneal_sweeps": self._sweeps,
+            "anneal_seconds": self._seconds,
+            "anneals_done": np.array(self.number, np.int64),
+            **super().state(),
+        }
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All so far; nothing where nothing is recorded."""
+        if not self.recorded:
+            return {}
+        return self.written() | {"anneal_lowest": self._lowest, "anneal_since": np.array(self._since)}
+
+    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to what a checkpoint holds."""
+        if self.recorded:
+            super().restore(saved)
+            self._energy, self._sweeps = saved["anneal_energy"].copy(), saved["anneal_sweeps"].copy()
+            self._seconds, self.number = saved["anneal_seconds"].copy(), int(saved["anneals_done"])
+            self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
+
+    def in_layout(self, layout: Layout) -> Layout:
+        """A layout that has room for them; the same where nothing is recorded."""
+        return with_anneals(layout, self.recorded, self._planned, self.target) if self.recorded else layout
+
+    def result(self) -> Anneals | None:
+        """Returns what came out; None where nothing is recorded."""
+        return _anneals(self.written(), self._planned, self.target) if self.recorded else None
+
+
+def _anneals(found: Mapping[str, npt.NDArray[Any]], planned: int, target: Array | None) -> Anneals:
+    """Returns anneals from what files and checkpoints hold of them."""
+    done = int(found["anneals_done"])
+    kept = slice(min(done, len(found["anneal_sweeps"])))
+    return Anneals(
+        found["anneal_energy"][kept],
+        found["anneal_sweeps"][kept],
+        found["anneal_seconds"][kept],
+        planned,
+        done,
+        float(found["elapsed"]),
+        target,
+        found["met_seconds"],
+        found["met_after"],
+    )
+
+
+def with_anneals(layout: Layout, anneals: int, planned: int, target: Array | None) -> Layout:
+    """A layout with a group of so many anneals, of so many sweeps each, and the target of each sample."""
+    each = (
+        Series(
+            "energy", ("anneal", "sample", "replica"), np.float64, "lowest energy met in the anneal", ENERGY, ANNEALS
+        ),
+        Series("sweeps", ("anneal",), np.int64, "sweeps of the anneal, 0 of those that were not begun", "1", ANNEALS),
+        Series("seconds", ("anneal",), np.float64, "time of the anneal", "s", ANNEALS),
+        Series("done", (), np.int64, "anneals in all", "1", ANNEALS),
+        Series("elapsed", (), np.float64, "time of all anneals", "s", ANNEALS),
+        Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", ANNEALS),
+        Series("met_after", ("sample",), np.int64, "anneals begun by then, -1 where it was not met", "1", ANNEALS),
+    )
+    targets: tuple[tuple[Series, Array], ...] = ()
+    if target is not None:
+        named = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", ANNEALS)
+        targets = ((named, target),)
+    return replace(
+        layout,
+        scales={**layout.scales, "anneal": np.arange(anneals)},
+        sums=(*layout.sums, *each),
+        given=(*layout.given, *targets),
+        numbers={**layout.numbers, ANNEALS: {_PLANNED: planned}},
+    )
+
+
+def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
+    """A layout with the anneals that a file holds, by its own axes.
+
+    Raises:
+        DamageError: where these make no sense.
+    """
+    if ANNEALS not in file:
+        return layout
+    group = group_of(file, ANNEALS)
+    anneals = length_of(group, "anneal")
+    if not anneals:
+        raise DamageError("its search has no anneals")
+    target = np.zeros(len(layout.scales["sample"])) if "target" in group else None
+    return with_anneals(layout, anneals, int(number_of(group, _PLANNED, "iu")), target)
+
+
+def read_anneals(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Anneals | None:
+    """Returns the anneals that a file holds; None where it is of no search.
+
+    Args:
+        file: Open.
+        saved: What its last checkpoint says, by paths, of an unfinished run.
+    """
+    if ANNEALS not in file:
+        return None
+    planned = int(file[ANNEALS].attrs[_PLANNED])
+    found = {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in SUMS.items()}
+    target = file[ANNEALS]["target"][...] if "target" in file[ANNEALS] else None
+    return _anneals(found, planned, target)

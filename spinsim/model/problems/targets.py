@@ -1,0 +1,75 @@
+"""Targets of searches in a problem's own terms: the cut of a MaxCut instance, else the energy with its constant."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+Array = npt.NDArray[np.float64]
+
+
+def value_name(model: Ising) -> str:
+    """What a problem calls the value that is searched for."""
+    return "cut" if model.maxcut_weight is not None else "energy"
+
+
+def value_of(model: Ising, energy: npt.ArrayLike) -> Array:
+    """Values of a problem at energies of its Ising model: cuts, or energies with the constant."""
+    if model.maxcut_weight is not None:
+        return model.cut(energy)
+    return np.asarray(energy, np.float64) + model.offset
+
+
+def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
+    """Returns the target of each sample, (samples,).
+
+    Args:
+        model: The problem.
+        targets: One for all samples, or one for each.
+
+    Raises:
+        InputError: for another number of them, and for one that no state can have.
+    """
+    given = np.atleast_1d(np.asarray(targets, np.float64))
+    if given.shape not in ((1,), (model.samples,)):
+        raise InputError(
+            f"target has {given.size} values but {model.name} has {model.samples} samples: give one, or one a sample"
+        )
+    wanted = np.broadcast_to(given, model.samples).copy()
+    for sample, value in enumerate(wanted.tolist()):
+        best = _bound(model, sample)
+        cannot = "more" if model.maxcut_weight is not None else "less"
+        if not met(model, np.array([best]), np.array([value])).all():
+            raise InputError(
+                f"target {value:.15g} is {cannot} than any {value_name(model)} of {model.name}, whose bound is "
+                f"{value_of(model, best):.15g}: give one that a state can have"
+            )
+    return wanted
+
+
+def _bound(model: Ising, sample: int) -> float:
+    """Energy below which no state of a sample can be: all bonds and fields satisfied."""
+    sizes = np.abs(model.integer_couplings(sample)).sum() + np.abs(model.integer_fields(sample)).sum()
+    return -float(sizes) * model.quantum
+
+
+def met(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Whether energies of the Ising model meet targets: cuts as large, energies as low, or better.
+
+    Numbers are compared as they are reported, integers therefore exactly. Where values of the problem had to be rounded
+    to the quantum, a target is met to within what that may amount to.
+
+    Args:
+        model: The problem.
+        energy: Without the constant, (samples, ...).
+        target: In the problem's own terms, (samples,) or (1,).
+    """
+    values = value_of(model, energy)
+    wanted = np.asarray(target, np.float64).reshape(-1, *(1,) * (values.ndim - 1))
+    slack = (model.bonds + model.sites) / 2 * model.quantum if model.rounded else 0.0
+    if model.maxcut_weight is not None:
+        return np.asarray(values >= wanted - slack / 2)
+    return np.asarray(values <= wanted + slack)

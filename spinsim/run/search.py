@@ -1,0 +1,128 @@
+"""When a search for low states ends: its targets are met, or its time is up."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.inputs.grids import read_grid
+from spinsim.machine.compiled import compiling_seconds
+from spinsim.model.ising import Ising
+from spinsim.model.problems.targets import check_targets, met, value_name, value_of
+
+Array = npt.NDArray[np.float64]
+
+
+def targets_of(model: Ising, text: str | None) -> Array | None:
+    """Returns the target of each sample that a setting stands for, (samples,); None where there is none.
+
+    Raises:
+        InputError: for targets that cannot be read, are too many or too few, or that no state can have.
+    """
+    if text is None:
+        return None
+    return check_targets(model, read_grid("target", text, "a number, or one for each sample: -540,-538", any_sign=True))
+
+
+class Search:
+    """Says when a search ends, and knows since when each sample's target is met.
+
+    The clock stands still while kernels are compiled, and counts what was done before a run was interrupted.
+
+    Args:
+        model: What is searched.
+        target: Of each sample, (samples,), None for none.
+        time_limit: Seconds, None for any number.
+
+    Attributes:
+        met_seconds: Time at which each sample's target was met, (samples,), NaN until then.
+        met_after: What was done by then, in a unit of the caller's, ``int64`` (samples,), -1 until then.
+    """
+
+    def __init__(self, model: Ising, target: Array | None, time_limit: float | None) -> None:
+        self._model, self._target = model, target
+        self._limit = math.inf if time_limit is None else time_limit
+        self.met_seconds = np.full(model.samples, np.nan)
+        self.met_after = np.full(model.samples, -1)
+        self._before, self._began = 0.0, _clock()
+
+    def begin(self) -> None:
+        """Start the clock, or let it go on after a ``restore``."""
+        self._began = _clock()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of the search so far."""
+        return self._before + _clock() - self._began
+
+    @property
+    def is_met(self) -> bool:
+        """Whether there are targets and all of them are met."""
+        return self._target is not None and not np.isnan(self.met_seconds).any()
+
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return self.elapsed >= self._limit
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the search ends."""
+        return self.is_met or self.is_late()
+
+    def look(self, energy: Array, after: int) -> None:
+        """Take in energies (samples, replicas), of states that are kept, after so much was done."""
+        if self._target is not None:
+            new = np.isnan(self.met_seconds) & met(self._model, energy, self._target).any(axis=1)
+            self.met_seconds[new], self.met_after[new] = self.elapsed, after
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All so far, by the names under which checkpoints hold it."""
+        return {
+            "elapsed": np.array(self.elapsed),
+            "met_seconds": self.met_seconds.copy(),
+            "met_after": self.met_after.copy(),
+        }
+
+    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to what a checkpoint holds."""
+        self._before = float(saved["elapsed"])
+        self.met_seconds, self.met_after = saved["met_seconds"].copy(), saved["met_after"].copy()
+        self.begin()
+
+
+def goal(target: str | None, time_limit: float | None, model: Ising) -> str:
+    """What ends a search, in words that follow what it does; empty where nothing does."""
+    words = [] if target is None else [f"until the {value_name(model)} meets {target}"]
+    words += [] if time_limit is None else [f"for at most {time_limit:g} s"]
+    return " or ".join(words)
+
+
+def verdict(model: Ising, target: Array, lowest: Array, met_seconds: Array, elapsed: float, done: str) -> str:
+    """Whether the targets of a search were met, in a line.
+
+    Args:
+        model: What was searched.
+        target: Of each sample, (samples,).
+        lowest: Lowest energy of each sample, (samples,).
+        met_seconds: When targets were met, (samples,), NaN where they were not.
+        elapsed: Seconds of the whole search.
+        done: What was done until targets were met, or in all, in words.
+    """
+    missed = int(np.isnan(met_seconds).sum())
+    if not missed:
+        what = f"target {target[0]:.15g}" if len(target) == 1 else f"targets of {len(target)} samples"
+        return f"{what} met after {done}, {met_seconds.max():.3g} s"
+    if len(target) == 1:
+        best = float(value_of(model, lowest)[0])
+        return f"target {target[0]:.15g} not met in {elapsed:.3g} s, {done}; best {best:.15g}"
+    return f"targets of {missed} of {len(target)} samples not met in {elapsed:.3g} s, {done}"
+
+
+def _clock() -> float:
+    """Seconds without those of compiling."""
+    return time.perf_counter() - compiling_seconds()

@@ -1,0 +1,136 @@
+"""Searches: anneals one after the other, until a target is met or the time is up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import one_sentence, run
+from places import DATA
+
+import spinsim as ss
+from spinsim import rng
+
+MODEL = ss.EdwardsAnderson(ss.square(6), samples=2, seed=4)
+HOW: dict[str, Any] = {"steps": 6, "sweeps": 3, "replicas": 5, "seed": 7}
+SERIES = ("temperature", "energy", "magnetization")
+OF_ANNEALS = ("energy", "sweeps", "planned", "done", "target", "met_after")
+
+
+def same_anneals(one: ss.AnnealResult, other: ss.AnnealResult) -> None:
+    """All but times."""
+    for name in (*SERIES, "best_energy", "best_spins"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.anneals is not None
+    assert other.anneals is not None
+    for name in OF_ANNEALS:
+        np.testing.assert_array_equal(getattr(one.anneals, name), getattr(other.anneals, name))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"quantum": True, "slices": 4}, {"temperatures": "2:0.2:6", "steps": 6, "field": "1:0:6"}],
+    ids=["thermal", "quantum", "field"],
+)
+def test_anneals_are_those_of_their_seeds(more: dict[str, Any]) -> None:
+    how = {name: value for name, value in (HOW | more).items() if name != "steps" or "temperatures" not in more}
+    several = ss.anneal(MODEL, anneals=3, **how)
+    alone = [
+        ss.anneal(MODEL, **(how | {"seed": seed}))
+        for seed in (7, *(rng.derived_seed(7, k, rng.Stream.RESTART) for k in (1, 2)))
+    ]
+    assert several.anneals is not None
+    assert several.anneals.done == 3
+    assert several.anneals.whole.all()
+    np.testing.assert_array_equal(several.anneals.energy, [one.best_energy for one in alone])
+    np.testing.assert_array_equal(several.best_energy, np.min([one.best_energy for one in alone], axis=0))
+    for name in SERIES:
+        np.testing.assert_array_equal(getattr(several, name), getattr(alone[0], name))
+    np.testing.assert_array_equal(MODEL.energy(several.best_spins), several.best_energy.min(axis=1))
+    assert alone[0].anneals is None
+
+
+def test_a_target_ends_an_anneal_at_its_first_look(tmp_path: Path) -> None:
+    plain = ss.anneal(MODEL, **HOW)
+    lows = np.minimum.accumulate(plain.energy.min(axis=2))
+    targets = lows[3]
+    found = ss.anneal(MODEL, target=targets, out=tmp_path / "a.h5", **HOW)
+    first = int(np.argmax((lows <= targets).all(axis=1)))
+    assert len(found.energy) == first + 1 < 6
+    np.testing.assert_array_equal(found.energy, plain.energy[: first + 1])
+    assert found.anneals is not None
+    assert found.anneals.is_met
+    assert found.anneals.sweeps.tolist() == [3 * (first + 1)]
+    assert found.anneals.met_after.tolist() == [1, 1]
+    assert (found.anneals.hits(MODEL) >= 1).all()
+    same_anneals(ss.load(found.save(tmp_path / "b.h5")), found)
+
+
+def test_a_search_goes_on_until_its_target_is_met() -> None:
+    lowest = ss.anneal(MODEL, anneals=40, **HOW)
+    assert lowest.anneals is not None
+    best = lowest.best_energy.min(axis=1)
+    found = ss.anneal(MODEL, target=best, **HOW)
+    assert found.anneals is not None
+    met = (lowest.anneals.energy.min(axis=2) <= best).argmax(axis=0) + 1
+    assert found.anneals.met_after.tolist() == met.tolist()
+    assert found.anneals.done == met.max()
+    np.testing.assert_array_equal(lowest.anneals.hits(MODEL, best) > 0, lowest.anneals.energy.min(axis=2) <= best)
+
+
+def test_time_ends_a_search_within_an_anneal() -> None:
+    how = HOW | {"steps": 1, "sweeps": 10**9}
+    found = ss.anneal(MODEL, time_limit=0.05, **how)
+    assert found.anneals is not None
+    assert found.anneals.done == 1
+    assert not len(found.energy)
+    sweeps = int(found.anneals.sweeps[0])
+    assert 0 < sweeps < 10**9
+    again = ss.anneal(MODEL, **(how | {"sweeps": sweeps}))
+    np.testing.assert_array_equal(again.best_energy, found.best_energy)
+
+
+@pytest.mark.parametrize("stop", [2, 7, 12, 17])
+def test_an_interrupted_search_has_the_same_bits(tmp_path: Path, stop: int) -> None:
+    calls = 0
+
+    def interrupt(updates: int) -> None:
+        nonlocal calls
+        calls += updates > 0
+        if calls == stop:
+            raise KeyboardInterrupt
+
+    how = HOW | {"anneals": 3, "best_states": True}
+    path = tmp_path / "a.h5"
+    with pytest.raises(KeyboardInterrupt):
+        ss.anneal(MODEL, out=path, checkpoint_every=0, on_updates=interrupt, **how)
+    assert not ss.load(path).finished
+    whole, resumed = ss.anneal(MODEL, **how), ss.resume(path)
+    same_anneals(resumed, whole)
+    np.testing.assert_array_equal(resumed.best_states, whole.best_states)
+
+
+def test_the_command_says_whether_the_target_was_met(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = ["anneal", DATA / "pm1s_100.0.mc", "--steps", "30", "--sweeps", "20"]
+    told = run(capsys, monkeypatch, *line, "--target", "127", "--out", "a.h5")
+    assert told.status == 0, told
+    assert told.out.splitlines()[-1].startswith("target 127 met after ")
+    told = run(capsys, monkeypatch, *line, "--target", "128", "--time-limit", "0.2", "--out", "b.h5", "--json")
+    assert told.status == 3
+    numbers = json.loads(told.out)
+    assert numbers["target_met"] is False
+    assert numbers["anneals"] >= 1
+    assert "not met in " in run(capsys, monkeypatch, "show", "b.h5").out
+    assert run(capsys, monkeypatch, "check", "b.h5").status == 0
+    for words, more in (
+        ("is more than any cut", ["--target", "1000"]),
+        ("2 values", ["--target", "1,2"]),
+        ("cannot be read", ["--target", "many"]),
+        ("at least 0.001", ["--time-limit", "0"]),
+    ):
+        one_sentence(run(capsys, monkeypatch, *line, *more, "--out", "c.h5"), words)
+    assert not (tmp_path / "c.h5").exists()
