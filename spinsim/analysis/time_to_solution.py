@@ -1,0 +1,116 @@
+"""Success probability of anneals and the time in which a solution is found with 99 %, with their intervals.
+
+Sources: T. F. Rønnow et al., Science 345, 420 (2014), for the time to solution; J. King et al., arXiv:1508.05087
+(2015), for targets that need not be the optimum; L. D. Brown, T. T. Cai, A. DasGupta, Statist. Sci. 16, 101 (2001), for
+Jeffreys' interval of a probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv
+
+from spinsim.errors import InputError
+
+CONFIDENCE: Final = 0.6827  # of an interval: one standard error to either side where the estimate is normal
+WANTED: Final = 0.99
+
+
+class Estimate(NamedTuple):
+    """A number with the ends of its interval, which holds the true value with probability ``CONFIDENCE``.
+
+    Attributes:
+        value: What was found.
+        low: Lower end.
+        high: Upper end, infinite where there is none.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estimate:
+    """The probability of a success, from so many successes in independent trials, with Jeffreys' interval.
+
+    The interval has the quantiles of Beta(hits + 1/2, trials - hits + 1/2); its lower end is 0 without a success, its
+    upper end 1 without a failure.
+
+    Raises:
+        InputError: for numbers that make no sense.
+    """
+    if not 0 <= hits <= trials or trials < 1:
+        raise InputError(f"{hits} hits in {trials} trials make no sense: give at least one trial, and no more hits")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence {confidence} is out of range: give a probability between 0 and 1")
+    a, b = hits + 0.5, trials - hits + 0.5
+    low = float(betaincinv(a, b, (1 - confidence) / 2)) if hits else 0.0
+    high = float(betaincinv(a, b, (1 + confidence) / 2)) if hits < trials else 1.0
+    return Estimate(hits / trials, low, high)
+
+
+def side_by_side(probability: Estimate, replicas: int) -> Estimate:
+    """The probability that at least one of so many independent replicas succeeds, 1 - (1 - p)^replicas."""
+    if replicas < 1:
+        raise InputError(f"{replicas} replicas are too few: give at least 1")
+    return Estimate(*(1.0 if p >= 1 else -math.expm1(replicas * math.log1p(-p)) for p in probability))
+
+
+def repetitions(probability: float, wanted: float = WANTED) -> float:
+    """How many anneals of a success probability find a solution with probability ``wanted``.
+
+    It is ln(1 - wanted) / ln(1 - p), not rounded, but at least 1, as no part of an anneal finds what all of it does;
+    infinite for p = 0.
+    """
+    if probability <= 0:
+        return math.inf
+    return 1.0 if probability >= wanted else math.log1p(-wanted) / math.log1p(-probability)
+
+
+def time_to_solution(seconds: npt.ArrayLike, probability: Estimate, wanted: float = WANTED) -> Estimate:
+    """The time in which anneals, one after the other, find a solution with probability ``wanted``: TTS.
+
+    Without a success the value and the upper end are infinite and the lower end is a bound: what the upper end of the
+    probability makes of the time. Where every anneal succeeds it is the time of one.
+
+    Args:
+        seconds: Time of each anneal, or their mean.
+        probability: That an anneal succeeds, of all its replicas together (``side_by_side``).
+        wanted: Probability with which a solution is to be found.
+
+    Returns:
+        Seconds. Each end has the standard error of the mean time and the interval of the probability, added in
+        quadrature.
+
+    Raises:
+        InputError: for times that are not positive and finite, and a probability out of range.
+    """
+    if not 0 < wanted < 1:
+        raise InputError(f"probability {wanted} of a solution is out of range: give one between 0 and 1")
+    times = np.atleast_1d(np.asarray(seconds, np.float64))
+    if not times.size or not np.all(np.isfinite(times) & (times > 0)):
+        raise InputError("times of anneals must be positive and finite: give the seconds of each")
+    mean = float(times.mean())
+    spread = float(times.std(ddof=1)) / math.sqrt(times.size) / mean if times.size > 1 else 0.0
+    many = [repetitions(p, wanted) for p in (probability.value, probability.high, probability.low)]
+    value, low, high = (mean * number for number in many)
+    if math.isinf(value):
+        return Estimate(value, low / (1 + spread), math.inf)
+    return Estimate(
+        value,
+        max(0.0, value - math.hypot(value - low, value * spread)),
+        value + math.hypot(high - value, value * spread) if math.isfinite(high) else math.inf,
+    )
+
+
+def in_words(estimate: Estimate, show: Callable[[float], str]) -> str:
+    """An estimate with its interval as text; a bound where nothing but one end is known."""
+    if math.isinf(estimate.value):
+        return f"> {show(estimate.low)}"
+    ends = (show(end) if math.isfinite(end) else "unknown" for end in estimate[1:])
+    return f"{show(estimate.value)} [{', '.join(ends)}]"
