@@ -49,8 +49,10 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
 
 def test_without_a_hit_or_a_failure_one_end_is_the_edge() -> None:
     none, every = success_probability(0, 10), success_probability(10, 10)
-    assert none[:2] == (0.0, 0.0) and 0 < none.high < 0.2
-    assert (every.value, every.high) == (1.0, 1.0) and 0.8 < every.low < 1
+    assert none[:2] == (0.0, 0.0)
+    assert 0 < none.high < 0.2
+    assert (every.value, every.high) == (1.0, 1.0)
+    assert 0.8 < every.low < 1
 
 
 def test_replicas_side_by_side() -> None:
@@ -70,7 +72,9 @@ def test_time_to_solution_in_closed_form() -> None:
 def test_certain_success_takes_one_anneal_and_no_success_gives_a_bound() -> None:
     assert time_to_solution(3.0, Estimate(1.0, 0.995, 1.0)) == (3.0, 3.0, 3.0)
     none = time_to_solution(3.0, success_probability(0, 10))
-    assert math.isinf(none.value) and math.isinf(none.high) and none.low > 3.0
+    assert math.isinf(none.value)
+    assert math.isinf(none.high)
+    assert none.low > 3.0
     assert in_words(none, lambda seconds: f"{seconds:.0f} s").startswith("> ")
     assert in_words(Estimate(2.0, 1.0, math.inf), "{:.0f}".format) == "2 [1, unknown]"
 
@@ -89,7 +93,8 @@ def test_anneals_drawn_at_random_are_done_in_that_time_with_99_percent() -> None
     number = math.ceil(repetitions(p))
     share = np.mean(waits <= number)
     exact = 1 - (1 - p) ** number
-    assert 0.99 <= exact < 0.993 and abs(share - exact) < 4 * math.sqrt(exact * (1 - exact) / len(waits))
+    assert 0.99 <= exact < 0.993
+    assert abs(share - exact) < 4 * math.sqrt(exact * (1 - exact) / len(waits))
 
 
 @pytest.mark.parametrize(
