@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
@@ -57,11 +57,18 @@ class Config:
 
     def json(self) -> str:
         """Everything, as canonical JSON."""
-        return canonical_json(asdict(self))
+        return canonical_json(self._plain())
 
     def sha256(self, model_sha256: str | None) -> str:
         """Identity of the run; an instance counts with its content, ``model_sha256``."""
-        return self.identity(asdict(self), model_sha256)
+        return self.identity(self._plain(), model_sha256)
+
+    def _plain(self) -> dict[str, dict[str, Any]]:
+        """The values of all tables; they hold no tables themselves, and nothing is copied."""
+        return {
+            name: {key: getattr(getattr(self, name), key) for key in settings}
+            for name, settings in tables_of(type(self)).items()
+        }
 
     @classmethod
     def identity(cls, tables: Tables, model_sha256: str | None, dynamics: int | None = None) -> str:

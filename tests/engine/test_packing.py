@@ -14,8 +14,17 @@ from spinsim import packing
 from spinsim.acceptance import LARGEST_EXPONENT, acceptance, exp_reduced
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.metropolis.packed.classes import PLANES, Classes
-from spinsim.engine.metropolis.packed.kinds import COLD_CLEAR, WARM_CLEAR, Kind, kind_of
-from spinsim.engine.metropolis.packed.lane_tables import build_tables
+from spinsim.engine.metropolis.packed.cpu_tables import lay_one_temperature
+from spinsim.engine.metropolis.packed.kinds import (
+    COLD_CLEAR,
+    WARM_CLEAR,
+    Kind,
+    Limits,
+    bits_up_to,
+    cheap_bits,
+    kind_of,
+)
+from spinsim.engine.metropolis.packed.lane_tables import build_tables, empty_tables
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.site_packed.tables import build_site_tables
 from spinsim.model.colouring import colouring
@@ -140,3 +149,18 @@ def test_kinds_say_where_thresholds_begin(hottest: float, kind: Kind) -> None:
     clear = {Kind.COLD: COLD_CLEAR, Kind.WARM: WARM_CLEAR}.get(kind, (0, 0, 0))
     for cls, planes in enumerate(clear):
         assert plan.limits(beta).thresholds[0, cls].max() < 2 ** (64 - planes)
+
+
+@pytest.mark.parametrize(("field", "zero_acceptance"), [(0, 63 / 64), (3, 1.0)])
+def test_tables_of_one_temperature_are_those_of_a_ladder_of_one(field: int, zero_acceptance: float) -> None:
+    """The kernel that lays them for annealing gives the bits of NumPy's tables, and the cheap classes too."""
+    classes = Classes.of(40 if not field else 6, 5, field)
+    for beta in (0.0, 1e-300, *np.geomspace(1e-4, 10.0, 40), 1e300):
+        want = build_tables(classes, np.full(130, beta), zero_acceptance)
+        found = empty_tables(classes, 1, 130)
+        arrays = [(rows[0] for rows in (t.always, t.planes, t.thresholds)) for t in (found, want)]
+        last = lay_one_temperature(classes.costs(), beta, zero_acceptance, *arrays[0])
+        for name in ("always", "planes", "thresholds"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(want, name), err_msg=f"{name} at {beta}")
+        limits = Limits(*acceptance(classes.costs()[..., None], beta, zero_acceptance))
+        assert bits_up_to(last) == cheap_bits(limits)

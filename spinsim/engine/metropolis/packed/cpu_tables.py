@@ -1,12 +1,48 @@
-"""Acceptance tables of a sample whose replicas have moved on their ladder, on the CPU."""
+"""Acceptance tables on the CPU: of one temperature, and of replicas that have moved on their ladder."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
 from spinsim.engine.metropolis.packed.steps import ONE, ZERO
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES
+
+
+@kernel
+def lay_one_temperature(costs, beta, zero_acceptance, always, planes, thresholds):  # type: ignore[no-untyped-def]
+    """``Tables`` (blocks, ...) for one temperature; returns the last class, of the cheapest first, with bits in planes.
+
+    ``costs`` (table, class) are flip costs in quanta, ``beta`` is the inverse temperature times the quantum. The
+    numbers are those of ``acceptance``; annealing asks for them so often that small models would wait for NumPy.
+    """
+    classes, last = costs.shape[1], 0
+    for table in range(costs.shape[0]):
+        for c in range(classes):
+            cost, probability = costs[table, c], 1.0
+            if cost == 0:
+                probability = zero_acceptance
+            elif cost > 0:
+                mantissa, power = exp_reduced(-min(beta * np.float64(cost), LARGEST_EXPONENT))
+                probability = math.ldexp(mantissa, int(power))
+            sure, threshold = ZERO, ZERO
+            if probability >= 1.0:
+                sure = ~ZERO
+            else:
+                threshold = np.uint64(math.ldexp(probability, 64))
+            always[:, table, c] = sure
+            thresholds[:, table, c] = threshold
+            in_planes = sure
+            for plane in range(planes.shape[2]):
+                word = ZERO - (threshold >> np.uint64(63 - plane) & ONE)
+                planes[:, table, plane, c] = word
+                in_planes |= word
+            if in_planes != ZERO:
+                last = max(last, classes - 1 - c)
+    return last
 
 
 @kernel

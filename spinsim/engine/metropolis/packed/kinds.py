@@ -92,4 +92,9 @@ def cheap_bits(limits: Limits) -> int:
     """B of cheap_steps.py: of the classes, without a field, all but the last 2^B have no bits in the planes."""
     in_planes = limits.certain | (limits.thresholds >> np.uint64(64 - PLANES) != 0)
     of_class: npt.NDArray[np.bool_] = in_planes.any(axis=(0, 2))[::-1]  # the cheapest first
-    return max(LEAST_BITS, int(of_class.nonzero()[0].max(initial=0)).bit_length())
+    return bits_up_to(int(of_class.nonzero()[0].max(initial=0)))
+
+
+def bits_up_to(last: int) -> int:
+    """Of so many bits is the number of the last class, of the cheapest first, that has bits in the planes."""
+    return max(LEAST_BITS, last.bit_length())

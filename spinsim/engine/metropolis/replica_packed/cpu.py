@@ -17,7 +17,9 @@ from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.packed.batches import Costs
 from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.metropolis.packed.cpu_sweeper import TableSweeper
-from spinsim.engine.metropolis.packed.kinds import cheap_bits
+from spinsim.engine.metropolis.packed.cpu_tables import lay_one_temperature
+from spinsim.engine.metropolis.packed.kinds import bits_up_to, cheap_bits
+from spinsim.engine.metropolis.packed.lane_tables import empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_lattices
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
@@ -73,13 +75,23 @@ def counts(plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> Counts:
 class ReplicaSweeper(TableSweeper[ReplicaPlan]):
     """A ``CpuSweeper`` of replica-packed words."""
 
-    _cheap_bits = 0
+    def __init__(self, plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> None:
+        super().__init__(plan, blocks, threads)
+        self._cheap_bits, self._costs = 0, plan.classes.costs()
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,)."""
+        plan = self._plan
+        if np.ndim(beta) == 0:  # as annealing does, again and again
+            self._tables, self._limits = empty_tables(plan.classes, 1, plan.replicas), None
+            (scaled,) = check_beta(beta, 1) * plan.model.quantum
+            tables = self._tables_of(0)
+            last = lay_one_temperature(self._costs, scaled, plan.dynamics.zero_acceptance, *tables)
+            self._cheap_bits = bits_up_to(last)
+            return
         super().set_beta(beta)
-        if self._plan.by_degree:
-            self._cheap_bits = cheap_bits(self._plan.limits(np.unique(check_beta(beta, self._plan.replicas))))
+        if plan.by_degree:
+            self._cheap_bits = cheap_bits(plan.limits(np.unique(check_beta(beta, plan.replicas))))
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Make room for tables of each sample."""
