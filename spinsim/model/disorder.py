@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -10,12 +11,13 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError
+from spinsim.machine.threads import Threads
 from spinsim.model.along import along_axes, terms_along
 from spinsim.model.dilution import check_dilution, dilute
-from spinsim.model.drawing import GAUSSIAN_GRID, below, gaussian, uniforms
+from spinsim.model.drawing import AT_ONCE, GAUSSIAN_GRID, SIGNS_A_WORD, draw_signs, gaussian, uniforms
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Drawn, Ising
 from spinsim.model.quanta import relative_change, round_to
 from spinsim.model.random_field import check_random_field, random_fields
 
@@ -61,7 +63,10 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
     _check_disorder(samples, seed, dilution, random_field)
     rows = _drawn(Graph.of_lattice(lattice).bonds, samples, seed, couplings, bond_fraction)
-    return _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field, couplings_along)
+    model = _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field, couplings_along)
+    if couplings == "pm-j" and not dilution and couplings_along is None:
+        model.drawn = Drawn(bond_fraction, seed)
+    return model
 
 
 def _check_disorder(samples: int, seed: int, dilution: float, random_field: float) -> None:
@@ -76,18 +81,28 @@ def _drawn(
     bonds: int, samples: int, seed: int, couplings: str, bond_fraction: float
 ) -> npt.NDArray[np.float64] | npt.NDArray[np.int8]:
     """Random couplings (samples, bonds)."""
-    rows = np.empty((samples, bonds), np.int8 if couplings == "pm-j" else np.float64)
+    if couplings == "pm-j":
+        return signs(bonds, samples, seed, bond_fraction)
+    rows = np.empty((samples, bonds))
     for sample, row in enumerate(rows):
         for where, uniform in uniforms(seed, rng.Stream.COUPLINGS, sample, bonds):
-            row[where] = _signs(uniform, bond_fraction) if couplings == "pm-j" else gaussian(uniform)
+            row[where] = gaussian(uniform)
     return rows
 
 
-def _signs(uniform: npt.NDArray[np.uint64], positive_fraction: float) -> npt.NDArray[np.int8]:
-    """+1 with probability ``positive_fraction``, else -1."""
+def signs(bonds: int, samples: int, seed: int, positive_fraction: float) -> npt.NDArray[np.int8]:
+    """Couplings (samples, bonds) of +1 with probability ``positive_fraction``, else -1."""
+    rows = np.empty((samples, bonds), np.int8)
     if positive_fraction >= 1:
-        return np.ones(len(uniform), np.int8)
-    return np.where(below(uniform, positive_fraction), np.int8(1), np.int8(-1))
+        rows[:] = 1
+        return rows
+
+    def draw(sample: int, first: int) -> None:
+        draw_signs(seed, sample, first, positive_fraction, rows[sample, first : first + AT_ONCE])
+
+    pieces = (partial(draw, k, first) for k in range(samples) for first in range(0, bonds, AT_ONCE))
+    Threads().run(pieces, rows.size // SIGNS_A_WORD)
+    return rows
 
 
 def _disordered(

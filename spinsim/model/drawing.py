@@ -9,20 +9,34 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.machine.compiled import kernel
+from spinsim.machine.compiled import kernel, part
 
 GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings and fields are multiples of it, so that local fields fit 32 bits
 AT_ONCE: Final = 2**22  # numbers that are drawn at once
+SIGNS_A_WORD: Final = 64  # signs that are drawn in the time of a word of 128 spins, as ``Threads`` counts
+
+
+@part
+def _uniform(stream, sample, number, k0, k1):  # type: ignore[no-untyped-def]
+    """A 64-bit uniform integer; the bits of its number past the 32nd stand in counter word 2."""
+    word = np.uint64(stream) << np.uint64(8)
+    block = rng.counter_block(np.uint64(sample), np.uint64(0))
+    x0, x1, _, _ = rng.philox(number, block, number >> rng.SHIFT32, word, k0, k1, rng.ROUNDS)
+    return (x0 << rng.SHIFT32) | rng.low32(x1)
 
 
 @kernel
 def _draw(stream, sample, first, k0, k1, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with 64-bit uniform integers, those of numbers ``first`` on."""
-    word = np.uint64(stream) << np.uint64(8)
-    block = rng.counter_block(np.uint64(sample), np.uint64(0))
     for i in range(out.size):
-        x0, x1, _, _ = rng.philox(np.uint64(first + i), block, np.uint64(0), word, k0, k1, rng.ROUNDS)
-        out[i] = (x0 << rng.SHIFT32) | rng.low32(x1)
+        out[i] = _uniform(stream, sample, np.uint64(first + i), k0, k1)
+
+
+@kernel
+def _draw_signs(stream, sample, first, k0, k1, limit, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with +1 where the uniform integers of numbers ``first`` on are below ``limit``, else with -1."""
+    for i in range(out.size):
+        out[i] = np.int8(1) if _uniform(stream, sample, np.uint64(first + i), k0, k1) < limit else np.int8(-1)
 
 
 def uniforms(seed: int, stream: rng.Stream, sample: int, count: int) -> Iterator[tuple[slice, npt.NDArray[np.uint64]]]:
@@ -35,6 +49,12 @@ def uniforms(seed: int, stream: rng.Stream, sample: int, count: int) -> Iterator
         piece = room[: count - first]
         _draw(int(stream), sample, first, *rng.split_seed(seed), piece)
         yield slice(first, first + len(piece)), piece
+
+
+def draw_signs(seed: int, sample: int, first: int, probability: float, out: npt.NDArray[np.int8]) -> None:
+    """Fill ``out`` with couplings of one sample from number ``first`` on: +1 with this probability below 1, else -1."""
+    stream = int(rng.Stream.COUPLINGS)
+    _draw_signs(stream, sample, first, *rng.split_seed(seed), np.uint64(int(probability * 2.0**64)), out)
 
 
 def below(uniform: npt.NDArray[np.uint64], probability: float) -> npt.NDArray[np.bool_]:

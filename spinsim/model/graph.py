@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.model.geometry.lattice import Lattice
+
+MOST_LISTED: Final = 2**27
+"""Bonds of a lattice up to which files hold them as a list; of more the lattice alone says which they are."""
 
 
 class Graph:
@@ -24,6 +27,7 @@ class Graph:
     Attributes:
         edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do without, of which those
             whose rows can be packed may have more than such numbers hold.
+        is_listed: Whether files hold the list of bonds, as those of a lattice of at most ``MOST_LISTED`` bonds do.
 
     Raises:
         InputError: for bonds that are no integers, lead nowhere or join a site to itself.
@@ -37,6 +41,7 @@ class Graph:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
         if sites >= 2**31 and not _may_be_larger(lattice):
             raise InputError(f"a graph of {sites} sites exceeds the limit of 2^31 - 1: split it in parts")
+        self.is_listed = lattice is None or edges is not None or lattice.most_bonds <= MOST_LISTED
         if lattice is None or edges is not None:
             self.edges = self._checked(np.asarray(() if edges is None else edges))
 
@@ -69,6 +74,17 @@ class Graph:
         if not _may_be_larger(lattice):
             _check_bonds(lattice)
         return cls(lattice.sites, None, lattice, slices)
+
+    @property
+    def identity(self) -> bytes | memoryview:
+        """What tells it from all others: its bonds or, where these are not listed, its lattice."""
+        if self.lattice is None or self.is_listed:
+            return np.ascontiguousarray(self.edges, "<i4").data
+        return f"{self.lattice.label} {self.lattice.periodic} {self.slices}".encode()
+
+    def with_list(self) -> Graph:
+        """The same graph with its list of bonds, as earlier versions held all of them."""
+        return Graph(self.sites, self.edges, self.lattice, self.slices)
 
     @cached_property
     def edges(self) -> npt.NDArray[np.int32]:

@@ -11,13 +11,14 @@ import hashlib
 from copy import copy
 from functools import cached_property
 from math import sqrt
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
+from spinsim.machine.memory import require
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.problems.exchange import Exchanged
@@ -29,6 +30,7 @@ from spinsim.model.quanta import (
     common_quantum,
     distinct,
     mean_square,
+    one_if_equal,
     power_above,
     relative_change,
     round_to,
@@ -36,7 +38,20 @@ from spinsim.model.quanta import (
 from spinsim.model.terms import check_terms, magnitudes_of
 
 _LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
+_BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
 _AT_ONCE: Final = 2**22  # numbers that are widened at once
+
+
+class Drawn(NamedTuple):
+    """How +-J couplings of a lattice were drawn: from these and the number of samples they follow.
+
+    Attributes:
+        bond_fraction: Share of +1.
+        seed: Of the disorder.
+    """
+
+    bond_fraction: float
+    seed: int
 
 
 class Ising(Exchanged):
@@ -62,6 +77,7 @@ class Ising(Exchanged):
         rounded: Whether a given value was not a multiple of the quantum.
         rounding_error: Largest relative change of a value by that; 1 where one became 0.
         problem: The quadratic problem that it was made of, with its values as given; None of others.
+        drawn: How its couplings were drawn, as ``EdwardsAnderson`` makes +-J couplings; None of others.
 
     Raises:
         InputError: for NaN or infinite values and for shapes that do not fit the graph.
@@ -101,6 +117,7 @@ class Ising(Exchanged):
             raise InputError(f"vartype {vartype!r} is unknown: choose SPIN or BINARY")
         self.vartype = vartype
         self.problem: Quadratic | None = None
+        self.drawn: Drawn | None = None
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -219,19 +236,35 @@ class Ising(Exchanged):
         return unit * sqrt(squares)
 
     def content_sha256(self) -> str:
-        """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels, however held."""
+        """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
+
+        It does not depend on how they are held. Of a graph that is not listed it is that of the lattice, of couplings
+        of +-1 in a byte each, and of one number where that serves all bonds or sites.
+        """
         digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
-        digest.update(np.ascontiguousarray(self.graph.edges, "<i4").data)
+        listed = self.graph.is_listed
+        digest.update(self.graph.identity)
         if self.terms is not None:
             digest.update(b"terms" + self.terms.tobytes())
         for sample in range(self.samples):
-            for rows in (self.couplings, self.fields):
-                row = rows[sample % len(rows)]
+            for rows in (self.couplings, self.fields) if listed else map(one_if_equal, (self.couplings, self.fields)):
+                row, kind = rows[sample % len(rows)], "<f8" if listed or rows.dtype != np.int8 else "i1"
                 for first in range(0, row.size, _AT_ONCE):
-                    digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], "<f8").data)
+                    digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], kind).data)
         if isinstance(self.labels, tuple):
             digest.update("\n".join(["labels", *map(label_text, self.labels)]).encode())
         return digest.hexdigest()
+
+    def with_list(self) -> Ising:
+        """The same model with the list of its bonds, as earlier versions wrote all models to files.
+
+        Raises:
+            InputError: where it does not fit in memory.
+        """
+        require(_BYTES_A_LISTED * self.bonds, f"the list of bonds of {self.name}")
+        same = copy(self)
+        same.graph = self.graph.with_list()
+        return same
 
     def in_field(self, field: float) -> Ising:
         """The same model in a uniform field, which is added to its own fields.
@@ -251,7 +284,7 @@ class Ising(Exchanged):
         """
         _ = self.magnitude, self.term_magnitudes, self.uniform_field
         part = copy(self)
-        part.samples = stop - first
+        part.samples, part.drawn = stop - first, None
         part.couplings, part.fields = (
             rows[first:stop] if len(rows) > 1 else rows for rows in (self.couplings, self.fields)
         )

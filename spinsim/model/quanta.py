@@ -42,6 +42,12 @@ def distinct(rows: Rows) -> Rows:
     return rows[:, :1] if rows.strides[-1] == 0 else rows
 
 
+def one_if_equal(rows: Rows) -> Rows:
+    """One number, (1, 1), where all are equal; else the rows."""
+    values = distinct(rows)
+    return np.asarray(values[:1, :1], np.float64) if values.size and values.min() == values.max() else rows
+
+
 def round_to(rows: npt.NDArray[Any], quantum: float) -> npt.NDArray[np.float64]:
     """Values as the nearest multiples of a quantum."""
     return np.asarray(np.rint(rows / quantum) * quantum)

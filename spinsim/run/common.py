@@ -272,6 +272,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     try:
         with store.open_to_read(plan.path) as file:
             attributes, rows = store.text_attributes(file), store.complete_rows(file)
+            listed = store.lists_bonds(file)
     except InputError as error:
         if isinstance(error.__cause__, BlockingIOError):
             raise
@@ -283,6 +284,9 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
             f"{plan.path} is of an earlier version of spinsim, which updated graphs of such degrees unpacked, with "
             "other bits: go on with the version that wrote it, or run it anew under another name"
         )
+    if listed and not plan.model.graph.is_listed:
+        model = plan.model.with_list()
+        plan = replace(plan, model=model, attributes=plan.attributes | {"model_sha256": model.content_sha256()})
     own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
     if stored == own:
         return plan, "finished" in attributes
@@ -325,8 +329,7 @@ def check_disk(path: Path, model: Ising, replicas: int, layout: Layout, rows: in
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
-    stored = 16 * model.bonds * model.samples + (8 * replicas + 9 * model.sites) * model.samples
-    needed = layout.room(rows) + stored + 2**17
+    needed = layout.room(rows) + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
     room = shutil.disk_usage(folder).free
     if needed > room:
         raise InputError(

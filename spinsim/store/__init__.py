@@ -17,7 +17,7 @@ from spinsim.store.checkpoints import last_saved
 from spinsim.store.creating import create, stamp
 from spinsim.store.extending import extend
 from spinsim.store.forms import DamageError
-from spinsim.store.models import identity, read_model, read_start
+from spinsim.store.models import identity, lists_bonds, read_model, read_start, stored_bytes
 from spinsim.store.parts import scale_attributes
 from spinsim.store.reading import (
     SCHEMA,
@@ -41,6 +41,7 @@ __all__ = [
     "extend",
     "identity",
     "last_saved",
+    "lists_bonds",
     "open_to_append",
     "open_to_read",
     "read_attributes",
@@ -48,6 +49,7 @@ __all__ = [
     "read_start",
     "scale_attributes",
     "stamp",
+    "stored_bytes",
     "text_attributes",
     "verify",
 ]

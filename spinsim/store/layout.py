@@ -23,6 +23,9 @@ ENERGY, TEMPERATURE, INVERSE = "coupling unit", "coupling unit / k_B", "1 / coup
 STAGGERED = "sum of spins over the first sublattice, that of site 0, less that over the second"
 """What staggered magnetisations are, for readers."""
 
+OF_LATTICE, DRAWN = "those of the lattice, in the order of bond_order", "pm-j"
+"""What the attributes ``edges`` and ``couplings`` of a model say in the place of datasets of these names."""
+
 EVERY = "every"
 """The attribute of a group that has rows at every so many-th row of the run alone: rows every - 1, 2 every - 1, ..."""
 

@@ -10,23 +10,26 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
+from spinsim.model.disorder import signs
 from spinsim.model.geometry import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Drawn, Ising
 from spinsim.model.problems.labels import Labels, label_in, label_text
 from spinsim.model.problems.quadratic import SPIN
+from spinsim.model.quanta import distinct
 from spinsim.store.forms import DamageError
-from spinsim.store.layout import ENERGY, START
+from spinsim.store.layout import DRAWN, ENERGY, OF_LATTICE, START
 from spinsim.store.parts import bare_dimension, compressed, label
 from spinsim.store.reading import text_attributes
 
 _ROOM: Final = 2  # times what is stored, to read and check it
 _MEND: Final = "read it on a machine with more memory"
+_BYTES_A_DRAWN: Final = 6  # bonds of one sample: a byte, and passes over it
 
 
 def write_model(group: h5py.Group, model: Ising) -> None:
-    """Store a model in full: the file stands alone."""
+    """Store a model in full: the file stands alone. Of a large lattice bonds and drawn couplings follow from it."""
     group.attrs.update(
         {
             "name": model.name,
@@ -48,21 +51,40 @@ def write_model(group: h5py.Group, model: Ising) -> None:
         group.attrs.update({"lattice": model.lattice.name, "shape": model.lattice.shape, "boundary": boundary})
     for name, length in (("bond", model.bonds), ("end", 2), ("sample", model.samples)):
         bare_dimension(group, name, length)
-    edges = group.create_dataset("edges", data=model.graph.edges, **_filters(model.bonds))
-    label(edges, ("bond", "end"), "end sites of each bond", "1")
+    if model.graph.is_listed:
+        edges = group.create_dataset("edges", data=model.graph.edges, **_filters(model.bonds))
+        label(edges, ("bond", "end"), "end sites of each bond", "1")
+    else:
+        group.attrs["edges"] = OF_LATTICE
     if model.terms is not None:
         terms = group.create_dataset("terms", data=model.terms, **_filters(model.bonds))
         label(terms, ("bond",), "term of the energy that each bond belongs to", "1")
-    _rows(group, "couplings", model.couplings, ("sample", "bond"), "coupling J of each bond")
-    names = model.labels
+    if model.drawn is None or model.graph.is_listed:
+        _rows(group, "couplings", model.couplings, ("sample", "bond"), "coupling J of each bond")
+    else:
+        group.attrs.update({"couplings": DRAWN, "bond_fraction": model.drawn.bond_fraction})
+        group.attrs["disorder_seed"] = np.uint64(model.drawn.seed)
+    names, in_field = model.labels, bool(distinct(model.fields).any())
     if isinstance(names, range) and names.start:
         group.attrs["first_label"] = names.start
-    if np.any(model.fields) or not isinstance(names, range):
+    if in_field or not isinstance(names, range):
         bare_dimension(group, "site", model.sites)
     if not isinstance(names, range):
         _write_labels(group, names)
-    if np.any(model.fields):
+    if in_field:
         _rows(group, "fields", model.fields, ("sample", "site"), "field h at each site")
+
+
+def stored_bytes(model: Ising) -> int:
+    """Room that a model and the lowest state of each sample take in a file, and its checkpoints a part of it."""
+    if model.graph.is_listed:
+        return (16 * model.bonds + 9 * model.sites) * model.samples
+    return (0 if model.drawn or model.one_coupling else model.couplings.nbytes) + model.sites * model.samples
+
+
+def lists_bonds(file: h5py.File) -> bool:
+    """Whether a file holds the bonds of its model as a list."""
+    return "edges" in file["model"]
 
 
 def _write_labels(group: h5py.Group, names: Labels) -> None:
@@ -104,7 +126,8 @@ def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[st
     if rows.size and rows.strides[-1] == 0:
         dataset = group.create_dataset(name, shape, np.float64, fillvalue=rows[0, 0], chunks=True)
     else:
-        dataset = group.create_dataset(name, shape, np.float64, **_filters(rows.shape[-1]))
+        kind = np.float64 if "edges" in group else rows.dtype
+        dataset = group.create_dataset(name, shape, kind, **_filters(rows.shape[-1]))
         dataset[...] = np.broadcast_to(rows, shape)
     label(dataset, scales, long_name, ENERGY)
 
@@ -134,11 +157,15 @@ def read_model(file: h5py.File) -> Ising:
     if "lattice" in attrs:
         cell, shape = KNOWN[attrs["lattice"]], tuple(int(side) for side in attrs["shape"])
         lattice = cell.lattice(shape, attrs["boundary"] == "periodic")
-    require(_ROOM * sum(map(_bytes, (group["edges"], group["couplings"]))), "the model of the file", _MEND)
+    there = [group[name] for name in ("edges", "couplings") if name in group]
+    drawn = Drawn(float(attrs["bond_fraction"]), int(attrs["disorder_seed"])) if "couplings" in attrs else None
+    drawing = 0 if drawn is None else _BYTES_A_DRAWN * len(group["sample"]) * len(group["bond"])
+    require(_ROOM * sum(map(_bytes, there)) + drawing, "the model of the file", _MEND)
     try:
+        edges = _edges(group["edges"], lattice) if "edges" in group else None
         model = Ising(
-            Graph(int(attrs["sites"]), _edges(group["edges"], lattice), lattice, int(attrs.get("slices", 1))),
-            _stored(group["couplings"]),
+            Graph(int(attrs["sites"]), edges, lattice, int(attrs.get("slices", 1))),
+            _stored(group["couplings"]) if drawn is None else _drawn(group, drawn),
             _stored(group["fields"]) if "fields" in group else 0.0,
             name=attrs["name"],
             offset=float(attrs["offset"]),
@@ -150,8 +177,13 @@ def read_model(file: h5py.File) -> Ising:
     except InputError as error:
         raise DamageError(str(error).split(": ")[0]) from error
     model.rounded = bool(attrs["rounded"])  # what is stored is round already
-    model.rounding_error = float(attrs.get("rounding_error", 0.0))
+    model.rounding_error, model.drawn = float(attrs.get("rounding_error", 0.0)), drawn
     return model
+
+
+def _drawn(group: h5py.Group, drawn: Drawn) -> npt.NDArray[np.int8]:
+    """Couplings (samples, bonds), drawn again."""
+    return signs(len(group["bond"]), len(group["sample"]), drawn.seed, drawn.bond_fraction)
 
 
 def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:

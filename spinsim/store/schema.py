@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from math import isfinite, prod
+from math import isfinite
 from typing import Final
 
 import h5py
@@ -35,7 +35,7 @@ from spinsim.store.forms import (
     rows_of,
     text_of,
 )
-from spinsim.store.layout import BEST, EVERY, START, SUMMARY_GROUP, Layout, Series, Sizes
+from spinsim.store.layout import BEST, DRAWN, EVERY, OF_LATTICE, START, SUMMARY_GROUP, Layout, Series, Sizes
 
 TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
 """Root attributes that every file has, beside ``schema`` and ``finished``."""
@@ -148,13 +148,16 @@ def _check_model(group: h5py.Group) -> Sizes:
     slices = int(number_of(group, "slices", "iu")) if "slices" in group.attrs else 1
     if slices < 1 or sites % slices or (lattice and slices > 1 and lattice.shape[0] != slices):
         raise DamageError(f"its model of {sites} sites has no {slices} slices")
-    edges, couplings = (item_of(group, name) for name in ("edges", "couplings"))
-    bonds = lattice.bonds if lattice else rows_of(edges)
-    samples = rows_of(couplings)
-    if not 1 <= sites < 2**31 or samples < 1 or (lattice and lattice.sites != sites):
+    follow = _what_follows(group, lattice)
+    bonds = lattice.bonds if lattice else rows_of(item_of(group, "edges"))
+    samples = rows_of(item_of(group, "sample" if "couplings" in follow else "couplings"))
+    if sites < 1 or samples < 1 or (lattice.sites != sites if lattice else sites >= 2**31):
         raise DamageError(f"its model of {sites} sites and {samples} samples is not that of its lattice or couplings")
-    check_dataset(group, "edges", np.int32, (bonds, 2))
-    check_dataset(group, "couplings", np.float64, (samples, bonds))
+    if "edges" not in follow:
+        check_dataset(group, "edges", np.int32, (bonds, 2))
+    if "couplings" not in follow:
+        in_bytes = "edges" in follow and plain_of(group, "couplings").dtype == np.int8
+        check_dataset(group, "couplings", np.int8 if in_bytes else np.float64, (samples, bonds))
     if "fields" in group:
         check_dataset(group, "fields", np.float64, (samples, sites))
     if "terms" in group:
@@ -167,6 +170,22 @@ def _check_model(group: h5py.Group) -> Sizes:
     if unknown or ("site" in group) != ("fields" in group or "labels" in group):
         raise DamageError(f"its model holds {', '.join(sorted(unknown)) or 'an axis of sites'} without a meaning")
     return Sizes(samples, sites, bonds, lattice.dimension if lattice else 0)
+
+
+def _what_follows(group: h5py.Group, lattice: Lattice | None) -> set[str]:
+    """Datasets that a model does without: the bonds of a lattice, and couplings that were drawn from a seed."""
+    if "edges" not in group.attrs:
+        return set()
+    if lattice is None or text_of(group, "edges") != OF_LATTICE or "edges" in group:
+        raise DamageError("the bonds of its model are said to be those of another lattice")
+    if "couplings" not in group.attrs:
+        return {"edges"}
+    if text_of(group, "couplings") != DRAWN or "couplings" in group:
+        raise DamageError("the couplings of its model are said to be drawn in an unknown way")
+    number_of(group, "disorder_seed", "u")
+    if not 0 <= number_of(group, "bond_fraction", "f") <= 1:
+        raise DamageError("its bond fraction is no probability")
+    return {"edges", "couplings"}
 
 
 def _check_labels(group: h5py.Group, sites: int) -> None:
@@ -188,9 +207,10 @@ def _lattice(group: h5py.Group) -> Lattice:
     if cell is None or found.dtype.kind not in "iu" or found.shape != (cell.dimension,):
         raise DamageError("its lattice has no shape")
     shape = tuple(int(side) for side in group.attrs["shape"])
-    if boundary not in _BOUNDARIES or min(shape) < 1 or prod(shape) * cell.sites >= 2**31:
+    lattice = cell.lattice(shape, boundary == "periodic") if min(shape) > 0 and boundary in _BOUNDARIES else None
+    if lattice is None or (lattice.sites >= 2**31 and not lattice.rows_can_be_packed):
         raise DamageError(f"its lattice of shape {shape} and boundary {boundary!r} is none")
-    return cell.lattice(shape, boundary == "periodic")
+    return lattice
 
 
 def _check_checkpoints(file: h5py.File, form: Form) -> None:

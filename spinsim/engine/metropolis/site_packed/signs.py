@@ -62,5 +62,8 @@ def build_signs(shape: tuple[int, ...], negative: npt.NDArray[np.bool_], rows: r
     signs = np.empty((len(negative), colours, 2 * dimension, len(rows), *words), np.uint64)
     sides = (*shape, 1) if dimension == 2 else shape
     for sample, row in enumerate(negative):
-        _fill_signs(sides, dimension, rows.start, np.array(row, order="C"), signs[sample])
+        if row.strides[-1]:
+            _fill_signs(sides, dimension, rows.start, np.ascontiguousarray(row), signs[sample])
+        else:
+            signs[sample] = np.uint64(2**64 - 1 if row[0] else 0)
     return signs
