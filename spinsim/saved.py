@@ -20,8 +20,8 @@ from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
 from spinsim.store import complete_rows, open_to_read
-from spinsim.store.configurations import BYTE, CONFIGURATIONS, with_configurations
-from spinsim.store.layout import EVERY, Layout
+from spinsim.store.configurations import CONFIGURATIONS, with_configurations
+from spinsim.store.layout import BYTE, EVERY, Layout
 
 _PIECE_BYTES: Final = 2**24  # of bits that are in memory at a time
 _BATCH_BYTES: Final = 2**24  # of spins that iterating unpacks at a time

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import States
 from spinsim.errors import InputError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.outputs import check_output, write_outputs
@@ -64,12 +65,12 @@ class Lowest(NamedTuple):
 
     Attributes:
         energy: Of each replica, (samples, replicas); None where no state is known.
-        spins: The lowest of each sample, ``int8`` (samples, sites).
+        spins: The lowest of each sample, ``int8`` (samples, sites), of large lattices packed.
         of_each: That of each replica, ``int8`` (samples, replicas, sites); None where they were not kept.
     """
 
     energy: npt.NDArray[np.float64] | None
-    spins: npt.NDArray[np.int8] | None
+    spins: npt.NDArray[np.int8] | States | None
     of_each: npt.NDArray[np.int8] | None = None
 
 

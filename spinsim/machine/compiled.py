@@ -55,6 +55,7 @@ SOURCES: Final = (
     "machine/compiled.py",
     "model/colouring.py",
     "model/drawing.py",
+    "bits.py",
     "packing.py",
     "rng.py",
     "transfer_matrix/cpu.py",

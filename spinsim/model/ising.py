@@ -255,17 +255,6 @@ class Ising(Exchanged):
             digest.update("\n".join(["labels", *map(label_text, self.labels)]).encode())
         return digest.hexdigest()
 
-    def with_list(self) -> Ising:
-        """The same model with the list of its bonds, as earlier versions wrote all models to files.
-
-        Raises:
-            InputError: where it does not fit in memory.
-        """
-        require(_BYTES_A_LISTED * self.bonds, f"the list of bonds of {self.name}")
-        same = copy(self)
-        same.graph = self.graph.with_list()
-        return same
-
     def in_field(self, field: float) -> Ising:
         """The same model in a uniform field, which is added to its own fields.
 
@@ -313,6 +302,18 @@ class Ising(Exchanged):
         if self.maxcut_weight is None:
             raise InputError(f"model {self.name} is not a MaxCut instance: it has no cut")
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
+
+
+def with_list(model: Ising) -> Ising:
+    """The same model with the list of its bonds, as earlier versions wrote all models to files.
+
+    Raises:
+        InputError: where it does not fit in memory.
+    """
+    require(_BYTES_A_LISTED * model.bonds, f"the list of bonds of {model.name}")
+    same = copy(model)
+    same.graph = model.graph.with_list()
+    return same
 
 
 def check_model(model: Any) -> Ising:

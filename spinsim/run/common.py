@@ -30,7 +30,7 @@ from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.instances import read_instance
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, with_list
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
@@ -285,7 +285,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
             "other bits: go on with the version that wrote it, or run it anew under another name"
         )
     if listed and not plan.model.graph.is_listed:
-        model = plan.model.with_list()
+        model = with_list(plan.model)
         plan = replace(plan, model=model, attributes=plan.attributes | {"model_sha256": model.content_sha256()})
     own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
     if stored == own:

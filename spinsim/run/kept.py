@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import States
 from spinsim.machine.memory import require
-from spinsim.store.layout import Layout, rows_at
+from spinsim.store.layout import BEST, Layout, arrays_of_best, rows_at
 
 
 class Kept:
@@ -64,9 +65,9 @@ class Kept:
         """Take in datasets of fixed size, by path."""
         self.sums.update(values)
 
-    def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
+    def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
         """Take in the lowest states met so far."""
-        self.write_again({"best/energy": energy, "best/spins": spins})
+        self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def save(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Nothing: there is no other process that could go on."""

@@ -126,12 +126,9 @@ def written_again(
     saved = {} if "finished" in attributes else store.last_saved(file)
     paths = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
     paths |= {name: path for name, path in more.items() if path in file}
-    if "best" in file:
-        paths |= {"best_energy": "best/energy", "best_spins": "best/spins"}
     found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
-    if "best" in file and not np.isfinite(found["best_energy"]).all():
-        del found["best_energy"], found["best_spins"]
-    return found
+    energy, spins = store.best_of(file, saved) if "best" in file else (np.full(1, np.inf), None)
+    return found | ({"best_energy": energy, "best_spins": spins} if np.isfinite(energy).all() else {})
 
 
 def read_permutation(file: h5py.File, rows: int) -> npt.NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.bits import States
 from spinsim.result import Result
 from spinsim.saved import Configurations, at_step, with_those
 from spinsim.store.layout import SUMMARY_GROUP, Layout
@@ -25,7 +26,7 @@ class LadderResult(Result):
 
     sweep: npt.NDArray[np.int64]
     best_energy: npt.NDArray[np.float64] | None
-    best_spins: npt.NDArray[np.int8] | None
+    best_spins: npt.NDArray[np.int8] | States | None
     configurations: Configurations | None
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.bits import States
 from spinsim.engine import Engine
 from spinsim.engine.measuring.kept_spins import bits_of
 from spinsim.engine.protocols import Spins
@@ -57,12 +58,14 @@ class SampledRun(ABC):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state from which the run can go on, as a checkpoint holds it."""
-        return self.engine.snapshot() | {"best_energy": self.best.energy, "best_spins": self.best.spins}
+        best = store.arrays_of_best(self.best.energy, self.best.spins)
+        return self.engine.snapshot() | {f"best_{name}": array for name, array in best.items()}
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""
         self.engine.restore(saved)
-        self.best.energy, self.best.spins = saved["best_energy"], saved["best_spins"]
+        self.best.energy, sites = saved["best_energy"], self.engine.model.sites
+        self.best.spins = States(saved["best_bits"], sites) if "best_bits" in saved else saved["best_spins"]
 
     def with_spins(
         self, row: Mapping[str, Any], spins: Spins, holder: npt.NDArray[np.integer] | None = None

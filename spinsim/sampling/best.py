@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, of_replica_packed, unpacked_spins
-from spinsim.engine.measuring.kept_spins import bits_of
+from spinsim.bits import Bits, States, of_replica_packed, unpacked_spins
+from spinsim.engine.measuring.kept_spins import PresentSpins, bits_of, bits_of_one
 from spinsim.engine.protocols import Counting, Engine, Spins
 from spinsim.machine.memory import require
 from spinsim.packing import Packing
@@ -21,12 +21,19 @@ class Best:
 
     Attributes:
         energy: Lowest energy, shape (samples, replicas).
-        spins: Configuration of lowest energy, ``int8`` (samples, sites); the first met among equals.
+        spins: Configuration of lowest energy, ``int8`` (samples, sites); the first met among equals. ``States`` of
+            a lattice whose bonds are not listed.
     """
 
+    spins: npt.NDArray[np.int8] | States
+
     def __init__(self, engine: Counting) -> None:
-        self.energy = np.full((engine.model.samples, engine.replicas), np.inf)
-        self.spins = np.zeros((engine.model.samples, engine.model.sites), np.int8)
+        model = engine.model
+        self.energy = np.full((model.samples, engine.replicas), np.inf)
+        if model.graph.is_listed:
+            self.spins = np.zeros((model.samples, model.sites), np.int8)
+        else:
+            self.spins = States(np.zeros((model.samples, -(-model.sites // 8)), np.uint8), model.sites)
 
     def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> None:
         """Take in energies (samples, replicas) and the configurations that have them."""
@@ -34,7 +41,11 @@ class Best:
         np.minimum(self.energy, energy, out=self.energy)
         lowest = energy.argmin(axis=1)
         for sample in np.flatnonzero(energy.min(axis=1) < before):
-            self.spins[sample] = spins(int(sample), int(lowest[sample]))
+            which = int(sample), int(lowest[sample])
+            if isinstance(self.spins, States):
+                self.spins.bits[sample] = bits_of_one(spins, *which)
+            else:
+                self.spins[sample] = spins(*which)
 
 
 class BestOfEach:
@@ -58,7 +69,8 @@ class BestOfEach:
         lower, replicas = energy < self.energy, self.energy.shape[1]
         if not lower.any():
             return
-        find = _by_words(engine, replicas) or (lambda sample: bits_of(engine.spins, sample, replicas))
+        spins = present_spins(engine)
+        find = _by_words(engine, replicas) or (lambda sample: bits_of(spins, sample, replicas))
         for sample in np.flatnonzero(lower.any(axis=1)).tolist():
             self.bits[sample, lower[sample]] = find(sample)[lower[sample]]
         np.minimum(self.energy, energy, out=self.energy)
@@ -66,6 +78,14 @@ class BestOfEach:
     def spins(self, sample: int) -> npt.NDArray[np.int8]:
         """Configurations of lowest energy of one sample, +1 and -1, (replicas, sites)."""
         return unpacked_spins(self.bits[sample], self._sites)
+
+
+def present_spins(engine: Engine | InField | BestSlices) -> Spins:
+    """Returns what finds the present configurations of an engine, of large lattices without a byte a site."""
+    lattice = engine.model.lattice
+    if lattice is None or engine.model.graph.is_listed or engine.packing is not Packing.SITE:
+        return engine.spins
+    return PresentSpins(engine, lattice.shape)
 
 
 def _by_words(engine: Engine | InField | BestSlices, replicas: int) -> Callable[[int], Bits] | None:

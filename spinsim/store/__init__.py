@@ -17,7 +17,8 @@ from spinsim.store.checkpoints import last_saved
 from spinsim.store.creating import create, stamp
 from spinsim.store.extending import extend
 from spinsim.store.forms import DamageError
-from spinsim.store.models import identity, lists_bonds, read_model, read_start, stored_bytes
+from spinsim.store.layout import arrays_of_best
+from spinsim.store.models import best_of, identity, lists_bonds, read_model, read_start, stored_bytes
 from spinsim.store.parts import scale_attributes
 from spinsim.store.reading import (
     SCHEMA,
@@ -34,6 +35,8 @@ __all__ = [
     "SCHEMA",
     "DamageError",
     "RunFile",
+    "arrays_of_best",
+    "best_of",
     "check_replaceable",
     "check_room",
     "complete_rows",

@@ -15,12 +15,13 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import States
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
 from spinsim.store.finishing import finish_file, keep
-from spinsim.store.layout import SUMMARY_GROUP, Series, rows_at
+from spinsim.store.layout import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
 from spinsim.store.models import identity
 from spinsim.store.reading import every_of, growing
 
@@ -188,9 +189,9 @@ class RunFile:
 
         self.write_again(self._thread.submit(blank).result())
 
-    def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
+    def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
         """Write the lowest states met so far."""
-        self.write_again({"best/energy": energy, "best/spins": spins})
+        self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def finish(self, keep_checkpoint: bool = False) -> None:
         """The run is complete: when the file is closed, it is packed and says so (``packing.finish_file``).

@@ -20,7 +20,7 @@ _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of th
 
 CHECKPOINTS: Final = "checkpoint"
 """Their group."""
-_BEST: Final = {"best_energy": f"{BEST}/energy", "best_spins": f"{BEST}/spins"}
+_BEST: Final = {f"best_{name}": f"{BEST}/{name}" for name in ("energy", "spins", "bits")}
 _TRIES: Final = 100
 
 

@@ -15,13 +15,10 @@ import numpy as np
 
 from spinsim.bits import spins_up
 from spinsim.store.forms import DamageError, group_of, number_of
-from spinsim.store.layout import EVERY, MEASUREMENTS, Layout, Series
+from spinsim.store.layout import BITS, BYTE, EVERY, MEASUREMENTS, Layout, Series
 
 CONFIGURATIONS: Final = "configurations"
 """The group, and what runs without a file call the same."""
-BYTE: Final = "byte"
-"""The axis along the bytes of a configuration."""
-BITS: Final = "a bit each: bit b of byte k is site 8 k + b, set where it is +1; bits past the last site are 0"
 _PIECE_BYTES: Final = 2**24
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from spinsim.machine.files import Disk, new_file
 from spinsim.model.ising import Ising
 from spinsim.store.checkpoints import make_checkpoints
-from spinsim.store.layout import ENERGY, START, Layout, Series
+from spinsim.store.layout import BEST, BITS, BYTE, ENERGY, START, Layout, Series
 from spinsim.store.models import write_model, write_start
 from spinsim.store.parts import bare_dimension, label, scale, set_aside
 from spinsim.store.reading import SCHEMA
@@ -92,7 +92,7 @@ def write_new(
             _make_series(file.create_group(name), layout, rows)
         file[layout.groups[0]].attrs.update(root)  # so that who opens the measurements alone knows what they are
         if best_of:
-            _make_best(file.create_group("best"), model.samples, best_of, model.sites)
+            _make_best(file.create_group(BEST), model, best_of)
         if checkpoint:
             make_checkpoints(file.create_group("checkpoint"), checkpoint)
 
@@ -136,15 +136,21 @@ def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
             label(group.create_dataset(series.name, data=values), series.axes, series.long_name, series.units)
 
 
-def _make_best(group: h5py.Group, samples: int, replicas: int, sites: int) -> None:
+def _make_best(group: h5py.Group, model: Ising, replicas: int) -> None:
+    samples, sites = model.samples, model.sites
     scale(group, "sample", np.arange(samples))
     scale(group, "replica", np.arange(replicas))
-    bare_dimension(group, "site", sites)
     energy = group.create_dataset("energy", (samples, replicas), np.float64, fillvalue=np.nan, dcpl=set_aside())
-    # contiguous: compressed chunks would move when they are written again
-    spins = group.create_dataset("spins", (samples, sites), np.int8, fillvalue=0, dcpl=set_aside())
     label(energy, ("sample", "replica"), "lowest energy met", ENERGY)
-    label(spins, ("sample", "site"), "state of lowest energy met", "1")
+    # contiguous: compressed chunks would move when they are written again
+    if model.graph.is_listed:
+        bare_dimension(group, "site", sites)
+        spins = group.create_dataset("spins", (samples, sites), np.int8, fillvalue=0, dcpl=set_aside())
+        label(spins, ("sample", "site"), "state of lowest energy met", "1")
+    else:
+        bare_dimension(group, BYTE, -(-sites // 8))
+        bits = group.create_dataset("bits", (samples, -(-sites // 8)), np.uint8, dcpl=set_aside())
+        label(bits, ("sample", BYTE), f"state of lowest energy met, {BITS}", "1")
 
 
 def _series(group: h5py.Group, series: Series, shape: tuple[int, ...], rows: int) -> None:

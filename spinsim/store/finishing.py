@@ -19,6 +19,7 @@ from spinsim.store.parts import compressed
 _CHUNK_BYTES: Final = 2**20
 _PIECE_BYTES: Final = 2**24
 _REWRITTEN: Final = "/summary"  # in place, by every analysis: compressed chunks would move
+_LARGE: Final = "/best/bits"  # half a minute a gigabyte, of spins that hardly become fewer
 
 
 def finish_file(path: Path, disk: Disk, keep_checkpoint: bool) -> bool:
@@ -120,7 +121,7 @@ def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
         new = h5py.Dataset(h5py.h5d.create(group.id, name.encode(), kind, space, dcpl=how))
     else:
         chunks = _chunks(old)
-        filters = {} if group.name == _REWRITTEN else compressed()
+        filters = {} if group.name == _REWRITTEN or old.name == _LARGE else compressed()
         new = group.create_dataset(
             name, old.shape, old.dtype, chunks=chunks, fillvalue=old.fillvalue, fletcher32=True, **filters
         )

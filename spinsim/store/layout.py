@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import States
 from spinsim.model.ising import Ising
 from spinsim.observables import Observable
 
@@ -25,6 +26,10 @@ STAGGERED = "sum of spins over the first sublattice, that of site 0, less that o
 
 OF_LATTICE, DRAWN = "those of the lattice, in the order of bond_order", "pm-j"
 """What the attributes ``edges`` and ``couplings`` of a model say in the place of datasets of these names."""
+
+BYTE: Final = "byte"
+"""The axis along the bytes of a configuration."""
+BITS: Final = "a bit each: bit b of byte k is site 8 k + b, set where it is +1; bits past the last site are 0"
 
 EVERY = "every"
 """The attribute of a group that has rows at every so many-th row of the run alone: rows every - 1, 2 every - 1, ..."""
@@ -131,6 +136,13 @@ class Layout:
     @property
     def _all(self) -> tuple[Series, ...]:
         return *self.series, *self.sums, *(series for series, _ in self.given)
+
+
+def arrays_of_best(
+    energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States
+) -> dict[str, npt.NDArray[Any]]:
+    """The lowest states of a run as files hold them: those of large lattices as bits."""
+    return {"energy": energy} | ({"bits": spins.bits} if isinstance(spins, States) else {"spins": spins})
 
 
 def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

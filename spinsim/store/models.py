@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import States
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.model.disorder import signs
@@ -19,7 +21,7 @@ from spinsim.model.problems.labels import Labels, label_in, label_text
 from spinsim.model.problems.quadratic import SPIN
 from spinsim.model.quanta import distinct
 from spinsim.store.forms import DamageError
-from spinsim.store.layout import DRAWN, ENERGY, OF_LATTICE, START
+from spinsim.store.layout import BEST, DRAWN, ENERGY, OF_LATTICE, START
 from spinsim.store.parts import bare_dimension, compressed, label
 from spinsim.store.reading import text_attributes
 
@@ -179,6 +181,22 @@ def read_model(file: h5py.File) -> Ising:
     model.rounded = bool(attrs["rounded"])  # what is stored is round already
     model.rounding_error, model.drawn = float(attrs.get("rounding_error", 0.0)), drawn
     return model
+
+
+def best_of(
+    file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8] | States]:
+    """The lowest energies and states of a run.
+
+    Args:
+        file: Of the run, which has them.
+        saved: Those of its last checkpoint by path, where they are to be taken instead.
+    """
+    there = {name: saved.get(f"{BEST}/{name}") for name in ("energy", "spins", "bits") if name in file[BEST]}
+    found = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}
+    if "spins" in found:
+        return found["energy"], found["spins"]
+    return found["energy"], States(found["bits"], int(file["model"].attrs["sites"]))
 
 
 def _drawn(group: h5py.Group, drawn: Drawn) -> npt.NDArray[np.int8]:

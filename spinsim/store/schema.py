@@ -35,7 +35,7 @@ from spinsim.store.forms import (
     rows_of,
     text_of,
 )
-from spinsim.store.layout import BEST, DRAWN, EVERY, OF_LATTICE, START, SUMMARY_GROUP, Layout, Series, Sizes
+from spinsim.store.layout import BEST, BYTE, DRAWN, EVERY, OF_LATTICE, START, SUMMARY_GROUP, Layout, Series, Sizes
 
 TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
 """Root attributes that every file has, beside ``schema`` and ``finished``."""
@@ -68,9 +68,12 @@ def check_schema(file: h5py.File) -> None:
         best = group_of(file, BEST)
         for axis, length in (("sample", sizes.samples), ("replica", replicas)):
             check_dataset(best, axis, np.int64, (length,))
-        check_dataset(best, "site", np.int8, (sizes.sites,))
         check_dataset(best, "energy", np.float64, (sizes.samples, replicas))
-        check_dataset(best, "spins", np.int8, (sizes.samples, sizes.sites))
+        listed = "edges" in file["model"]
+        kind, axis, name = (np.int8, "site", "spins") if listed else (np.uint8, BYTE, "bits")
+        length = sizes.sites if listed else -(-sizes.sites // 8)
+        check_dataset(best, axis, np.int8, (length,))
+        check_dataset(best, name, kind, (sizes.samples, length))
     if START in file:
         _check_start(group_of(file, START), sizes, replicas)
     if CHECKPOINTS in file:

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.jobs.anneal.search import ANNEALS, SUMS, layout_with_those_of
-from spinsim.store.configurations import BITS, BYTE
 from spinsim.store.forms import Form, group_of, length_of
-from spinsim.store.layout import ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes
+from spinsim.store.layout import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes
 
 
 def anneal_layout(

@@ -21,6 +21,7 @@ from spinsim.model.geometry.lattice import Lattice
 
 _THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
 _TALLEST: Final = 7.0  # inches
+_MOST_DRAWN: Final = 2**26  # sites
 
 
 def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
@@ -64,7 +65,10 @@ def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
         return f"sample {sample} is not in the result: give a number from 0 to {model.samples - 1}"
     if not np.isfinite(result.best_energy).all():
         return f"the run of {model.name} has no lowest state yet: complete it first"
-    spins = result.best_spins[sample][: math.prod(lattice.shape[:2]) * lattice.cell.sites]
+    drawn = math.prod(lattice.shape[:2]) * lattice.cell.sites
+    if drawn > _MOST_DRAWN:
+        return f"a configuration of {drawn} sites of {model.name} is too large for a picture: at most {_MOST_DRAWN}"
+    spins = result.best_spins[sample][:drawn]
     if (spins == spins[0]).all():
         layer = f"the layer {_layer(lattice)} of " if lattice.dimension > 2 else ""
         return (

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.bits import Bits, unpacked_spins
+from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.search import Anneals, read_anneals
@@ -37,7 +37,8 @@ class AnnealResult(Result):
         energy: Totals after each step, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
         best_energy: Lowest energy met, (samples, replicas).
-        best_spins: State of lowest energy met, ``int8`` (samples, sites).
+        best_spins: State of lowest energy met, ``int8`` (samples, sites); of large lattices ``bits.States``, which
+            unpack the one of a sample that is asked for.
         field: Uniform field of each step, (steps,), which was added to the model's own. Its energy is part of
             ``energy`` but not of ``best_energy``. None where no field changed.
         staggered_magnetization: Sums of spins over the sublattice of site 0 less those over the other, of the shape of
@@ -59,7 +60,7 @@ class AnnealResult(Result):
     energy: npt.NDArray[np.float64]
     magnetization: npt.NDArray[np.int64]
     best_energy: npt.NDArray[np.float64]
-    best_spins: npt.NDArray[np.int8]
+    best_spins: npt.NDArray[np.int8] | States
     field: npt.NDArray[np.float64] | None = None
     staggered_magnetization: npt.NDArray[np.int64] | None = None
     gamma: npt.NDArray[np.float64] | None = None
@@ -144,17 +145,17 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
     """The first rows of a file."""
     m = file["measurements"]
     saved = {} if "finished" in attributes else store.last_saved(file)
-    names = ["best/energy", "best/spins", *(path for path in STATES.values() if path in file)]
-    best = {name: saved[name] if name in saved else file[name][...] for name in names}
+    best_energy, best_spins = store.best_of(file, saved)
+    states = {path: saved[path] if path in saved else file[path][...] for path in STATES.values() if path in file}
     return AnnealResult(
         model=store.read_model(file),
         temperature=m["temperature"][:rows],
         energy=m["energy"][:rows],
         magnetization=m["magnetization"][:rows],
-        best_energy=best["best/energy"],
-        best_spins=best["best/spins"],
+        best_energy=best_energy,
+        best_spins=best_spins,
         **{name: m[name][:rows] for name in _NOT_IN_ALL if name in m},
-        best_states=best.get(STATES["best_states"]),
+        best_states=states.get(STATES["best_states"]),
         configurations=in_file(file, rows),
         anneals=read_anneals(file, saved),
         attributes=attributes,

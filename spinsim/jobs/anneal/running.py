@@ -43,7 +43,7 @@ from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, annealing
-from spinsim.sampling.best import BestOfEach
+from spinsim.sampling.best import BestOfEach, present_spins
 from spinsim.sampling.measure import Measurement, measure
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
@@ -278,7 +278,7 @@ class _Annealing(SampledRun):
             return
         row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
         row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
-        file.write(self.with_spins(row | frame.measured._asdict(), self.engine.spins))
+        file.write(self.with_spins(row | frame.measured._asdict(), present_spins(self.engine)))
 
     @property
     def _present_field(self) -> float:
@@ -288,7 +288,7 @@ class _Annealing(SampledRun):
     def _look(self, measured: Measurement, field: float) -> None:
         """Take in the present states, whose energies were measured in a field."""
         energy = measured.energy + _rounded(field, self.engine.model) * measured.magnetization
-        self.best.update(energy, self.engine.spins)
+        self.best.update(energy, present_spins(self.engine))
         if self._states is not None:
             self._states.update(energy, self.engine)
         self._search.look_at(energy)

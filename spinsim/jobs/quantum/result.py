@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
+from spinsim.bits import States
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.jobs.quantum.layout import points_of, quantum_layout
@@ -109,7 +110,7 @@ class QuantumResult(LadderResult):
     local_measurements: Integers | None = None
     placement: Placement | None = None
     best_energy: Floats | None = None
-    best_spins: npt.NDArray[np.int8] | None = None
+    best_spins: npt.NDArray[np.int8] | States | None = None
     configurations: Configurations | None = None
     attributes: dict[str, str] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
+from spinsim.bits import States
 from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import temper_layout
 from spinsim.model.ising import Ising
@@ -75,7 +76,7 @@ class TemperResult(LadderResult):
     staggered_magnetization: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
     placement: Placement | None = None
     best_energy: npt.NDArray[np.float64] | None = None
-    best_spins: npt.NDArray[np.int8] | None = None
+    best_spins: npt.NDArray[np.int8] | States | None = None
     configurations: Configurations | None = None
     attributes: dict[str, str] = field(default_factory=dict)
 
