@@ -13,6 +13,7 @@ from places import DATA
 
 import spinsim as ss
 from spinsim import rng
+from spinsim.errors import InputError
 
 MODEL = ss.EdwardsAnderson(ss.square(6), samples=2, seed=4)
 HOW: dict[str, Any] = {"steps": 6, "sweeps": 3, "replicas": 5, "seed": 7}
@@ -79,6 +80,17 @@ def test_a_search_goes_on_until_its_target_is_met() -> None:
     assert found.anneals.met_after.tolist() == met.tolist()
     assert found.anneals.done == met.max()
     np.testing.assert_array_equal(lowest.anneals.hits(MODEL, best) > 0, lowest.anneals.energy.min(axis=2) <= best)
+
+
+def test_anneals_without_a_length_grow() -> None:
+    found = ss.anneal(MODEL, target=-30, replicas=2, seed=7, anneals=4)
+    assert found.anneals is not None
+    assert found.anneals.planned.tolist()[:4] == [20, 40, 80, 160][: found.anneals.done]
+    assert found.anneals.whole.all() or found.anneals.is_met
+    first = ss.anneal(MODEL, steps=10, sweeps=2, replicas=2, seed=7)
+    np.testing.assert_array_equal(found.energy, first.energy[: len(found.energy)])
+    with pytest.raises(InputError, match="goes with several anneals"):
+        ss.anneal(MODEL, growing=True)
 
 
 def test_time_ends_a_search_within_an_anneal() -> None:

@@ -30,7 +30,7 @@ from spinsim.settings.shared import RunSettings
 def anneal(  # noqa: D417  (the settings describe themselves)
     model: Ising,
     temperatures: npt.ArrayLike | str | None = AnnealSettings.temperatures,
-    sweeps: int = AnnealSettings.sweeps,
+    sweeps: int | None = None,
     replicas: int | None = None,
     seed: int = RunSettings.seed,
     start: Start = AnnealSettings.start,

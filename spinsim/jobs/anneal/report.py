@@ -30,8 +30,14 @@ def describe(plan: AnnealPlan) -> str:
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{replicas}, "
-        f"{_schedule(a)} in {a.steps} steps of {a.sweeps} sweeps{_search(plan)}, on the {where}"
+        f"{_schedule(a)} in {_length(a)}{_search(plan)}, on the {where}"
     )
+
+
+def _length(a: AnnealSettings) -> str:
+    """Returns how many steps and sweeps there are, of growing anneals how many they may have."""
+    steps = f"{a.steps} steps of {a.sweeps} sweeps"
+    return f"{a.of_anneal(0).length}, {a.of_anneal(1).length}, ... sweeps up to {steps}" if a.growing else steps
 
 
 def _search(plan: AnnealPlan) -> str:
@@ -116,7 +122,8 @@ def show(path: Path) -> Told:
     """Returns what ``spinsim show`` says of a file."""
     result = load_anneal(path)
     rows, replicas = len(result.energy), result.energy.shape[2]
-    planned = result.config.get(result.job, {}).get("steps", rows)
+    settings = result.config.get(result.job, {})
+    planned = rows if settings.get("growing") else settings.get("steps", rows)
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
     about |= {"configurations": saved_number(path)} | _of_anneals(result.anneals)

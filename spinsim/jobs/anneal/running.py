@@ -23,7 +23,7 @@ from spinsim.errors import InputError
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch
-from spinsim.jobs.anneal.settings import Anneal
+from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
@@ -59,13 +59,13 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def temperatures(self) -> npt.NDArray[np.float64]:
-        """The schedule."""
-        return self.config.anneal.ladder
+        """The schedule, of a search that of the first anneal."""
+        return self.config.anneal.of_anneal(0).ladder
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file, one for each temperature."""
-        return self.config.anneal.steps
+        """Rows of the finished file, one for each temperature of the first anneal."""
+        return self.config.anneal.of_anneal(0).steps
 
     @property
     def together(self) -> int:
@@ -91,12 +91,13 @@ class AnnealPlan(Plan[Anneal]):
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 where that is not known."""
         a = self.config.anneal
-        return self.updates_of_one(replicas) * (0 if a.ends_early else a.anneals or 1)
+        return 0 if a.ends_early else self.updates_of_first(replicas, a.anneals or 1)
 
-    def updates_of_one(self, replicas: int) -> int:
-        """Those of one whole anneal."""
+    def updates_of_first(self, replicas: int, anneals: int) -> int:
+        """Those of so many whole anneals, the first ones."""
         a = self.config.anneal
-        return self.model.sites * a.slices_in_time * self.model.samples * replicas * self.rows * a.sweeps
+        lengths = sum(a.of_anneal(k).length for k in range(anneals)) if a.growing else anneals * a.length
+        return self.model.sites * a.slices_in_time * self.model.samples * replicas * lengths
 
 
 def plan_anneal(config: Anneal) -> AnnealPlan:
@@ -187,8 +188,7 @@ class _Annealing(SampledRun):
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
-        planned = plan.rows * a.sweeps
-        self._search = AnnealSearch(plan.model, run.number_of_replicas, planned, a.target, a.time_limit, a.anneals)
+        self._search = AnnealSearch(plan.model, run.number_of_replicas, a.target, a.time_limit, a.anneals)
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._frames = self._frames_of(self.engine)
         layout = anneal_layout(
@@ -205,8 +205,13 @@ class _Annealing(SampledRun):
 
     def _frames_of(self, engine: Engine | InField | BestSlices) -> Iterator[AnnealFrame | None]:
         """The steps of an anneal of these replicas."""
-        a, on_updates = self._anneal.config.anneal, self._watch.on_updates
-        return annealing(engine, self._anneal.temperatures, a.sweeps, on_updates, self._is_to_pause, a.fields, a.gammas)
+        a, on_updates = self._present, self._watch.on_updates
+        return annealing(engine, a.ladder, a.sweeps, on_updates, self._is_to_pause, a.fields, a.gammas)
+
+    @property
+    def _present(self) -> AnnealSettings:
+        """The settings of the present anneal."""
+        return self._anneal.config.anneal.of_anneal(self._search.number)
 
     def _is_to_pause(self) -> bool:
         return self._saving.due() or self._search.is_late()
@@ -246,7 +251,7 @@ class _Annealing(SampledRun):
 
     def updates_done(self) -> int:
         """Attempted spin updates so far, those of earlier anneals among them."""
-        return self._search.number * self._anneal.updates_of_one(self.engine.replicas) + super().updates_done()
+        return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()
 
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come, those of the first anneal, and search on as long as that is wanted."""
@@ -269,7 +274,7 @@ class _Annealing(SampledRun):
                 self._saving.saved()
             if self._search.is_over:
                 break
-        return self._search.end_anneal(self.engine.half_sweep // self.engine.colours)
+        return self._search.end_anneal(self.engine.half_sweep // self.engine.colours, self._present.length)
 
     def _take(self, frame: AnnealFrame, file: RunFile | Kept) -> None:
         """Take in the end of a step, which is a row of the file in the first anneal."""

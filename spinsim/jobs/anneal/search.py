@@ -15,19 +15,19 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
 from spinsim.run.search import Search, targets_of, verdict
-from spinsim.store.forms import DamageError, group_of, length_of, number_of
+from spinsim.store.forms import DamageError, group_of, length_of
 from spinsim.store.layout import ENERGY, Layout, Series
 
 Array = npt.NDArray[np.float64]
 
 ANNEALS: Final = "anneals"
 """The group of the anneals of a search."""
-_PLANNED: Final = "planned_sweeps"
 _BYTES: Final = 2**22
 _FEWEST, _MOST = 100, 4096
 SUMS: Final = {
     "anneal_energy": f"{ANNEALS}/energy",
     "anneal_sweeps": f"{ANNEALS}/sweeps",
+    "anneal_planned": f"{ANNEALS}/planned",
     "anneal_seconds": f"{ANNEALS}/seconds",
     "anneals_done": f"{ANNEALS}/done",
     "elapsed": f"{ANNEALS}/elapsed",
@@ -44,8 +44,8 @@ class Anneals:
     Attributes:
         energy: Lowest energy that each replica met in each anneal, (anneals, samples, replicas), of the Ising model.
         sweeps: Sweeps of each, ``int64`` (anneals,): fewer than ``planned`` where the search ended within it.
+        planned: Sweeps that each has when it goes on to its end, likewise.
         seconds: Time of each, without the compiling of kernels, (anneals,).
-        planned: Sweeps of a whole anneal.
         done: How many there were, those among them that are not in these arrays: of very many the first are recorded.
         elapsed: Seconds of the whole search.
         target: Of each sample in the problem's own terms, (samples,); None where there was none.
@@ -55,8 +55,8 @@ class Anneals:
 
     energy: Array
     sweeps: npt.NDArray[np.int64]
+    planned: npt.NDArray[np.int64]
     seconds: Array
-    planned: int
     done: int
     elapsed: float
     target: Array | None
@@ -88,18 +88,16 @@ class Anneals:
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
         """What a file holds of them, by path: a row at least."""
         rows = max(1, len(self.sweeps))
-        energy, seconds = np.full((rows, *self.energy.shape[1:]), np.nan), np.full(rows, np.nan)
-        sweeps = np.zeros(rows, np.int64)
-        energy[: len(self.energy)], sweeps[: len(self.sweeps)] = self.energy, self.sweeps
-        seconds[: len(self.seconds)] = self.seconds
-        each = {"anneal_energy": energy, "anneal_sweeps": sweeps, "anneal_seconds": seconds}
+        each = _no_anneals(rows, self.energy.shape[1:])
+        for name, found in zip(each, (self.energy, self.sweeps, self.planned, self.seconds), strict=True):
+            each[name][: len(found)] = found
         whole = {"anneals_done": np.array(self.done, np.int64), "elapsed": np.array(self.elapsed)}
         of_samples = {"met_seconds": self.met_seconds, "met_after": self.met_after}
         return {SUMS[name]: values for name, values in (each | whole | of_samples).items()}
 
     def in_layout(self, layout: Layout) -> Layout:
         """A layout that has room for them."""
-        return with_anneals(layout, max(1, len(self.sweeps)), self.planned, self.target)
+        return with_anneals(layout, max(1, len(self.sweeps)), self.target)
 
     def verdict(self, model: Ising, lowest: Array) -> str:
         """Whether the targets were met, in a line, by lowest energies (samples,); empty without targets."""
@@ -115,7 +113,6 @@ class AnnealSearch(Search):
     Args:
         model: What is annealed.
         replicas: Of each sample.
-        planned: Sweeps of a whole anneal.
         target: As the setting has it.
         time_limit: Seconds, None for any number.
         most: Anneals, None for any number; one where there is neither target nor limit.
@@ -129,7 +126,6 @@ class AnnealSearch(Search):
         self,
         model: Ising,
         replicas: int,
-        planned: int,
         target: str | None,
         time_limit: float | None,
         most: int | None,
@@ -137,13 +133,12 @@ class AnnealSearch(Search):
         self.target = targets_of(model, target)
         super().__init__(model, self.target, time_limit)
         searches = target is not None or time_limit is not None
-        self._most, self._planned = most or (None if searches else 1), planned
+        self._most = most or (None if searches else 1)
         shape = model.samples, replicas
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * model.samples * replicas)))
         self.recorded = (most or fit) if searches or self._most != 1 else 0
         require(32.0 * self.recorded * model.samples * replicas, count(self.recorded, "anneal"), "give fewer anneals")
-        self._energy = np.full((self.recorded, *shape), np.nan)
-        self._sweeps, self._seconds = np.zeros(self.recorded, np.int64), np.full(self.recorded, np.nan)
+        self._each = _no_anneals(self.recorded, shape)
         self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0
 
     def look_at(self, energy: Array) -> None:
@@ -151,25 +146,20 @@ class AnnealSearch(Search):
         np.minimum(self._lowest, energy, out=self._lowest)
         self.look(energy, self.number + 1)
 
-    def end_anneal(self, sweeps: int) -> bool:
-        """Record the present anneal, after so many sweeps; returns whether another one is to follow."""
+    def end_anneal(self, sweeps: int, planned: int) -> bool:
+        """Record the present anneal, after so many of its planned sweeps; returns whether another one is to follow."""
         now = self.elapsed
         if self.number < self.recorded:
-            self._energy[self.number], self._sweeps[self.number] = self._lowest, sweeps
-            self._seconds[self.number] = now - self._since
+            numbers = (self._lowest, sweeps, planned, now - self._since)
+            for values, found in zip(self._each.values(), numbers, strict=True):
+                values[self.number] = found
         self.number += 1
         self._lowest[...], self._since = np.inf, now
         return not self.is_over and (self._most is None or self.number < self._most)
 
     def written(self) -> dict[str, npt.NDArray[Any]]:
         """What a file holds of all anneals that are over, by the names under which checkpoints hold it."""
-        return {
-            "anneal_energy": self._energy,
-            "anneal_sweeps": self._sweeps,
-            "anneal_seconds": self._seconds,
-            "anneals_done": np.array(self.number, np.int64),
-            **super().state(),
-        }
+        return self._each | {"anneals_done": np.array(self.number, np.int64)} | super().state()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All so far; nothing where nothing is recorded."""
@@ -181,28 +171,37 @@ class AnnealSearch(Search):
         """Go back to what a checkpoint holds."""
         if self.recorded:
             super().restore(saved)
-            self._energy, self._sweeps = saved["anneal_energy"].copy(), saved["anneal_sweeps"].copy()
-            self._seconds, self.number = saved["anneal_seconds"].copy(), int(saved["anneals_done"])
+            self._each, self.number = {name: saved[name].copy() for name in self._each}, int(saved["anneals_done"])
             self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
 
     def in_layout(self, layout: Layout) -> Layout:
         """A layout that has room for them; the same where nothing is recorded."""
-        return with_anneals(layout, self.recorded, self._planned, self.target) if self.recorded else layout
+        return with_anneals(layout, self.recorded, self.target) if self.recorded else layout
 
     def result(self) -> Anneals | None:
         """Returns what came out; None where nothing is recorded."""
-        return _anneals(self.written(), self._planned, self.target) if self.recorded else None
+        return _anneals(self.written(), self.target) if self.recorded else None
 
 
-def _anneals(found: Mapping[str, npt.NDArray[Any]], planned: int, target: Array | None) -> Anneals:
+def _no_anneals(rows: int, shape: tuple[int, ...]) -> dict[str, npt.NDArray[Any]]:
+    """Room for what is recorded of so many anneals, of these samples and replicas."""
+    return {
+        "anneal_energy": np.full((rows, *shape), np.nan),
+        "anneal_sweeps": np.zeros(rows, np.int64),
+        "anneal_planned": np.zeros(rows, np.int64),
+        "anneal_seconds": np.full(rows, np.nan),
+    }
+
+
+def _anneals(found: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Anneals:
     """Returns anneals from what files and checkpoints hold of them."""
     done = int(found["anneals_done"])
     kept = slice(min(done, len(found["anneal_sweeps"])))
     return Anneals(
         found["anneal_energy"][kept],
         found["anneal_sweeps"][kept],
+        found["anneal_planned"][kept],
         found["anneal_seconds"][kept],
-        planned,
         done,
         float(found["elapsed"]),
         target,
@@ -211,13 +210,14 @@ def _anneals(found: Mapping[str, npt.NDArray[Any]], planned: int, target: Array 
     )
 
 
-def with_anneals(layout: Layout, anneals: int, planned: int, target: Array | None) -> Layout:
-    """A layout with a group of so many anneals, of so many sweeps each, and the target of each sample."""
+def with_anneals(layout: Layout, anneals: int, target: Array | None) -> Layout:
+    """A layout with a group of so many anneals and the target of each sample."""
     each = (
         Series(
             "energy", ("anneal", "sample", "replica"), np.float64, "lowest energy met in the anneal", ENERGY, ANNEALS
         ),
         Series("sweeps", ("anneal",), np.int64, "sweeps of the anneal, 0 of those that were not begun", "1", ANNEALS),
+        Series("planned", ("anneal",), np.int64, "sweeps of the whole anneal", "1", ANNEALS),
         Series("seconds", ("anneal",), np.float64, "time of the anneal", "s", ANNEALS),
         Series("done", (), np.int64, "anneals in all", "1", ANNEALS),
         Series("elapsed", (), np.float64, "time of all anneals", "s", ANNEALS),
@@ -233,7 +233,6 @@ def with_anneals(layout: Layout, anneals: int, planned: int, target: Array | Non
         scales={**layout.scales, "anneal": np.arange(anneals)},
         sums=(*layout.sums, *each),
         given=(*layout.given, *targets),
-        numbers={**layout.numbers, ANNEALS: {_PLANNED: planned}},
     )
 
 
@@ -250,7 +249,7 @@ def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
     if not anneals:
         raise DamageError("its search has no anneals")
     target = np.zeros(len(layout.scales["sample"])) if "target" in group else None
-    return with_anneals(layout, anneals, int(number_of(group, _PLANNED, "iu")), target)
+    return with_anneals(layout, anneals, target)
 
 
 def read_anneals(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Anneals | None:
@@ -262,7 +261,6 @@ def read_anneals(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Anne
     """
     if ANNEALS not in file:
         return None
-    planned = int(file[ANNEALS].attrs[_PLANNED])
     found = {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in SUMS.items()}
     target = file[ANNEALS]["target"][...] if "target" in file[ANNEALS] else None
-    return _anneals(found, planned, target)
+    return _anneals(found, target)

@@ -27,6 +27,10 @@ _GAMMA_START: Final = 1.5
 _GAMMA_STOP: Final = 0.05
 _T_SLICE: Final = 0.5
 _SLICES: Final = 32
+_FIRST_STEPS: Final = 10
+_FIRST_SWEEPS: Final = 2
+_MOST_DOUBLINGS: Final = 120
+_LENGTHS: Final = {"steps", "sweeps", "temperatures", "field"}
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,12 @@ class AnnealSettings(Table):
         high=2**20,
         before=None,
     )
+    growing: bool = setting(
+        False,
+        "Begin with a short anneal and double the length of each next one up to that given; where none is given, a "
+        "target or a time limit does it",
+        before=False,
+    )
     zero_acceptance: float = zero_acceptance()
 
     def check_together(self) -> None:
@@ -128,6 +138,14 @@ class AnnealSettings(Table):
         steps = self.steps if self.temperatures is None else len(self.listed)
         if self.fields is not None:
             check_fields(self.fields, steps)
+        if self.growing and (self.temperatures is not None or self.field is not None):
+            raise InputError(
+                "growing anneals have steps of their own: give the ends of the temperatures, and no fields"
+            )
+        if self.growing and self.anneals in (None, 1) and not self.ends_early:
+            raise InputError(
+                "growing goes with several anneals: give a target, a time_limit or anneals, or leave it out"
+            )
 
     def _check_quantum(self) -> None:
         """Refuse settings of quantum anneals for others, others for them, and odd slices."""
@@ -188,6 +206,20 @@ class AnnealSettings(Table):
             return np.full(self.steps, self.t_start)
         return temperature_schedule(self.t_start, self.t_stop, self.steps, self.schedule)
 
+    def of_anneal(self, number: int) -> AnnealSettings:
+        """The settings of the anneal of this number, those of a single one."""
+        if not self.growing:
+            return self
+        doublings = min(number, _MOST_DOUBLINGS)
+        steps = min(self.steps, _FIRST_STEPS << doublings // 2)
+        sweeps = min(self.sweeps, _FIRST_SWEEPS << (doublings + 1) // 2)
+        return replace(self, steps=steps, sweeps=sweeps, growing=False)
+
+    @property
+    def length(self) -> int:
+        """Sweeps of a whole anneal."""
+        return self.steps * self.sweeps
+
     @property
     def ends_early(self) -> bool:
         """Whether a target or the time may end the run."""
@@ -236,6 +268,13 @@ class Anneal(Config):
         },
     )
     anneal: AnnealSettings = table(AnnealSettings)
+
+    @classmethod
+    def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
+        """Let the anneals of a search grow where no length is given."""
+        given = tables[cls.job]
+        if not _LENGTHS & set(given) and {"target", "time_limit"} & set(given):
+            given.setdefault("growing", True)
 
     def with_temperatures(self, model: Ising) -> Anneal:
         """The configuration with its temperature ends filled in."""
