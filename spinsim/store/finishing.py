@@ -13,6 +13,7 @@ import h5py
 from spinsim.errors import InputError
 from spinsim.machine.files import Disk, new_file, replacement
 from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint
+from spinsim.store.chunks import copy_chunks
 from spinsim.store.creating import begin, extended, mark_finished
 from spinsim.store.parts import compressed
 
@@ -125,9 +126,12 @@ def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
         new = group.create_dataset(
             name, old.shape, old.dtype, chunks=chunks, fillvalue=old.fillvalue, fletcher32=True, **filters
         )
-        rows = max(1, _PIECE_BYTES // (prod(old.shape[1:]) * old.dtype.itemsize) // chunks[0]) * chunks[0]
-        for first in range(0, len(old), rows):
-            new[first : first + rows] = old[first : first + rows]
+        if filters and old.dtype.kind in "iuf":
+            copy_chunks(old, new)
+        else:
+            rows = max(1, _PIECE_BYTES // (prod(old.shape[1:]) * old.dtype.itemsize) // chunks[0]) * chunks[0]
+            for first in range(0, len(old), rows):
+                new[first : first + rows] = old[first : first + rows]
     if old.is_scale:
         new.make_scale(h5py.h5ds.get_scale_name(old.id))
     _copy_attributes(old, new)

@@ -8,6 +8,8 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.store.chunks import LEVEL
+
 
 def set_aside() -> h5py.h5p.PropDCID:
     """Creation properties of a dataset whose room is set aside at once."""
@@ -18,7 +20,7 @@ def set_aside() -> h5py.h5p.PropDCID:
 
 def compressed() -> dict[str, Any]:
     """Compression of what is written once."""
-    return {"compression": "gzip", "compression_opts": 1, "shuffle": True}
+    return {"compression": "gzip", "compression_opts": LEVEL, "shuffle": True}
 
 
 def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:
