@@ -144,7 +144,7 @@ class TermSweeper:
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature, one for each replica (replicas,), or of each term (replicas, 2)."""
-        self._make_launch(DeviceTables.of(self._lattices, self._lattices.plan.tables(beta)))
+        self._make_launch(DeviceTables.of(self._lattices, self._lattices.plan.tables(beta)[0]))
         self._on_ladder = None
 
     def set_ladder(self, placed: Placed) -> None:

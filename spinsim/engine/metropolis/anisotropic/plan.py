@@ -62,12 +62,13 @@ class TermPlan:
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
 
-    def tables(self, beta: npt.ArrayLike) -> Tables:
-        """Acceptance tables for inverse temperatures as ``check_betas`` takes them."""
+    def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
+        """Acceptance tables for inverse temperatures as ``check_betas`` takes them, and what they follow from."""
         betas = check_betas(beta, self.replicas)
         lanes = np.concatenate([betas, np.tile(betas[-1:], (self.shape[1] * packing.LANES - self.replicas, 1))])
         distinct, place = np.unique(lanes, axis=0, return_inverse=True)
-        return tables_of_lanes(self.limits(distinct), place.reshape(-1))
+        limits = self.limits(distinct)
+        return tables_of_lanes(limits, place.reshape(-1)), limits
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """What decides flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""

@@ -9,6 +9,7 @@ K - 1 bits of n are the *class* that picks a threshold. With a field the class i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Final
 
 import numpy as np
@@ -62,6 +63,7 @@ class Classes:
         """The degree that phantom bonds raise sites of even (0) or odd (1) degree to."""
         return int(2**self.count_bits - 2 + parity)
 
+    @cached_property
     def costs(self) -> npt.NDArray[np.int64]:
         """Flip costs in quanta, shape (2 parities, classes)."""
         index = np.arange(2**self.bits)

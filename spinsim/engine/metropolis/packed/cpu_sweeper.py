@@ -42,8 +42,8 @@ class TabledPlan(Protocol):
     def classes(self) -> SomeClasses:
         """Flip classes."""
 
-    def tables(self, beta: npt.ArrayLike) -> Tables:
-        """Acceptance tables for inverse temperatures as the update takes them."""
+    def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
+        """Acceptance tables for inverse temperatures as the update takes them, and what they follow from."""
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """Returns what decides flips at inverse temperatures of a ladder."""
@@ -70,12 +70,18 @@ class TableSweeper(ABC, Generic[AnyPlan]):
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
-        self._tables, self._limits = self._plan.tables(beta), None
+        self._tables, limits = self._plan.tables(beta)
+        self._limits = None
+        self._look_at(limits)
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Make room for tables of each sample."""
         self._limits = self._plan.limits(ladder.beta)
         self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
+        self._look_at(self._limits)
+
+    def _look_at(self, limits: Limits) -> None:
+        """Take what else follows from what decides flips from now on."""
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""

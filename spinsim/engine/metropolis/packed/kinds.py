@@ -72,13 +72,9 @@ class PackedPlan(Protocol):
     dynamics: Dynamics
     has_field: bool
 
-    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """What decides flips at inverse temperatures ``beta``."""
 
-
-def kind_of(plan: PackedPlan, beta: npt.NDArray[np.float64]) -> Kind:
-    """The special case of a run at inverse temperatures ``beta``; its sites of odd degree are at most ``PLAIN``."""
-    limits = plan.limits(np.unique(beta))
+def kind_of(plan: PackedPlan, limits: Limits) -> Kind:
+    """The special case of a run at temperatures of ``limits``; its sites of odd degree are at most ``PLAIN``."""
     if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any():
         return Kind.ANY
     for kind, clear in ((Kind.COLD, COLD_CLEAR), (Kind.WARM, WARM_CLEAR)):

@@ -8,15 +8,14 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.acceptance import acceptance
-from spinsim.engine.metropolis.packed.classes import PLANES, Classes
+from spinsim.engine.metropolis.packed.classes import PLANES
 from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.packing import LANES, block_count, pack_lanes
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Thresholds of every lane, of each sample or, of length 1, of all.
+    """Thresholds of every lane, of each sample and block or, of length 1, of all.
 
     Attributes:
         always: ``always[sample, block, parity, class, half]``: a set bit is a lane whose flip needs no random number.
@@ -29,23 +28,29 @@ class Tables:
     thresholds: npt.NDArray[np.uint64]
 
 
-def build_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> Tables:
-    """The tables for ``beta`` (replicas,): inverse temperature times the quantum of each replica."""
-    blocks = block_count(len(beta))
-    if blocks > 1 and np.all(beta == beta[0]):  # annealing: one block's tables serve all
-        one = build_tables(classes, beta[:1], zero_acceptance)
-        return Tables(*(np.repeat(a, blocks, axis=1) for a in (one.always, one.planes, one.thresholds)))
-    lanes = np.full(blocks * LANES, beta[-1])
+def distinct_of(
+    beta: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp] | None]:
+    """The different inverse temperatures of replicas, and which of them each lane has; None where there is one alone.
+
+    Args:
+        beta: Of every replica, (replicas,), as ``check_beta`` returns it; lanes past the last replica have its own.
+    """
+    if not beta.strides[0] or np.all(beta == beta[0]):  # one number was given for all, or annealing gave it
+        return beta[:1], None
+    lanes = np.full(block_count(len(beta)) * LANES, beta[-1])
     lanes[: len(beta)] = beta
-    distinct, place = np.unique(lanes, return_inverse=True)
-    if len(distinct) == 1:
-        return tables_of_one(Limits(*acceptance(classes.costs(), distinct[0], zero_acceptance)))
-    return tables_of_lanes(Limits(*acceptance(classes.costs()[..., None], distinct, zero_acceptance)), place)
+    return np.unique(lanes, return_inverse=True)
+
+
+def build_tables(limits: Limits, place: npt.NDArray[np.intp] | None) -> Tables:
+    """The tables of lanes at temperatures ``place`` of ``limits``; of one block where there is one alone."""
+    return tables_of_one(limits) if place is None else tables_of_lanes(limits, place)
 
 
 def tables_of_one(limits: Limits) -> Tables:
-    """The tables of one block at one temperature, which ``limits`` (parity, class) are of."""
-    certain, threshold = limits
+    """The tables of one block at the one temperature that ``limits`` are of."""
+    certain, threshold = limits.certain[..., 0], limits.thresholds[..., 0]
     bits = threshold[:, None] >> np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None] & np.uint64(1)
     always, planes = (
         np.repeat((np.uint64(0) - of_lane)[..., None], 2, axis=-1) for of_lane in (certain.astype(np.uint64), bits)

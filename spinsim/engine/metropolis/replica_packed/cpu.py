@@ -18,7 +18,7 @@ from spinsim.engine.metropolis.packed.batches import Costs
 from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.metropolis.packed.cpu_sweeper import TableSweeper
 from spinsim.engine.metropolis.packed.cpu_tables import lay_one_temperature
-from spinsim.engine.metropolis.packed.kinds import bits_up_to, cheap_bits
+from spinsim.engine.metropolis.packed.kinds import Limits, bits_up_to, cheap_bits
 from spinsim.engine.metropolis.packed.lane_tables import empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.cpu_counting import count_lattices
@@ -30,7 +30,6 @@ from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cpu import temper_samples
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
-from spinsim.engine.tempering.ladder import Ladder
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
@@ -75,29 +74,23 @@ def counts(plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> Counts:
 class ReplicaSweeper(TableSweeper[ReplicaPlan]):
     """A ``CpuSweeper`` of replica-packed words."""
 
-    def __init__(self, plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> None:
-        super().__init__(plan, blocks, threads)
-        self._cheap_bits, self._costs = 0, plan.classes.costs()
+    _cheap_bits = 0
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,)."""
-        plan = self._plan
-        if np.ndim(beta) == 0:  # as annealing does, again and again
-            self._tables, self._limits = empty_tables(plan.classes, 1, plan.replicas), None
-            (scaled,) = check_beta(beta, 1) * plan.model.quantum
-            tables = self._tables_of(0)
-            last = lay_one_temperature(self._costs, scaled, plan.dynamics.zero_acceptance, *tables)
-            self._cheap_bits = bits_up_to(last)
+        if np.ndim(beta) > 0:
+            super().set_beta(beta)
             return
-        super().set_beta(beta)
-        if plan.by_degree:
-            self._cheap_bits = cheap_bits(plan.limits(np.unique(check_beta(beta, plan.replicas))))
+        plan = self._plan  # as annealing does, again and again: a block's tables serve all
+        self._tables, self._limits = empty_tables(plan.classes, 1, 1), None
+        (scaled,) = check_beta(beta, 1) * plan.model.quantum
+        last = lay_one_temperature(plan.classes.costs, scaled, plan.dynamics.zero_acceptance, *self._tables_of(0))
+        self._cheap_bits = bits_up_to(last)
 
-    def set_ladder(self, ladder: Ladder) -> None:
-        """Make room for tables of each sample."""
-        super().set_ladder(ladder)
-        assert self._limits is not None  # noqa: S101  (there is a ladder)
-        self._cheap_bits = cheap_bits(self._limits)
+    def _look_at(self, limits: Limits) -> None:
+        """Find which classes are cheap."""
+        if self._plan.by_degree:
+            self._cheap_bits = cheap_bits(limits)
 
     def _sweep_part(
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, block: int
@@ -107,7 +100,7 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
             self._blocks.state[sample, block],
             plan.batches,
             plan.batches.signs[sample % len(plan.negative)],
-            *(array[block] for array in self._tables_of(sample)),
+            *(array[block % len(array)] for array in self._tables_of(sample)),
             plan.lanes[block],
             plan.dynamics.counter_block(sample, block),
             self._key,

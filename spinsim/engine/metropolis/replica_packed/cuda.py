@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import check_beta
 from spinsim.cuda.compile import instance
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
@@ -24,7 +23,7 @@ from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
 from spinsim.engine.measuring.lists.cuda import compare_replicas
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
 from spinsim.engine.metropolis.packed.cuda_state import PlacedPlan, places
-from spinsim.engine.metropolis.packed.kinds import Kind, kind_of
+from spinsim.engine.metropolis.packed.kinds import Kind, Limits, kind_of
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
@@ -190,13 +189,13 @@ class ReplicaSweeper:
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,)."""
-        tables = DeviceTables.of(self._lattices, self._plan.tables(beta))
-        self._make_launches(tables, self._kinds(check_beta(beta, self._plan.replicas)))
+        tables, limits = self._plan.tables(beta)
+        self._make_launches(DeviceTables.of(self._lattices, tables), self._kinds(limits))
         self._on_ladder = self.measured_rounds = None
 
-    def _kinds(self, beta: npt.NDArray[np.float64]) -> dict[int, Kind]:
-        """The special case of each number of slots at inverse temperatures ``beta``."""
-        kind = kind_of(self._plan, beta) if self._lattices.fixed else Kind.ANY
+    def _kinds(self, limits: Limits) -> dict[int, Kind]:
+        """The special case of each number of slots at temperatures of ``limits``."""
+        kind = kind_of(self._plan, limits) if self._lattices.fixed else Kind.ANY
         return {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in self._lattices.slots}
 
     def _make_launches(self, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
@@ -206,7 +205,7 @@ class ReplicaSweeper:
 
     def set_ladder(self, placed: Placed) -> None:
         """Make room for tables of each sample."""
-        kinds = self._kinds(placed.ladder.beta)
+        kinds = self._kinds(self._plan.limits(placed.ladder.beta))
         self._on_ladder = tables = LadderTables(self._queue, self._lattices, placed)
         self._make_launches(tables, kinds)
         self.measured_rounds = None

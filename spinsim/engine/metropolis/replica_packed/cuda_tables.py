@@ -68,11 +68,17 @@ class DeviceTables:
         self._lattices, self.arrays = lattices, arrays
 
     @classmethod
-    def of(cls, lattices: WithTables, tables: Tables) -> DeviceTables:
-        """Copies of tables on the host."""
+    def of(cls, lattices: WithTables, tables: Tables, are_shared: bool = False) -> DeviceTables:
+        """Copies of tables on the host; those of one block are repeated for all unless the kernel can share them."""
         import cupy
 
-        return cls(lattices, [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)])
+        arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
+        blocks = lattices.plan.shape[1]
+        if not are_shared and len(arrays[0][0]) < blocks:
+            of_one, arrays = arrays, [cupy.empty((len(a), blocks, *a.shape[2:]), a.dtype) for a in arrays]
+            for all_blocks, one in zip(arrays, of_one, strict=True):
+                all_blocks[:] = one
+        return cls(lattices, arrays)
 
     @property
     def record(self) -> npt.NDArray[np.void]:

@@ -14,7 +14,7 @@ from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.metropolis.packed.batches import Costs, build_batches
 from spinsim.engine.metropolis.packed.classes import LEAST_COUNT_BITS, Classes
 from spinsim.engine.metropolis.packed.kinds import Limits
-from spinsim.engine.metropolis.packed.lane_tables import Tables, build_tables
+from spinsim.engine.metropolis.packed.lane_tables import Tables, build_tables, distinct_of
 from spinsim.errors import InputError
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
@@ -89,18 +89,13 @@ class ReplicaPlan:
         degree = self.model.graph.degrees()[self.last_colour]
         return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
-    def tables(self, beta: npt.ArrayLike) -> Tables:
-        """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""
-        betas = check_beta(beta, self.replicas) * self.model.quantum
-        return build_tables(self.classes, betas, self.dynamics.zero_acceptance)
-
-    def one_table(self, beta: npt.NDArray[np.float64]) -> Tables | None:
-        """Returns tables of one block that serve all, where the inverse temperatures of all replicas are equal."""
-        if np.any(beta != beta[0]):
-            return None
-        return build_tables(self.classes, beta[:1] * self.model.quantum, self.dynamics.zero_acceptance)
+    def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
+        """Acceptance tables for one inverse temperature or each replica's (replicas,), and what they follow from."""
+        distinct, place = distinct_of(check_beta(beta, self.replicas))
+        limits = self.limits(distinct)
+        return build_tables(limits, place), limits
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """What decides flips at inverse temperatures ``beta``."""
-        costs = self.classes.costs()[..., None]
+        costs = self.classes.costs[..., None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))

@@ -213,7 +213,7 @@ class SiteSweeper:
 
     def _kind(self, beta: npt.NDArray[np.float64]) -> Kind:
         """The special case of inverse temperatures ``beta``."""
-        return min(kind_of(self._plan, beta), Kind.PLAIN)
+        return min(kind_of(self._plan, self._plan.limits(np.unique(beta))), Kind.PLAIN)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,)."""

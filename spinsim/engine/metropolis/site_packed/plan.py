@@ -86,5 +86,5 @@ class SitePlan:
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """What decides flips at inverse temperatures ``beta``, of even degrees alone."""
-        costs = self.classes.costs()[:1, :, None]
+        costs = self.classes.costs[:1, :, None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))

@@ -28,7 +28,7 @@ class SiteTables:
 
 def build_site_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> SiteTables:
     """The tables for ``beta`` (1 or samples, replicas): inverse temperature times the quantum of each replica."""
-    always, threshold = acceptance(classes.costs()[0], beta[..., None], zero_acceptance)
+    always, threshold = acceptance(classes.costs[0], beta[..., None], zero_acceptance)
     shift = np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None]
     bits = (threshold[..., None, :] >> shift & np.uint64(1)).astype(np.uint32)
     full = np.uint32(0xFFFFFFFF)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import check_beta
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import Launch
@@ -135,10 +134,9 @@ class DegreeSweeper:
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,)."""
-        betas = check_beta(beta, self._plan.replicas)
-        one = self._plan.one_table(betas)
-        tables = DeviceTables.of(self._lattices, self._plan.tables(beta) if one is None else one)
-        self._make_launch(tables, self._plan.limits(np.unique(betas)), one is not None)
+        tables, limits = self._plan.tables(beta)
+        are_shared = tables.always.shape[1] == 1
+        self._make_launch(DeviceTables.of(self._lattices, tables, are_shared), limits, are_shared)
         self._on_ladder = None
 
     def set_ladder(self, placed: Placed) -> None:
