@@ -108,9 +108,22 @@ def time_to_solution(seconds: npt.ArrayLike, probability: Estimate, wanted: floa
     )
 
 
-def in_words(estimate: Estimate, show: Callable[[float], str]) -> str:
-    """An estimate with its interval as text; a bound where nothing but one end is known."""
+def in_words(estimate: Estimate, form: str | Callable[[float], str]) -> str:
+    """An estimate with its interval as text; a bound where nothing but one end is known.
+
+    Args:
+        estimate: What is told.
+        form: Makes text of a number, such as ``{:.3g}``.
+    """
+    show = form.format if isinstance(form, str) else form
     if math.isinf(estimate.value):
         return f"> {show(estimate.low)}"
     ends = (show(end) if math.isfinite(end) else "unknown" for end in estimate[1:])
     return f"{show(estimate.value)} [{', '.join(ends)}]"
+
+
+def seconds_in_words(seconds: float) -> str:
+    """A time with its unit."""
+    if seconds < 1e-3:
+        return f"{1e6 * seconds:.3g} us"
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from spinsim.cli import flags
+from spinsim.cli.bench_solve import solve
 from spinsim.cli.bench_transfer import transfer
 from spinsim.cli.hardware import check_repeats, machine
 from spinsim.cli.saying import say
@@ -27,6 +28,7 @@ def options() -> None:
 
 Repeats = Annotated[int, Whole(help="Runs of each case.")]
 bench.command()(transfer)
+bench.command()(solve)
 _RUN: Final = {name: settings_of(RunSettings)[name] for name in ("device", "threads", "rng_rounds")}
 _TIMES: Final = {name: settings_of(TemperSettings)[name] for name in ("measure_every", "swap_every")}
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from harness import run
+from harness import one_sentence, run
 
 import spinsim as ss
 from spinsim.benchmark import metropolis, scaling, temper
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.mark.parametrize(
@@ -40,3 +44,20 @@ def test_numbers_of_devices_side_by_side(capsys, monkeypatch) -> None:
     lines = outcome.out.splitlines()[-3:]
     assert [line.split()[0] for line in lines] == ["sweeps", "a", "products"]
     assert all(line.endswith("1.000     100.0%") for line in lines)
+
+
+def test_instances_are_solved(capsys, monkeypatch) -> None:
+    few = ("--steps", 3, "--sweeps", 4, "--replicas", 64, "--device", "cpu", "--threads", 1, "--repeats", 2)
+    outcome = run(capsys, monkeypatch, "bench", "solve", DATA / "pm1s_100.0.mc", *few)
+    assert outcome.status == 0
+    assert "pm1s_100.0: 100 sites, target 127" in outcome.out
+    assert "2 anneals of 12 sweeps, 64 replicas" in outcome.out
+    assert "time to solution at 99 %" in outcome.out
+    assert "searches: 2 of 2 met it" in outcome.out
+
+
+def test_an_instance_of_unknown_solution_needs_a_target(capsys, monkeypatch, tmp_path: Path) -> None:
+    path = tmp_path / "triangle.mc"
+    path.write_text("3 3\n1 2 1\n2 3 1\n1 3 1\n")
+    outcome = run(capsys, monkeypatch, "bench", "solve", path, "--device", "cpu")
+    assert "give --target" in one_sentence(outcome)

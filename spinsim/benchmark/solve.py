@@ -1,0 +1,108 @@
+"""How likely anneals solve instances, and how long it takes: success probability and time to solution with errors."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from spinsim.errors import InputError
+from spinsim.jobs.anneal.call import anneal
+from spinsim.jobs.anneal.success import Success, success_of
+from spinsim.model.instances import read_instance
+from spinsim.model.ising import Ising
+from spinsim.model.problems.targets import value_of
+
+BEST_KNOWN: Final = {
+    "G11": (800, 564),
+    "G12": (800, 556),
+    "G14": (800, 3064),
+    "G22": (2000, 13359),
+    "G32": (2000, 1410),
+    "G48": (3000, 6000),
+    "pm1s_100.0": (100, 127),
+    "t2g10_5555": (100, 6049461),
+    "t2g20_5555": (400, 24838942),
+    "t3g5_5555": (125, 10933215),
+    "t3g6_5555": (216, 17434469),
+    "t3g7_5555": (343, 28302918),
+}
+"""Sites and best known cuts of public instances by the names of their files: the G-set and the Biq Mac library."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What was found about one instance.
+
+    Attributes:
+        name: Of the instance.
+        sites: Its spins.
+        target: In its own terms.
+        best: The best value that whole anneals met.
+        success: How often they met the target, and the time to solution.
+        rate: Attempted spin updates per nanosecond.
+        searches: Seconds until searches of their own met the target, infinite where their time was up; sorted.
+    """
+
+    name: str
+    sites: int
+    target: float
+    best: float
+    success: Success
+    rate: float
+    searches: list[float]
+
+
+def solve_instances(
+    files: Sequence[Path], target: float | None, repeats: int, time_limit: float, settings: dict[str, Any]
+) -> Iterator[Solved]:
+    """Anneal each instance, first whole anneals for the success probability, then until its target is met.
+
+    Args:
+        files: Instances.
+        target: In their own terms; best known values where left out.
+        repeats: Whole anneals, and searches, each with random numbers of its own.
+        time_limit: Seconds after which a search gives up.
+        settings: Of ``ss.anneal``.
+    """
+    problems = [(model, target_of(file, model, target)) for file in files for model in [read_instance(file)]]
+    for model, wanted in problems:
+        yield _solve(model, wanted, repeats, time_limit, settings)
+
+
+def target_of(file: Path, model: Ising, target: float | None) -> float:
+    """The target of an instance, in its own terms.
+
+    Raises:
+        InputError: where none is given and no best value is known.
+    """
+    sites, best = BEST_KNOWN.get(file.stem, (0, 0))
+    if target is not None:
+        return target
+    if sites != model.sites or model.maxcut_weight is None:
+        raise InputError(f"no best value of {file.name} is known here: give --target")
+    return float(best)
+
+
+def _solve(model: Ising, target: float, repeats: int, time_limit: float, settings: dict[str, Any]) -> Solved:
+    """Anneal one instance."""
+    anneal(model, **settings | {"steps": 1, "sweeps": 1})  # compiles, or loads what is compiled
+    whole = anneal(model, anneals=max(2, repeats), seed=1, **settings)
+    success = success_of(model, whole.anneals, target)
+    assert success is not None  # noqa: S101  (two whole anneals at least, and a target)
+    updates = model.sites * success.replicas * success.sweeps
+    seeds = range(2, repeats + 2)
+    searches = sorted(_seconds_to(model, target, time_limit, settings | {"seed": seed}) for seed in seeds)
+    best = float(value_of(model, whole.best_energy.min()))
+    return Solved(model.name, model.sites, target, best, success, updates / success.seconds / 1e9, searches)
+
+
+def _seconds_to(model: Ising, target: float, time_limit: float, settings: dict[str, Any]) -> float:
+    """The time of a call that searches for a target, as its caller meets it; infinite where it was not met."""
+    began = time.perf_counter()
+    found = anneal(model, target=target, time_limit=time_limit, **settings)
+    seconds = time.perf_counter() - began
+    return seconds if found.anneals is not None and found.anneals.is_met else math.inf
