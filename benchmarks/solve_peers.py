@@ -1,0 +1,347 @@
+"""Time to the best known value of instances with spinsim and with other programs, on the same machine in the same run.
+
+    python -m pip install '.[bench]' && python benchmarks/solve_peers.py FILES... sk400 dense500 > table.md
+
+Each program is called in a process that has called it before, until it has met the target, with fresh random numbers;
+the median over seeds counts. spinsim has no setting but the target. The others get their best: their own temperatures
+and those of spinsim, single reads again and again and numbers of reads that double, and sweeps by factors of two are
+all tried on seeds of their own, and the fastest setting is used; that search for a setting costs them nothing. Reading
+the instance and making the other programs' models of it are not timed, unless --fresh starts a new process for each.
+Programs are timed in turns, each on one core; spinsim also on two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import spinsim as ss
+from spinsim.benchmark.solve import target_of
+from spinsim.model.problems.targets import value_name
+from spinsim.sampling.annealing import automatic_temperatures
+
+TUNING_SEEDS = (101, 102, 103)
+SWEEPS = (1000, 500, 250, 125, 62, 31, 16, 2000, 4000, 8000, 16000)
+MOST_READS = 1024
+SLACK = 1.5  # how much longer than the best setting so far a setting may take before it is given up
+Setting = dict[str, Any]
+Attempt = Callable[[Setting, int, float], bool]
+
+
+class Problem(NamedTuple):
+    """An instance: its model, the target in its own terms, and the energy of the Ising model that meets it."""
+
+    name: str
+    model: ss.Ising
+    target: float
+    energy: float
+
+
+class Program(NamedTuple):
+    """A program: whether it met a target with a setting, a seed and a limit in seconds, and the settings to try."""
+
+    name: str
+    attempt: Attempt
+    settings: list[Setting]
+
+
+def sk_model(sites: int) -> ss.Ising:
+    """The Sherrington-Kirkpatrick model: all pairs coupled, Gaussian of variance 1 / sites."""
+    draw = np.random.default_rng(sites).normal(size=(sites, sites)) / math.sqrt(sites)
+    return ss.Ising.from_matrix(np.triu(draw, 1))
+
+
+def dense_model(sites: int) -> ss.Ising:
+    """All pairs coupled by +1 or -1."""
+    draw = np.random.default_rng(sites).choice([-1.0, 1.0], size=(sites, sites))
+    return ss.Ising.from_matrix(np.triu(draw, 1))
+
+
+MADE: dict[str, tuple[Callable[[], ss.Ising], float]] = {
+    "sk400": (lambda: sk_model(400), math.nan),
+    "dense500": (lambda: dense_model(500), math.nan),
+}
+"""Dense models by seed, and the lowest energies known, which long runs of spinsim found again and again."""
+
+
+def problem_of(name: str, target: float | None) -> Problem:
+    """The problem of a file, or of a name among ``MADE``."""
+    if name in MADE:
+        make, known = MADE[name]
+        model, wanted = make(), known if target is None else target
+    else:
+        model = ss.read_instance(name)
+        wanted = target_of(Path(name), model, target)
+    energy = model.maxcut_weight - 2 * wanted if model.maxcut_weight is not None else wanted - model.offset
+    return Problem(Path(name).stem if name not in MADE else name, model, wanted, energy)
+
+
+def until_met(problem: Problem, setting: Setting, seed: int, limit: float, call: Callable[[int, int], float]) -> bool:
+    """Call a sampler, with more reads each time if the setting doubles them, until its energy meets the target."""
+    began, reads = time.perf_counter(), 1
+    slack = 1e-9 * abs(problem.energy)  # sums of other programs are rounded
+    for number in itertools.count():
+        if call(reads, 100_000 * seed + number) <= problem.energy + slack:
+            return True
+        if time.perf_counter() - began > limit:
+            return False
+        reads = min(2 * reads, MOST_READS) if setting["doubling"] else 1
+    return False
+
+
+def spinsim_program(problem: Problem, threads: int) -> Program:
+    """spinsim with its defaults."""
+
+    def attempt(setting: Setting, seed: int, limit: float) -> bool:
+        found = ss.anneal(problem.model, target=problem.target, time_limit=limit, seed=seed, threads=threads)
+        return found.anneals is not None and found.anneals.is_met
+
+    return Program("spinsim" if threads == 1 else f"spinsim, {threads} cores", attempt, [{}])
+
+
+def annealing_settings() -> list[Setting]:
+    """What is tried of simulated annealing by others."""
+    return [
+        {"own_range": own, "doubling": doubling, "sweeps": sweeps}
+        for own in (True, False)
+        for doubling in (False, True)
+        for sweeps in SWEEPS
+    ]
+
+
+def as_bqm(model: ss.Ising) -> Any:
+    """A model as dimod has it."""
+    return model.to_bqm()
+
+
+def dwave_program(problem: Problem) -> Program:
+    """Simulated annealing by dwave-samplers."""
+    from dwave.samplers import SimulatedAnnealingSampler
+
+    sampler, bqm = SimulatedAnnealingSampler(), as_bqm(problem.model)
+    ends = [1 / temperature for temperature in automatic_temperatures(problem.model)]
+
+    def attempt(setting: Setting, seed: int, limit: float) -> bool:
+        ranged = {} if setting["own_range"] else {"beta_range": ends}
+
+        def call(reads: int, number: int) -> float:
+            found = sampler.sample(bqm, num_reads=reads, num_sweeps=setting["sweeps"], seed=number, **ranged)
+            return float(found.record.energy.min()) - problem.model.offset
+
+        return until_met(problem, setting, seed, limit, call)
+
+    return Program("dwave-samplers", attempt, annealing_settings())
+
+
+def tabu_program(problem: Problem) -> Program:
+    """Tabu search by dwave-samplers, which stops at a threshold by itself.
+
+    The threshold is compared without the constant that the problem has in binary variables.
+    """
+    from dwave.samplers import TabuSampler
+
+    sampler, bqm = TabuSampler(), as_bqm(problem.model)
+    constant = bqm.change_vartype("BINARY", inplace=False).offset
+    wanted = problem.energy + problem.model.offset
+
+    def attempt(setting: Setting, seed: int, limit: float) -> bool:
+        threshold, milliseconds = wanted - constant + 1e-9 * abs(wanted), max(1, int(1e3 * limit))
+        found = sampler.sample(bqm, timeout=milliseconds, energy_threshold=threshold, seed=seed)
+        return float(found.record.energy.min()) <= wanted + 1e-9 * abs(wanted)
+
+    return Program("dwave tabu", attempt, [{}])
+
+
+def openjij_program(problem: Problem) -> Program:
+    """Simulated annealing by OpenJij; a seed would make all reads of a call alike, so that it gets none."""
+    import openjij
+
+    sampler, bqm = openjij.SASampler(), as_bqm(problem.model)
+    first, last = (1 / temperature for temperature in automatic_temperatures(problem.model))
+
+    def attempt(setting: Setting, seed: int, limit: float) -> bool:
+        ranged = {} if setting["own_range"] else {"beta_min": first, "beta_max": last}
+
+        def call(reads: int, number: int) -> float:
+            found = sampler.sample(bqm, num_reads=reads, num_sweeps=setting["sweeps"], **ranged)
+            return float(found.record.energy.min()) - problem.model.offset
+
+        return until_met(problem, setting, seed, limit, call)
+
+    return Program("OpenJij", attempt, annealing_settings())
+
+
+def bifurcation_program(problem: Problem) -> Program:
+    """The package simulated-bifurcation, whose agents are what reads are to others."""
+    import simulated_bifurcation
+    import torch
+
+    torch.set_num_threads(1)
+    matrix = torch.tensor(-np.asarray(problem.model.to_matrix(sparse=False)[0]), dtype=torch.float32)
+
+    def attempt(setting: Setting, seed: int, limit: float) -> bool:
+        torch.manual_seed(seed)
+
+        def call(reads: int, number: int) -> float:
+            spins, _ = simulated_bifurcation.minimize(
+                matrix, domain="spin", agents=setting["agents"], max_steps=setting["sweeps"], mode=setting["mode"],
+                verbose=False, early_stopping=False,
+            )  # fmt: skip
+            return float(energies(problem.model, np.asarray(spins, np.float64)))
+
+        return until_met(problem, setting, seed, limit, call)
+
+    settings = [
+        {"mode": mode, "agents": agents, "sweeps": steps, "doubling": False}
+        for mode in ("ballistic", "discrete")
+        for agents in (128, 32)
+        for steps in (1000, 300, 100, 3000, 10000)
+    ]
+    return Program("simulated-bifurcation", attempt, settings)
+
+
+def energies(model: ss.Ising, spins: Any) -> float:
+    """The energy of a configuration (sites,), without the constant."""
+    i, j = model.graph.edges.T
+    return -float(model.couplings[0] @ (spins[i] * spins[j])) - float(model.fields[0] @ spins)
+
+
+def programs_of(problem: Problem, cores: int) -> Iterator[Program]:
+    """The programs that are installed and make sense for a problem."""
+    yield spinsim_program(problem, 1)
+    if cores > 1:
+        yield spinsim_program(problem, 2)
+    if importlib.util.find_spec("dwave") is not None:
+        yield dwave_program(problem)
+        yield tabu_program(problem)
+    if importlib.util.find_spec("openjij") is not None:
+        yield openjij_program(problem)
+    dense = 4 * problem.model.bonds > problem.model.sites * (problem.model.sites - 1)
+    if dense and importlib.util.find_spec("simulated_bifurcation") is not None:
+        yield bifurcation_program(problem)
+
+
+def seconds_of(program: Program, setting: Setting, seed: int, limit: float) -> float:
+    """Seconds until a target was met, infinite where it was not."""
+    began = time.perf_counter()
+    met = program.attempt(setting, seed, limit)
+    return time.perf_counter() - began if met else math.inf
+
+
+def tuned(program: Program, limit: float) -> Setting:
+    """The setting that met the target first, in the median of seeds that are used for nothing else."""
+    if len(program.settings) == 1:
+        return program.settings[0]
+    best, least = program.settings[0], math.inf
+    for setting in program.settings:
+        allowed = min(limit, SLACK * least)
+        times: list[float] = []
+        for seed in TUNING_SEEDS:
+            times.append(seconds_of(program, setting, seed, allowed))
+            if sum(map(math.isinf, times)) * 2 > len(TUNING_SEEDS):
+                break
+        if len(times) == len(TUNING_SEEDS) and statistics.median(times) < least:
+            best, least = setting, statistics.median(times)
+    return best
+
+
+def on_cores(cores: list[int], number: int) -> None:
+    """Keep this process on so many of the cores that it may use, where the system can do that."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores[:number])
+
+
+def solve(problem: Problem, seeds: int, limit: float, fresh: bool) -> dict[str, tuple[list[float], Setting]]:
+    """Seconds of each program for each seed, and the setting used; in new processes if ``fresh``."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0, 1]
+    programs = list(programs_of(problem, len(cores)))
+    settings = {}
+    for program in programs:
+        on_cores(cores, 1)
+        seconds_of(program, program.settings[0], TUNING_SEEDS[0], 0.0)  # what the first call of a process does
+        settings[program.name] = tuned(program, limit)
+        print(f"{problem.name}: {program.name} {settings[program.name]}", file=sys.stderr)
+    found: dict[str, list[float]] = {program.name: [] for program in programs}
+    for seed in range(1, seeds + 1):
+        for program in programs:
+            on_cores(cores, 2 if program.name.endswith("2 cores") else 1)
+            timed = in_new_process if fresh else seconds_of
+            found[program.name].append(timed(program, settings[program.name], seed, limit))
+    on_cores(cores, len(cores))
+    return {name: (times, settings[name]) for name, times in found.items()}
+
+
+def in_new_process(program: Program, setting: Setting, seed: int, limit: float) -> float:
+    """Seconds of a process that does the same and no more."""
+    asked = json.dumps([program.name, setting, seed, limit])
+    began = time.perf_counter()
+    done = subprocess.run([sys.executable, *sys.argv, "--once", asked], check=False, capture_output=True)  # noqa: S603
+    return time.perf_counter() - began if done.returncode == 0 else math.inf
+
+
+def once(name: str, target: float | None, asked: str) -> int:
+    """What such a process does; 0 where it met the target."""
+    wanted, setting, seed, limit = json.loads(asked)
+    problem = problem_of(name, target)
+    program = next(each for each in programs_of(problem, 2) if each.name == wanted)
+    return 0 if program.attempt(setting, seed, limit) else 1
+
+
+def in_words(seconds: float, limit: float) -> str:
+    """A median in milliseconds, or that it was not reached."""
+    return f"{1e3 * seconds:,.4g}" if math.isfinite(seconds) else f"not in {limit:g} s"
+
+
+def print_table(results: dict[str, tuple[Problem, dict[str, tuple[list[float], Setting]]]], limit: float) -> None:
+    """Print a line for each instance, in Markdown."""
+    names = list(dict.fromkeys(name for _, found in results.values() for name in found))
+    print(f"| instance | sites | target | {' | '.join(f'{name}, ms' for name in names)} | fastest other / spinsim |")
+    print("| --- " * (len(names) + 4) + "|")
+    for name, (problem, found) in results.items():
+        medians = {program: statistics.median(times) for program, (times, _) in found.items()}
+        others = [seconds for program, seconds in medians.items() if not program.startswith("spinsim")]
+        fastest, own = min(others, default=math.inf), medians["spinsim"]
+        factor = "-" if not others or math.isinf(own) else (
+            f"{fastest / own:.3g}" if math.isfinite(fastest) else f"> {limit / own:.3g}"
+        )  # fmt: skip
+        cells = [in_words(medians[each], limit) if each in medians else "-" for each in names]
+        target = f"{value_name(problem.model)} {problem.target:.15g}"
+        print(f"| {name} | {problem.model.sites} | {target} | {' | '.join(cells)} | {factor} |", flush=True)
+
+
+def main() -> int:
+    """Time everything and print the table; the settings used go to standard error."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("instances", nargs="+", help=f"files, or {', '.join(MADE)}")
+    parser.add_argument("--target", type=float, help="cut or energy, where no best value is known")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a program gives up")
+    parser.add_argument("--fresh", action="store_true", help="a new process for each time")
+    parser.add_argument("--once", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.once:
+        asked = json.loads(given.once)
+        return once(asked[0], given.target, json.dumps(asked[1:]))
+    results = {}
+    for name in given.instances:
+        problem = problem_of(name, given.target)
+        results[problem.name] = (problem, solve(problem, given.seeds, given.limit, given.fresh))
+    print_table(results, given.limit)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
