@@ -23,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,14 +38,18 @@ TUNING_SEEDS = (101, 102, 103)
 SWEEPS = (1000, 500, 250, 125, 62, 31, 16, 2000, 4000, 8000, 16000)
 MOST_READS = 1024
 SLACK = 1.5  # how much longer than the best setting so far a setting may take before it is given up
+FRESH = str(Path(__file__).with_name("fresh_process.py"))
+IN_NEW_PROCESSES = ("spinsim", "dwave-samplers", "OpenJij")
 Setting = dict[str, Any]
+Times = dict[str, list[float]]
 Attempt = Callable[[Setting, int, float], bool]
 
 
 class Problem(NamedTuple):
-    """An instance: its model, the target in its own terms, and the energy of the Ising model that meets it."""
+    """An instance: where it came from, its model, the target in its own terms, and the Ising energy that meets it."""
 
     name: str
+    source: str
     model: ss.Ising
     target: float
     energy: float
@@ -86,7 +91,7 @@ def problem_of(name: str, target: float | None) -> Problem:
         model = ss.read_instance(name)
         wanted = target_of(Path(name), model, target)
     energy = model.maxcut_weight - 2 * wanted if model.maxcut_weight is not None else wanted - model.offset
-    return Problem(Path(name).stem if name not in MADE else name, model, wanted, energy)
+    return Problem(Path(name).stem if name not in MADE else name, name, model, wanted, energy)
 
 
 def until_met(problem: Problem, setting: Setting, seed: int, limit: float, call: Callable[[int, int], float]) -> bool:
@@ -103,7 +108,7 @@ def until_met(problem: Problem, setting: Setting, seed: int, limit: float, call:
 
 
 def spinsim_program(problem: Problem, threads: int) -> Program:
-    """spinsim with its defaults."""
+    """Our own, with its defaults."""
 
     def attempt(setting: Setting, seed: int, limit: float) -> bool:
         found = ss.anneal(problem.model, target=problem.target, time_limit=limit, seed=seed, threads=threads)
@@ -122,16 +127,11 @@ def annealing_settings() -> list[Setting]:
     ]
 
 
-def as_bqm(model: ss.Ising) -> Any:
-    """A model as dimod has it."""
-    return model.to_bqm()
-
-
 def dwave_program(problem: Problem) -> Program:
     """Simulated annealing by dwave-samplers."""
     from dwave.samplers import SimulatedAnnealingSampler
 
-    sampler, bqm = SimulatedAnnealingSampler(), as_bqm(problem.model)
+    sampler, bqm = SimulatedAnnealingSampler(), problem.model.to_bqm()
     ends = [1 / temperature for temperature in automatic_temperatures(problem.model)]
 
     def attempt(setting: Setting, seed: int, limit: float) -> bool:
@@ -153,7 +153,7 @@ def tabu_program(problem: Problem) -> Program:
     """
     from dwave.samplers import TabuSampler
 
-    sampler, bqm = TabuSampler(), as_bqm(problem.model)
+    sampler, bqm = TabuSampler(), problem.model.to_bqm()
     constant = bqm.change_vartype("BINARY", inplace=False).offset
     wanted = problem.energy + problem.model.offset
 
@@ -169,7 +169,7 @@ def openjij_program(problem: Problem) -> Program:
     """Simulated annealing by OpenJij; a seed would make all reads of a call alike, so that it gets none."""
     import openjij
 
-    sampler, bqm = openjij.SASampler(), as_bqm(problem.model)
+    sampler, bqm = openjij.SASampler(), problem.model.to_bqm()
     first, last = (1 / temperature for temperature in automatic_temperatures(problem.model))
 
     def attempt(setting: Setting, seed: int, limit: float) -> bool:
@@ -190,7 +190,9 @@ def bifurcation_program(problem: Problem) -> Program:
     import torch
 
     torch.set_num_threads(1)
-    matrix = torch.tensor(-np.asarray(problem.model.to_matrix(sparse=False)[0]), dtype=torch.float32)
+    couplings = np.zeros((problem.model.sites,) * 2)
+    couplings[tuple(problem.model.graph.edges.T)] = problem.model.couplings[0]
+    matrix = torch.tensor(-couplings, dtype=torch.float32)
 
     def attempt(setting: Setting, seed: int, limit: float) -> bool:
         torch.manual_seed(seed)
@@ -264,40 +266,36 @@ def on_cores(cores: list[int], number: int) -> None:
         os.sched_setaffinity(0, cores[:number])
 
 
-def solve(problem: Problem, seeds: int, limit: float, fresh: bool) -> dict[str, tuple[list[float], Setting]]:
-    """Seconds of each program for each seed, and the setting used; in new processes if ``fresh``."""
+def solve(problem: Problem, seeds: int, limit: float, fresh: bool) -> Times:
+    """Seconds of each program for each seed; in new processes if ``fresh``."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0, 1]
-    programs = list(programs_of(problem, len(cores)))
-    settings = {}
+    programs = [each for each in programs_of(problem, len(cores)) if not fresh or each.name in IN_NEW_PROCESSES]
+    settings, found = {}, {program.name: list[float]() for program in programs}
     for program in programs:
         on_cores(cores, 1)
-        seconds_of(program, program.settings[0], TUNING_SEEDS[0], 0.0)  # what the first call of a process does
+        seconds_of(program, program.settings[0], TUNING_SEEDS[0], 1.0)  # what the first call of a process does
         settings[program.name] = tuned(program, limit)
-        print(f"{problem.name}: {program.name} {settings[program.name]}", file=sys.stderr)
-    found: dict[str, list[float]] = {program.name: [] for program in programs}
+        print(f"{problem.name}: {program.name} {settings[program.name]}", file=sys.stderr, flush=True)
     for seed in range(1, seeds + 1):
         for program in programs:
             on_cores(cores, 2 if program.name.endswith("2 cores") else 1)
-            timed = in_new_process if fresh else seconds_of
-            found[program.name].append(timed(program, settings[program.name], seed, limit))
+            setting = settings[program.name]
+            timed = partial(in_new_process, problem) if fresh else seconds_of
+            found[program.name].append(timed(program, setting, seed, limit))
     on_cores(cores, len(cores))
-    return {name: (times, settings[name]) for name, times in found.items()}
+    return found
 
 
-def in_new_process(program: Program, setting: Setting, seed: int, limit: float) -> float:
-    """Seconds of a process that does the same and no more."""
-    asked = json.dumps([program.name, setting, seed, limit])
+def in_new_process(problem: Problem, program: Program, setting: Setting, seed: int, limit: float) -> float:
+    """Seconds of a process that imports what it needs, reads the instance and does the same."""
+    ends = [1 / temperature for temperature in automatic_temperatures(problem.model)]
+    asked = [problem.source, str(problem.target), json.dumps(setting | {"range": ends}), str(seed)]
     began = time.perf_counter()
-    done = subprocess.run([sys.executable, *sys.argv, "--once", asked], check=False, capture_output=True)  # noqa: S603
-    return time.perf_counter() - began if done.returncode == 0 else math.inf
-
-
-def once(name: str, target: float | None, asked: str) -> int:
-    """What such a process does; 0 where it met the target."""
-    wanted, setting, seed, limit = json.loads(asked)
-    problem = problem_of(name, target)
-    program = next(each for each in programs_of(problem, 2) if each.name == wanted)
-    return 0 if program.attempt(setting, seed, limit) else 1
+    try:
+        subprocess.run([sys.executable, FRESH, program.name, *asked], check=True, timeout=limit)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        return math.inf
+    return time.perf_counter() - began
 
 
 def in_words(seconds: float, limit: float) -> str:
@@ -305,13 +303,13 @@ def in_words(seconds: float, limit: float) -> str:
     return f"{1e3 * seconds:,.4g}" if math.isfinite(seconds) else f"not in {limit:g} s"
 
 
-def print_table(results: dict[str, tuple[Problem, dict[str, tuple[list[float], Setting]]]], limit: float) -> None:
+def print_table(results: list[tuple[Problem, Times]], limit: float) -> None:
     """Print a line for each instance, in Markdown."""
-    names = list(dict.fromkeys(name for _, found in results.values() for name in found))
+    names = list(dict.fromkeys(name for _, found in results for name in found))
     print(f"| instance | sites | target | {' | '.join(f'{name}, ms' for name in names)} | fastest other / spinsim |")
     print("| --- " * (len(names) + 4) + "|")
-    for name, (problem, found) in results.items():
-        medians = {program: statistics.median(times) for program, (times, _) in found.items()}
+    for problem, found in results:
+        medians = {program: statistics.median(times) for program, times in found.items()}
         others = [seconds for program, seconds in medians.items() if not program.startswith("spinsim")]
         fastest, own = min(others, default=math.inf), medians["spinsim"]
         factor = "-" if not others or math.isinf(own) else (
@@ -319,10 +317,10 @@ def print_table(results: dict[str, tuple[Problem, dict[str, tuple[list[float], S
         )  # fmt: skip
         cells = [in_words(medians[each], limit) if each in medians else "-" for each in names]
         target = f"{value_name(problem.model)} {problem.target:.15g}"
-        print(f"| {name} | {problem.model.sites} | {target} | {' | '.join(cells)} | {factor} |", flush=True)
+        print(f"| {problem.name} | {problem.model.sites} | {target} | {' | '.join(cells)} | {factor} |", flush=True)
 
 
-def main() -> int:
+def main() -> None:
     """Time everything and print the table; the settings used go to standard error."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("instances", nargs="+", help=f"files, or {', '.join(MADE)}")
@@ -330,18 +328,11 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a program gives up")
     parser.add_argument("--fresh", action="store_true", help="a new process for each time")
-    parser.add_argument("--once", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.once:
-        asked = json.loads(given.once)
-        return once(asked[0], given.target, json.dumps(asked[1:]))
-    results = {}
-    for name in given.instances:
-        problem = problem_of(name, given.target)
-        results[problem.name] = (problem, solve(problem, given.seeds, given.limit, given.fresh))
+    problems = [problem_of(name, given.target) for name in given.instances]
+    results = [(problem, solve(problem, given.seeds, given.limit, given.fresh)) for problem in problems]
     print_table(results, given.limit)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
