@@ -49,11 +49,11 @@ class Config:
     run: RunSettings = table(RunSettings)
 
     def __post_init__(self) -> None:
-        for name, settings in tables_of(type(self)).items():
-            for one in settings.values():
-                value = getattr(getattr(self, name), one.name)
-                if one.unused and value != one.default:
-                    raise InputError(f"{one.name} {value} means nothing to {self.job}: leave it out")
+        as_key: Any = type(self)
+        for name, one in _unused_of(as_key):
+            value = getattr(getattr(self, name), one.name)
+            if value != one.default:
+                raise InputError(f"{one.name} {value} means nothing to {self.job}: leave it out")
 
     def json(self) -> str:
         """Everything, as canonical JSON."""
@@ -134,6 +134,18 @@ def _tables_of(job: Any) -> Mapping[str, Mapping[str, Setting]]:
     )
 
 
+@cache
+def _unused_of(job: Any) -> tuple[tuple[str, Setting], ...]:
+    """The tables and settings that mean nothing to a job."""
+    return tuple((name, one) for name, settings in _tables_of(job).items() for one in settings.values() if one.unused)
+
+
+@cache
+def _default_of(job: Any) -> Any:
+    """The configuration of a job of which nothing is given."""
+    return job()
+
+
 def build_config(job: type[AnyConfig], *layers: Tables) -> AnyConfig:
     """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
 
@@ -148,14 +160,16 @@ def build_config(job: type[AnyConfig], *layers: Tables) -> AnyConfig:
     for name, kind in kinds.items():
         kind.check_given(merged[name])
     job.complete(merged)
-    default = job()
+    as_key: Any = job
+    default = _default_of(as_key)
     typed = {
         name: replace(
             getattr(default, name), **{key: settings[name][key].typed(value) for key, value in merged[name].items()}
         )
         for name in kinds
+        if merged[name]
     }
-    return job(**typed)
+    return replace(default, **typed) if typed else default
 
 
 def canonical_json(tables: dict[str, Any]) -> str:

@@ -186,7 +186,9 @@ class Table:
 
     def __post_init__(self) -> None:
         for one in settings_of(type(self)).values():
-            one.check(getattr(self, one.name))
+            value = getattr(self, one.name)
+            if value is not one.default:
+                one.check(value)
         self.check_together()
 
     def check_together(self) -> None:
