@@ -161,7 +161,7 @@ def build_config(job: type[AnyConfig], *layers: Tables) -> AnyConfig:
         kind.check_given(merged[name])
     job.complete(merged)
     as_key: Any = job
-    default = _default_of(as_key)
+    default: AnyConfig = _default_of(as_key)
     typed = {
         name: replace(
             getattr(default, name), **{key: settings[name][key].typed(value) for key, value in merged[name].items()}
