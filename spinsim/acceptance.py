@@ -51,6 +51,21 @@ def exp_reduced(y: Any) -> tuple[Any, Any]:
     return r * x + 1.0, n
 
 
+def natural_log(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """ln x of positive numbers, from plain IEEE operations too; error below 2^-51 of ln x, or 2^-52 near x = 1.
+
+    The series of 2 artanh((m - 1) / (m + 1)) for m = x 2^-n between 1/sqrt(2) and sqrt(2), by Horner's rule.
+    """
+    m, n = np.frexp(x)
+    low = m < 0.7071067811865476
+    m, n = np.where(low, 2 * m, m), (n - low).astype(np.float64)
+    s = (m - 1) / (m + 1)
+    square, series = s * s, np.zeros_like(m)
+    for odd in range(25, 0, -2):
+        series = series * square + 1.0 / odd
+    return np.asarray(n * _LN2_HIGH + (n * _LN2_LOW + 2 * s * series))
+
+
 def acceptance(
     cost: npt.NDArray[np.int64], beta: npt.ArrayLike, zero_acceptance: float
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:

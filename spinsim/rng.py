@@ -70,6 +70,7 @@ class Stream(IntEnum):
     DILUTION = 7  # which bonds are missing, keyed by the disorder seed
     RANDOM_FIELD = 8  # fields at sites, likewise
     RESTART = 9  # seeds of further anneals of a search
+    RESAMPLE = 10  # which replicas of a population are copied
 
 
 @_inlined

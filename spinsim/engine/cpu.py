@@ -14,6 +14,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
 from spinsim.engine.measuring.in_time.local import HostSquares
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
+from spinsim.engine.resampling.moves import Moves, moves_of
 from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
@@ -44,6 +45,9 @@ class CpuState(Protocol):
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
+
+    def copy(self, moves: Moves) -> None:
+        """Copy configurations."""
 
     def kept(self) -> Spins:
         """The present configurations, whatever comes later."""
@@ -167,6 +171,10 @@ class CpuEngine:
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
         return self._state.spins(sample, replica)
+
+    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own."""
+        self._state.copy(moves_of(parent))
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""

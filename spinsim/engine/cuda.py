@@ -19,6 +19,7 @@ from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_ladder import LadderMeasuring
 from spinsim.engine.measuring.in_time.local import HostSquares
 from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares
+from spinsim.engine.resampling.moves import Moves, moves_of
 from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.engine.tempering.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
@@ -43,6 +44,9 @@ class CudaState(Protocol):
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Go back to the words of a snapshot."""
+
+    def copy(self, moves: Moves) -> None:
+        """Queue copies of configurations."""
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration of ``present`` or of a copy of it, fetched by the present stream."""
@@ -215,6 +219,12 @@ class CudaEngine:
         """One configuration, shape (sites,), +1 or -1."""
         with self._queue.here():
             return self._state.read(self._state.present, sample, replica)
+
+    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own."""
+        with self._queue.here():
+            self._state.copy(moves_of(parent))
+        self._counting.forget()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""

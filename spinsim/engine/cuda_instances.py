@@ -14,6 +14,7 @@ SHARED: Instances = (
     *(("tempering/exchange.cu", instance("exchange_neighbours", rounds)) for rounds in PHILOX_ROUNDS),
     ("measuring/by_temperature.cu", "sort_by_temperature"),
     ("measuring/overlaps.cu", "finish_sums"),
+    ("packing/copy_lanes.cu", "copy_lanes"),
 )
 """Those that serve all updates."""
 

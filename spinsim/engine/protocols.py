@@ -154,6 +154,17 @@ class Tempers(Protocol):
         """Ask for the present state of the exchange; the function returned waits for it."""
 
 
+class Resamples(Protocol):
+    """Lets configurations take the place of others."""
+
+    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+        """Give each replica the configuration of its parent.
+
+        Args:
+            parent: A replica for each, (samples, replicas); who is anybody's parent is its own.
+        """
+
+
 class KeepsPlaces(Protocol):
     """Keeps replicas at places of a ladder whose exchanges are made elsewhere, as where others have replicas of it too.
 
@@ -210,7 +221,7 @@ class Saves(Protocol):
         """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
 
 
-class Engine(Sweeps, Counting, Tempers, MeasuresLadder, Saves, Protocol):
+class Engine(Sweeps, Counting, Resamples, Tempers, MeasuresLadder, Saves, Protocol):
     """Replicas of every sample of one model, in packed form on devices of one kind: all of the above.
 
     Attributes:

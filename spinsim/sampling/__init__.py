@@ -7,6 +7,7 @@ from spinsim.sampling.best import Best
 from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 from spinsim.sampling.placement import Placed, Range, place
+from spinsim.sampling.population import Population
 from spinsim.sampling.tempering import TemperFrame, Times, tempering, tempering_in_beta
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "BestSlices",
     "InField",
     "Placed",
+    "Population",
     "Range",
     "TemperFrame",
     "Times",

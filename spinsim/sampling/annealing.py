@@ -22,6 +22,7 @@ from spinsim.model.ising import Ising
 from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.population import Population
 from spinsim.sampling.portions import sweeps_a_portion, updates_a_sweep
 
 Schedule = Literal["linear", "geometric"]
@@ -100,6 +101,7 @@ def annealing(
     pause: Callable[[], bool] = lambda: False,
     fields: npt.ArrayLike | None = None,
     gammas: npt.ArrayLike | None = None,
+    population: Population | None = None,
 ) -> Iterator[AnnealFrame | None]:
     """Sweep through the temperatures in order and yield a measurement after each.
 
@@ -111,6 +113,7 @@ def annealing(
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
         fields: A uniform field for each temperature, added to the model's own; it takes an ``InField`` for an engine.
         gammas: A transverse field for each temperature; it takes ``BestSlices`` for an engine, and these take it.
+        population: Of the engine, which is resampled before each step; where such a run stood, if the engine does.
 
     Raises:
         InputError: for bad temperatures, fields or sweep numbers, before the first sweep.
@@ -122,21 +125,23 @@ def annealing(
     check_run(swept, engine.replicas, len(ladder) * sweeps, engine.colours)
     acting = cast("Annealed", engine)  # the others do what one does
     if isinstance(engine, BestSlices):
+        if population is not None:
+            raise InputError("a quantum anneal begins at no infinite temperature: its replicas make no population")
         if gammas is None or fields is not None:
             raise InputError("slices in time are annealed in a transverse field alone: give gammas and no fields")
         transverse = check_fields(gammas, len(ladder), "gamma")
         for gamma, temperature in zip(transverse.tolist(), ladder.tolist(), strict=True):
             engine.check(gamma, temperature)
-        return _anneal(acting, transverse, ladder, sweeps, on_updates, pause)
+        return _anneal(acting, transverse, ladder, sweeps, on_updates, pause, None)
     if gammas is not None:
         raise InputError("a transverse field takes an engine of slices in time: give BestSlices")
     if fields is None:
-        return _anneal(acting, np.zeros(len(ladder)), ladder, sweeps, on_updates, pause)
+        return _anneal(acting, np.zeros(len(ladder)), ladder, sweeps, on_updates, pause, population)
     if not isinstance(engine, InField):
         raise InputError("fields that change take an engine whose field can be set: give an InField")
     series = check_fields(fields, len(ladder))
     engine.check(float(series[np.abs(series).argmax()]))
-    return _anneal(acting, series, ladder, sweeps, on_updates, pause)
+    return _anneal(acting, series, ladder, sweeps, on_updates, pause, population)
 
 
 def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.NDArray[np.float64]:
@@ -164,15 +169,21 @@ def _anneal(
     sweeps: int,
     on_updates: Callable[[int], None],
     pause: Callable[[], bool],
+    population: Population | None,
 ) -> Iterator[AnnealFrame | None]:
     updates, portion = updates_a_sweep(engine), sweeps_a_portion(engine)
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
     on_updates(0)
     for step in range(first, len(ladder)):
+        if population is not None and not begun:
+            before = measure(engine).energy
         if isinstance(engine, InField):
             engine.set_field(float(fields[step]))
         elif isinstance(engine, BestSlices):
             engine.set_gamma(float(fields[step]))
+        if population is not None and not begun:
+            after = measure(engine).energy if isinstance(engine, InField) else before
+            population.resample(step, (before / ladder[step - 1] if step else 0.0) - after / ladder[step])
         engine.set_beta(1.0 / ladder[step])
         while begun < sweeps:
             count = min(portion, sweeps - begun)

@@ -69,6 +69,10 @@ class SplitEngine(Together):
         found: npt.NDArray[np.int8] = part.place.ask(done, part.engine, Engine.spins, own, replica)()
         return found
 
+    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own."""
+        self._do_own(Engine.take_from, [part.own(parent) for part in self._parts])
+
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
         self._do(Engine.set_ladder, beta, copies)

@@ -18,9 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_beta, check_betas
+from spinsim.engine.choosing import update_of
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement
+from spinsim.engine.resampling.cpu import copy_lanes, copy_whole
+from spinsim.engine.resampling.moves import moves_of
 from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.engine.split.parts import Part, ReplicaPart, SplitSpins, SplitSquares
 from spinsim.engine.split.together import Together, begun, done, finished, joined, timed
@@ -180,6 +183,19 @@ class ReplicaSplit(Together):
         own = replica - part.replicas.start
         found: npt.NDArray[np.int8] = part.place.ask(done, part.engine, Engine.spins, sample, own)()
         return found
+
+    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own.
+
+        Parents may be at any part, so that all words come here and go back.
+        """
+        saved = self.snapshot()
+        words, moves = np.array(saved["spins"], np.uint64), moves_of(parent)
+        if update_of(self.model).together == 1:
+            copy_whole(words, moves)
+        else:
+            copy_lanes(words, *moves)
+        self.restore(saved | {"spins": words})
 
     def take_ladder(self, ladder: Ladder) -> None:
         """Make ready for places on a ladder whose exchanges are made elsewhere."""

@@ -89,6 +89,12 @@ class SlabEngine(SplitEngine):
         self.wait()
         return np.concatenate(self._do(Engine.spins, sample, replica))
 
+    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own."""
+        self.wait()
+        self._do(Engine.take_from, parent)
+        self.wait()
+
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Refuse, as exchanges would wait for the energies of all slabs.
 

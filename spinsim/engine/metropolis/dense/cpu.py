@@ -14,6 +14,7 @@ from spinsim.engine.metropolis.dense.plan import DensePlan
 from spinsim.engine.metropolis.unpacked.cpu import Chunks, ChunkSweeper
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS, by_replica, by_word
 from spinsim.engine.protocols import Counts
+from spinsim.engine.resampling.moves import Moves
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
@@ -54,6 +55,16 @@ class WithFields(Chunks):
         """Go back to the words of a snapshot."""
         super().set_words(words)
         self._fields.clear()
+
+    def copy(self, moves: Moves) -> None:
+        """Copy configurations and their local fields, of chunks that have them."""
+        super().copy(moves)
+        for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
+            first, into = (self.firsts[replica // self.size] for replica in (source, target))
+            if (sample, into) not in self._fields:
+                continue
+            give, take = self.fields_of(sample, first), self.fields_of(sample, into)
+            take[self._column(self.of(sample, into), target)] = give[self._column(self.of(sample, first), source)]
 
     def fields_of(self, sample: int, first: int) -> npt.NDArray[np.signedinteger]:
         """Local fields of the chunk from replica ``first`` on, (width, sites) in the order of visits."""

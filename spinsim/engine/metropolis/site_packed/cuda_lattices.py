@@ -18,6 +18,7 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.metropolis.site_packed.cuda_records import SIGNS, SLAB
 from spinsim.engine.metropolis.site_packed.halo.cuda import halo_of
 from spinsim.engine.metropolis.site_packed.plan import SitePlan
+from spinsim.engine.resampling.moves import Moves
 from spinsim.errors import InputError
 from spinsim.mesh.group import Group
 
@@ -126,6 +127,11 @@ class SiteLattices:
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Go back to the words of a snapshot."""
         self.present.set(words)
+
+    def copy(self, moves: Moves) -> None:
+        """Queue copies of configurations."""
+        for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
+            self.present[sample, target] = self.present[sample, source]
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration of a state."""

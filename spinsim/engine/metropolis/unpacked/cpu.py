@@ -21,6 +21,7 @@ from spinsim.engine.metropolis.unpacked.cpu_tempering import temper_unpacked
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS, by_replica, by_word
 from spinsim.engine.protocols import Counts, Spins
+from spinsim.engine.resampling.moves import Moves
 from spinsim.engine.start.at_random import fill_start
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import Ladder
@@ -130,6 +131,17 @@ class Chunks:
             for first, chunk in zip(self.firsts, chunks, strict=True):
                 chunk[:] = by_word(spins[k, :, first : first + chunk.shape[1]])
 
+    def copy(self, moves: Moves) -> None:
+        """Copy configurations."""
+        for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
+            give, take = (self._views[sample][replica // self.size] for replica in (source, target))
+            take[:, self._column(take, target)] = give[:, self._column(give, source)]
+
+    def _column(self, chunk: npt.NDArray[np.int8], replica: int) -> int:
+        """Where a replica stands in its chunk."""
+        lane = replica % self.size
+        return lane % WORDS * (chunk.shape[1] // WORDS) + lane // WORDS
+
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
         return self._read(self._views, sample, replica)
@@ -139,10 +151,8 @@ class Chunks:
         return partial(self._read, [[chunk.copy() for chunk in chunks] for chunks in self._views])
 
     def _read(self, chunks: list[list[npt.NDArray[np.int8]]], sample: int, replica: int) -> npt.NDArray[np.int8]:
-        chunk, lane = divmod(replica, self.size)
-        spins = chunks[sample][chunk]
-        calls = spins.shape[1] // WORDS
-        return spins[:, lane % WORDS * calls + lane // WORDS].copy()
+        spins = chunks[sample][replica // self.size]
+        return spins[:, self._column(spins, replica)].copy()
 
 
 def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:

@@ -16,6 +16,7 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS
+from spinsim.engine.resampling.moves import Moves
 from spinsim.engine.tempering.cuda import Placed
 from spinsim.model.ising import Ising
 
@@ -73,6 +74,13 @@ class SpinBytes:
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Go back to the words of a snapshot."""
         self.present.set(np.ascontiguousarray(packing.unpack(words, self.width)))
+
+    def copy(self, moves: Moves) -> None:
+        """Queue copies of configurations."""
+        import cupy
+
+        sample, source, target = (cupy.asarray(array) for array in moves)
+        self.present[sample, :, target] = self.present[sample, :, source]
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration of a state."""

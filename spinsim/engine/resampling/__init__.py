@@ -1,0 +1,1 @@
+"""Configurations that take the place of others within a sample: what engines do when a population is resampled."""

@@ -1,0 +1,140 @@
+"""Population annealing: replicas are resampled as the temperature changes, so that they remain in equilibrium.
+
+When the inverse temperature changes from beta to beta', replica i of a population of R gets the weight
+w_i = exp(-(beta' - beta) E_i) and is copied n_i times, with sum n_i = R and the mean R w_i / sum w: copies are the whole
+numbers that lie between a running sum of the expected ones, shifted by one uniform number (systematic resampling), so
+that n_i is the expected number rounded up or down. The mean of w is an estimate of Z(beta') / Z(beta), and since
+populations begin at beta = 0, where Z = 2^sites is known, their product is one of Z itself, without bias.
+
+Sources: K. Hukushima, Y. Iba, AIP Conf. Proc. 690, 200 (2003); J. Machta, Phys. Rev. E 82, 026704 (2010); W. Wang,
+J. Machta, H. G. Katzgraber, Phys. Rev. E 92, 063307 (2015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.acceptance import exp_reduced, natural_log
+from spinsim.engine.protocols import Counting, Resamples
+from spinsim.errors import InputError
+
+Array = npt.NDArray[np.float64]
+
+_LEAST: Final = -700.0  # exponent of a weight, of which nothing is left beside 1
+_LN2: Final = 0.6931471805599453
+
+
+class Resampled(Counting, Resamples, Protocol):
+    """What a population asks of an engine."""
+
+
+class Population:
+    """Families and partition functions of the replicas of every sample, in populations of equal size.
+
+    Population p of P has the replicas from p R / P to before (p + 1) R / P of its sample. A family is all that descends
+    from one replica at infinite temperature, whose number it has.
+
+    Args:
+        engine: The replicas in random states, as they are at infinite temperature.
+        count: Populations of each sample, a divisor of its replicas.
+        seed: Key of the random numbers.
+        rng_rounds: Philox rounds.
+
+    Attributes:
+        family: Of each replica, int32 (samples, replicas).
+        log_partition: ln Z, (samples, populations).
+        parents: Replicas of each population that were copied at the last resampling, int64 (samples, populations).
+
+    Raises:
+        InputError: for populations that are not equally large.
+    """
+
+    def __init__(self, engine: Resampled, count: int = 1, seed: int = 1, rng_rounds: int = rng.ROUNDS) -> None:
+        samples, replicas = engine.model.samples, engine.replicas
+        check_populations(count, replicas)
+        self._engine, self._key, self._rounds = engine, seed, rng_rounds
+        self.family = np.tile(np.arange(replicas, dtype=np.int32), (samples, 1))
+        self.log_partition = np.full((samples, count), engine.model.sites * _LN2)
+        self.parents = np.full((samples, count), replicas // count)
+
+    def resample(self, step: int, exponent: Array) -> None:
+        """Let replicas be copied by their weights.
+
+        Args:
+            step: Number of the resampling.
+            exponent: beta E before the change less beta E after it, (samples, replicas).
+        """
+        samples, populations = self.parents.shape
+        shape = samples * populations, -1
+        largest = exponent.reshape(shape).max(axis=1)
+        weight = _weights(exponent.reshape(shape) - largest[:, None])
+        order = np.argsort(self.family.reshape(shape), axis=1, kind="stable")  # a family's copies are rounded together
+        running = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
+        copies = np.empty(weight.shape, np.int64)
+        np.put_along_axis(copies, order, _copies(running, self._uniform(step)), axis=1)
+        mean = running[:, -1] / weight.shape[1]
+        self.log_partition += (natural_log(mean) + largest).reshape(self.parents.shape)
+        self.parents = (copies > 0).sum(axis=1).reshape(self.parents.shape)
+        parent = _parents(copies.reshape(samples, -1))
+        self.family = np.take_along_axis(self.family, parent, axis=1)
+        self._engine.take_from(parent)
+
+    def _uniform(self, step: int) -> Array:
+        """A uniform number from 0 to before 1 for each population, (samples * populations,)."""
+        samples, populations = self.parents.shape
+        high, low, _, _ = rng.draw(
+            self._key, rng.Stream.RESAMPLE, group=np.arange(populations), sample=np.arange(samples)[:, None],
+            half_sweep=step, rounds=self._rounds,
+        )  # fmt: skip
+        bits = (high >> np.uint64(5) << np.uint64(26)) | (low >> np.uint64(6))
+        return np.asarray(bits.reshape(-1) * 2.0**-53)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All that a later ``restore`` needs besides the engine's own state."""
+        return {"family": self.family, "log_partition": self.log_partition, "parents": self.parents}
+
+    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to a state."""
+        self.family, self.log_partition, self.parents = (np.array(saved[name]) for name in self.state())
+
+
+def check_populations(count: int, replicas: int) -> None:
+    """Refuse populations that are not equally large.
+
+    Raises:
+        InputError: for them.
+    """
+    if count < 1 or replicas % count:
+        raise InputError(
+            f"{replicas} replicas make no {count} populations of equal size: give a number that divides the replicas"
+        )
+
+
+def _weights(exponent: Array) -> Array:
+    """exp of exponents up to 0, with the same bits everywhere."""
+    mantissa, power = exp_reduced(np.maximum(exponent, _LEAST))
+    return np.asarray(np.ldexp(mantissa, power.astype(np.int64)))
+
+
+def _copies(running: Array, uniform: Array) -> npt.NDArray[np.int64]:
+    """How often each is copied, (populations, size), from the running sums of weights and a number for each population.
+
+    With the expected copies added up to x_i these are the whole numbers n with x_{i-1} <= n + uniform < x_i.
+    """
+    size = running.shape[1]
+    expected = running * (size / running[:, -1:])
+    below = np.ceil(expected - uniform[:, None]).astype(np.int64)
+    below[:, -1] = size
+    return np.diff(np.clip(below, 0, size), axis=1, prepend=0)
+
+
+def _parents(copies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The parent of each replica, (samples, replicas): who is copied keeps its place, the others are replaced in turn."""
+    parent = np.broadcast_to(np.arange(copies.shape[1]), copies.shape).copy()
+    parent[copies == 0] = np.repeat(parent.reshape(-1), np.maximum(copies - 1, 0).reshape(-1))
+    return parent
