@@ -52,7 +52,7 @@ def exp_reduced(y: Any) -> tuple[Any, Any]:
 
 
 def natural_log(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """ln x of positive numbers, from plain IEEE operations too; error below 2^-51 of ln x, or 2^-52 near x = 1.
+    """The natural logarithm of positive numbers, from plain IEEE operations too.
 
     The series of 2 artanh((m - 1) / (m + 1)) for m = x 2^-n between 1/sqrt(2) and sqrt(2), by Horner's rule.
     """

@@ -57,7 +57,7 @@ class Run(Protocol):
 
 
 class Annealed(Run, Protocol):
-    """Independent replicas after each step of a schedule."""
+    """Replicas after each step of a schedule, independent where they are no population."""
 
     @property
     def energy(self) -> Floats:
@@ -74,6 +74,14 @@ class Annealed(Run, Protocol):
     @property
     def field(self) -> Floats | None:
         """Uniform field of each step, (steps,); None where none changed."""
+
+    @property
+    def family(self) -> npt.NDArray[np.int32] | None:
+        """Family of each replica of a population, (steps, samples, replicas); None where none were resampled."""
+
+    @property
+    def population_free_energy(self) -> Floats | None:
+        """Free energy by each population, (steps, samples, populations), likewise."""
 
     @property
     def temperature(self) -> Floats:

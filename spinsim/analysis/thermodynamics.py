@@ -1,7 +1,8 @@
 """Energy, specific heat and magnetisation of an annealing run against temperature, with error bars.
 
-Replicas of a sample are independent at every step, so errors over them need no autocorrelation time. With several
-samples the error is that of the sample-to-sample scatter, which contains the thermal one.
+Replicas of a sample are independent at every step, so errors over them need no autocorrelation time; those of a
+population are weighed and grouped by families (population.py). With several samples the error is that of the
+sample-to-sample scatter, which contains the thermal one.
 
 The specific heat is the spread of the replicas' energies. Once they freeze in different states that spread stays while
 their mean energy no longer falls: then it is not the slope dE/dT that it must be in equilibrium, and is left out.
@@ -9,13 +10,16 @@ their mean energy no longer falls: then it is not the slope dE/dT that it must b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.magnets import is_antiferromagnet
+from spinsim.analysis.population import Populations
 from spinsim.analysis.runs import Annealed
 from spinsim.model.ising import Ising
 
@@ -53,8 +57,8 @@ class Thermodynamics:
         specific_heat: (<E^2> - <E>^2) / (N T^2) in k_B; NaN where it is not the slope of the energy.
         specific_heat_error: Its standard error (jackknife).
         specific_heat_trusted: Whether it was compared with the slope of the energy and agrees. It is given, but not
-            trusted, where there is nothing to compare with: at one temperature, with two replicas of one sample and
-            where a field changes.
+            trusted, where there is nothing to compare with: at one temperature, with two replicas of one sample, where
+            a field changes, and of a population, whose spread resampling keeps in equilibrium.
         magnetization: Mean |m| per site.
         magnetization_error: Its standard error.
         signed_magnetization: Mean m per site.
@@ -97,24 +101,29 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
     sites, temperature = result.model.sites, result.temperature
     energy = result.energy / sites
     scale = sites / temperature**2
-    heat, heat_error = _variance(energy)
-    if result.field is None:
-        compared, agrees = _compare(temperature, energy, scale)
-    else:  # the energy changes with the field too
-        compared = agrees = np.zeros(len(temperature), bool)
+    compared = agrees = np.zeros(len(temperature), bool)
+    means: Callable[[Array], tuple[Array, Array]] = mean_of_replicas
+    if result.family is not None:
+        populations = Populations(result)
+        means = partial(_weighted, populations)
+        heat, heat_error = over_samples(*populations.variance(energy))
+    else:
+        heat, heat_error = _variance(energy)
+        if result.field is None:  # else the energy changes with it too
+            compared, agrees = _compare(temperature, energy, scale)
     left_out = compared & ~agrees
     staggered = (
         np.full(energy.shape, np.nan) if result.staggered_magnetization is None else result.staggered_magnetization
     )
     return Thermodynamics(
         temperature,
-        *mean_of_replicas(energy),
+        *means(energy),
         np.where(left_out, np.nan, heat * scale),
         np.where(left_out, np.nan, heat_error * scale),
         compared & agrees,
-        *mean_of_replicas(np.abs(result.magnetization) / sites),
-        *mean_of_replicas(result.magnetization / sites),
-        *mean_of_replicas(np.abs(staggered) / sites),
+        *means(np.abs(result.magnetization) / sites),
+        *means(result.magnetization / sites),
+        *means(np.abs(staggered) / sites),
     )
 
 
@@ -158,6 +167,16 @@ def mean_of_replicas(values: Array) -> tuple[Array, Array]:
     if values.shape[1] > 1:
         return _mean_of_samples(values.mean(axis=2))
     return _mean_of_samples(values[:, 0])
+
+
+def _weighted(populations: Populations, values: Array) -> tuple[Array, Array]:
+    """Mean and standard error of values (steps, samples, replicas) of populations."""
+    return over_samples(*populations.mean(values))
+
+
+def over_samples(values: Array, error: Array) -> tuple[Array, Array]:
+    """Mean of values (steps, samples) and the standard error over samples; of one sample its own."""
+    return _mean_of_samples(values) if values.shape[1] > 1 else (values[:, 0], error[:, 0])
 
 
 def _mean_of_samples(values: Array) -> tuple[Array, Array]:

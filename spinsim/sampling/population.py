@@ -1,10 +1,10 @@
 """Population annealing: replicas are resampled as the temperature changes, so that they remain in equilibrium.
 
-When the inverse temperature changes from beta to beta', replica i of a population of R gets the weight
-w_i = exp(-(beta' - beta) E_i) and is copied n_i times, with sum n_i = R and the mean R w_i / sum w: copies are the whole
-numbers that lie between a running sum of the expected ones, shifted by one uniform number (systematic resampling), so
-that n_i is the expected number rounded up or down. The mean of w is an estimate of Z(beta') / Z(beta), and since
-populations begin at beta = 0, where Z = 2^sites is known, their product is one of Z itself, without bias.
+When the inverse temperature changes from beta to beta', replica i of a population of R has the weight
+w_i = exp(-(beta' - beta) E_i) and is copied n_i times: R w_i / sum w rounded up or down, so that the n_i add up
+to R and have these very means: a running sum of R w_i / sum w is shifted by one uniform number, and n_i whole numbers
+lie in the interval of replica i (systematic resampling). The mean of w estimates Z(beta') / Z(beta); populations begin
+at beta = 0, where Z = 2^sites is known, so that the product of these means estimates Z itself, without bias.
 
 Sources: K. Hukushima, Y. Iba, AIP Conf. Proc. 690, 200 (2003); J. Machta, Phys. Rev. E 82, 026704 (2010); W. Wang,
 J. Machta, H. G. Katzgraber, Phys. Rev. E 92, 063307 (2015).
@@ -22,11 +22,14 @@ from spinsim import rng
 from spinsim.acceptance import exp_reduced, natural_log
 from spinsim.engine.protocols import Counting, Resamples
 from spinsim.errors import InputError
+from spinsim.inputs.grids import geometric
+from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
 
 _LEAST: Final = -700.0  # exponent of a weight, of which nothing is left beside 1
 _LN2: Final = 0.6931471805599453
+_SQRT2: Final = 1.4142135623730951
 
 
 class Resampled(Counting, Resamples, Protocol):
@@ -85,14 +88,16 @@ class Population:
         self._engine.take_from(parent)
 
     def _uniform(self, step: int) -> Array:
-        """A uniform number from 0 to before 1 for each population, (samples * populations,)."""
+        """A uniform number between 0 and 1 for each population, (samples * populations,).
+
+        It has 32 bits, so that the difference of a number of replicas and it is exact.
+        """
         samples, populations = self.parents.shape
-        high, low, _, _ = rng.draw(
+        word, _, _, _ = rng.draw(
             self._key, rng.Stream.RESAMPLE, group=np.arange(populations), sample=np.arange(samples)[:, None],
             half_sweep=step, rounds=self._rounds,
         )  # fmt: skip
-        bits = (high >> np.uint64(5) << np.uint64(26)) | (low >> np.uint64(6))
-        return np.asarray(bits.reshape(-1) * 2.0**-53)
+        return np.asarray((word.reshape(-1) | np.uint64(1)) * 2.0**-32)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All that a later ``restore`` needs besides the engine's own state."""
@@ -101,6 +106,19 @@ class Population:
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""
         self.family, self.log_partition, self.parents = (np.array(saved[name]) for name in self.state())
+
+
+def temperatures_from_infinity(model: Ising, last: float, steps: int) -> Array:
+    """Temperatures down to ``last`` whose neighbours, the first with infinity, have energies that overlap about evenly.
+
+    A step of beta is to be a constant part of the inverse deviation of the energy. With the root mean square local
+    field s of N sites that is sqrt(N / 2) s at beta = 0, and sqrt(N) / beta at low temperatures where the heat capacity
+    is 1 k_B a site; (beta + b) with b = sqrt(2) / s therefore grows by the same factor in all steps.
+    """
+    shift = _SQRT2 / (model.energy_scale or 1.0)
+    temperatures = 1 / (geometric(shift, shift + 1 / last, steps + 1)[1:] - shift)
+    temperatures[-1] = last
+    return np.asarray(temperatures)
 
 
 def check_populations(count: int, replicas: int) -> None:
@@ -116,7 +134,7 @@ def check_populations(count: int, replicas: int) -> None:
 
 
 def _weights(exponent: Array) -> Array:
-    """exp of exponents up to 0, with the same bits everywhere."""
+    """Weights of exponents up to 0, with the same bits everywhere."""
     mantissa, power = exp_reduced(np.maximum(exponent, _LEAST))
     return np.asarray(np.ldexp(mantissa, power.astype(np.int64)))
 
@@ -130,11 +148,11 @@ def _copies(running: Array, uniform: Array) -> npt.NDArray[np.int64]:
     expected = running * (size / running[:, -1:])
     below = np.ceil(expected - uniform[:, None]).astype(np.int64)
     below[:, -1] = size
-    return np.diff(np.clip(below, 0, size), axis=1, prepend=0)
+    return np.asarray(np.diff(np.clip(below, 0, size), axis=1, prepend=0))
 
 
 def _parents(copies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The parent of each replica, (samples, replicas): who is copied keeps its place, the others are replaced in turn."""
+    """The parent of each replica, (samples, replicas): who is copied keeps its place, all others are replaced."""
     parent = np.broadcast_to(np.arange(copies.shape[1]), copies.shape).copy()
     parent[copies == 0] = np.repeat(parent.reshape(-1), np.maximum(copies - 1, 0).reshape(-1))
     return parent

@@ -21,7 +21,7 @@ U = np.uint64
 LOW = U(0xFFFFFFFF)
 
 # What a random number is for stands in bits 8 to 15 of the counter's last word.
-UPDATE, START, SWAP = 1, 2, 4
+UPDATE, START, SWAP, RESAMPLE = 1, 2, 4, 9
 
 # Of the 64 bits that decide a flip of a packed update each lane has its own first five. The first undecided lane of a
 # column takes its next four from a call that all columns share; every undecided lane takes the rest from its own call.
@@ -276,6 +276,32 @@ def sweep(model, spins, beta, seed, sweeps, uniform, zero_acceptance=63 / 64, fi
         u = uniform(seed, k, sites[None, :, None], r, half_sweep, rounds, always, threshold)
         flip = always | (u < threshold)
         spins[:, sites] = np.where(flip, -spins[:, sites], spins[:, sites])
+
+
+def resample(exponent, family, populations, step, seed, rounds=10):
+    """Who is whose parent, the change of ln Z and how many are copied, of populations whose weights are exp(exponent).
+
+    Replicas are taken family by family. The k-th of R points (k + u) / R of the sum of weights, with a uniform u, lies
+    on a parent. Parents keep their places; further copies go to the others' places, both in the order of replicas.
+    """
+    samples, replicas = family.shape
+    size = replicas // populations
+    parent = np.tile(np.arange(replicas), (samples, 1))
+    change, copied = np.empty((samples, populations)), np.empty((samples, populations), np.int64)
+    for k, p in np.ndindex(samples, populations):
+        mine = list(range(p * size, (p + 1) * size))
+        words = draw(seed, RESAMPLE, group=p, sample=k, half_sweep=step, rounds=rounds)
+        uniform = (int(words[0]) // 2 + 0.5) / 2**31
+        in_order = sorted(mine, key=lambda r: (family[k, r], r))
+        largest = exponent[k, mine].max()
+        weights = np.exp(exponent[k, in_order] - largest)
+        ends, copies = np.cumsum(weights) * (size / weights.sum()), dict.fromkeys(mine, 0)
+        for point in range(size):
+            copies[in_order[int(np.searchsorted(ends, point + uniform, "right").clip(max=size - 1))]] += 1
+        spare = [r for r in mine for _ in range(copies[r] - 1)]
+        parent[k, [r for r in mine if not copies[r]]] = spare
+        change[k, p], copied[k, p] = largest + np.log(weights.mean()), sum(count > 0 for count in copies.values())
+    return parent, change, copied
 
 
 def begin(samples: int, copies: int, temperatures: int) -> State:

@@ -14,7 +14,7 @@ THREADS: Final = 128
 
 
 def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
-    """Queue copies of the lanes of a state (samples, blocks, sites, 2); the present device and stream are the queue's."""
+    """Queue copies of lanes of a state (samples, blocks, sites, 2); the present device and stream are the queue's."""
     import cupy
 
     samples, blocks, sites, _ = state.shape

@@ -21,6 +21,7 @@ def anneal_layout(
     staggered: bool = False,
     quantum: bool = False,
     states_of: int = 0,
+    populations: int = 0,
 ) -> Layout:
     """Returns a layout with a row after each temperature of the schedule, or each transverse field.
 
@@ -32,6 +33,7 @@ def anneal_layout(
         staggered: Whether staggered magnetisations are measured.
         quantum: Whether it is a quantum anneal: energies, sums of spins and best states are those of best slices.
         states_of: Sites of the lowest states of every replica, 0 where they are not kept.
+        populations: Of each sample, 0 where none are resampled.
     """
     axes = "sample", "replica"
     of_sublattices = (Series("staggered_magnetization", axes, np.int64, STAGGERED),) if staggered else ()
@@ -42,6 +44,15 @@ def anneal_layout(
         mean = "total energy, mean over the slices of each replica"
         of_slices = (Series("mean_slice_energy", axes, np.float64, mean, ENERGY),)
     scales = {"sample": np.arange(samples), "replica": np.arange(replicas)}
+    families: tuple[Series, ...] = ()
+    if populations:
+        scales["population"] = np.arange(populations)
+        each = "sample", "population"
+        families = (
+            Series("family", axes, np.int32, "replica at infinite temperature from which each descends"),
+            Series("population_free_energy", each, np.float64, "estimate of the free energy -T ln Z", ENERGY),
+            Series("parents", each, np.int64, "replicas that were copied when the temperature changed to this one"),
+        )
     states: tuple[Series, ...] = ()
     if states_of:
         scales[BYTE] = np.arange(-(-states_of // 8))
@@ -59,6 +70,7 @@ def anneal_layout(
             *of_slices,
             Series("magnetization", axes, np.int64, "sum of spins"),
             *of_sublattices,
+            *families,
         ),
         sums=states,
         start=start,
@@ -71,7 +83,8 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     replicas, staggered = length_of(group, "replica"), "staggered_magnetization" in group
     in_field, quantum = "field" in group, "gamma" in group
     states_of = sizes.sites if "best_states" in group else 0
-    layout = anneal_layout(sizes.samples, replicas, in_field, None, staggered, quantum, states_of)
+    populations = length_of(group, "population") if "family" in group else 0
+    layout = anneal_layout(sizes.samples, replicas, in_field, None, staggered, quantum, states_of, populations)
     return layout_with_those_of(file, layout), replicas
 
 

@@ -35,5 +35,8 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
         field=None if result.field is None else result.field[rows],
         gamma=None if result.gamma is None else result.gamma[rows],
         mean_slice_energy=None if result.mean_slice_energy is None else result.mean_slice_energy[rows],
+        family=None if result.family is None else result.family[rows],
+        population_free_energy=(None if result.population_free_energy is None else result.population_free_energy[rows]),
+        parents=None if result.parents is None else result.parents[rows],
         configurations=None,
     )

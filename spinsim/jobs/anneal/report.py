@@ -11,6 +11,7 @@ import numpy.typing as npt
 from spinsim.analysis.samples import lowest as of_samples
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.inputs.texts import count, quoted
+from spinsim.jobs.anneal.population import by_temperature, last_step
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.search import Anneals, read_anneals
@@ -27,6 +28,8 @@ def describe(plan: AnnealPlan) -> str:
     a, r, model = plan.config.anneal, plan.config.run, plan.model
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     replicas = count(r.number_of_replicas, "replica")
+    if a.populations:
+        replicas += f" in {count(a.populations, 'population')}"
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{replicas}, "
@@ -65,6 +68,9 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
         anneals = read_anneals(file, {})
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate} | _of_anneals(anneals)
     lines, following = lowest_lines(plan.model, best_energy) + lanes, [f"spinsim plot {quoted(plan.path)}"]
+    if plan.config.anneal.populations and len(energy):
+        of_last, about_last = last_step(load_anneal(plan.path))
+        numbers, lines = numbers | of_last, lines + about_last
     if anneals is None:
         return Told(numbers, lines, following)
     verdict = anneals.verdict(plan.model, best_energy.min(axis=1))
@@ -174,4 +180,8 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
         lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
     if not np.isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:
         lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")
-    return {"lowest_energy": float(lowest.min()), **precision(result.model)}, lines
+    numbers = {"lowest_energy": float(lowest.min()), **precision(result.model)}
+    if result.family is None:
+        return numbers, lines
+    of_last, about_last = last_step(result)
+    return numbers | of_last, [*lines, *by_temperature(result), *about_last]

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.population import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.search import Anneals, read_anneals
@@ -46,6 +48,10 @@ class AnnealResult(Result):
         gamma: Transverse field of each step of a quantum anneal, (steps,); None of others. ``energy``, sums of spins,
             lowest states and configurations are then those of the best slice of each replica.
         mean_slice_energy: Mean energy of the slices of each replica of such an anneal, of the shape of ``energy``.
+        family: Replica at infinite temperature from which each replica of a population run descends, ``int32``, of the
+            shape of ``energy``; None of others.
+        population_free_energy: Estimate of the free energy -T ln Z by each population, (steps, samples, populations).
+        parents: Replicas that were copied when the temperature changed to that of the step, likewise, ``int64``.
         best_states: State of lowest energy of each replica, bits as ``spinsim.bits`` has them, (samples, replicas,
             bytes), which ``solutions`` shows as values; None where they were not kept.
         configurations: Spins at the end of every so many-th step; None where none were saved.
@@ -65,6 +71,9 @@ class AnnealResult(Result):
     staggered_magnetization: npt.NDArray[np.int64] | None = None
     gamma: npt.NDArray[np.float64] | None = None
     mean_slice_energy: npt.NDArray[np.float64] | None = None
+    family: npt.NDArray[np.int32] | None = None
+    population_free_energy: npt.NDArray[np.float64] | None = None
+    parents: npt.NDArray[np.int64] | None = None
     best_states: Bits | None = None
     configurations: Configurations | None = None
     anneals: Anneals | None = None
@@ -87,12 +96,47 @@ class AnnealResult(Result):
         return float(self.model.cut(self.lowest_energy.min()))
 
     @property
+    def free_energy(self) -> npt.NDArray[np.float64]:
+        """Free energy -T ln Z of each step and sample by all of its populations, (steps, samples).
+
+        Raises:
+            InputError: where no population was resampled.
+        """
+        return self.populations.free_energy()[0]
+
+    @property
+    def free_energy_error(self) -> npt.NDArray[np.float64]:
+        """Its standard error, likewise."""
+        return self.populations.free_energy()[1]
+
+    @property
+    def families(self) -> Families:
+        """Number, mean square size and entropy of the families of each population, (steps, samples, populations).
+
+        Raises:
+            InputError: where no population was resampled.
+        """
+        return self.populations.families()
+
+    @property
+    def populations(self) -> Populations:
+        """Averages, free energies and entropies of a population run, with errors.
+
+        Raises:
+            InputError: where no population was resampled.
+        """
+        if self.family is None:
+            raise InputError("the run has resampled no population: anneal with populations")
+        return Populations(self)
+
+    @property
     def _layout(self) -> Layout:
         _, samples, replicas = self.energy.shape
         staggered = self.staggered_magnetization is not None
         in_field, quantum = self.field is not None, self.gamma is not None
         states_of = 0 if self.best_states is None else self.model.sites
-        layout = anneal_layout(samples, replicas, in_field, None, staggered, quantum, states_of)
+        populations = 0 if self.parents is None else self.parents.shape[2]
+        layout = anneal_layout(samples, replicas, in_field, None, staggered, quantum, states_of, populations)
         return layout if self.anneals is None else self.anneals.in_layout(layout)
 
     def dataset(self) -> xarray.Dataset:
@@ -138,7 +182,9 @@ class AnnealResult(Result):
                 file.finish()
 
 
-_NOT_IN_ALL: Final = ("field", "staggered_magnetization", "gamma", "mean_slice_energy")
+_NOT_IN_ALL: Final = (
+    "field", "staggered_magnetization", "gamma", "mean_slice_energy", "family", "population_free_energy", "parents"
+)  # fmt: skip
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -42,15 +42,18 @@ from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import targets_of
-from spinsim.sampling import AnnealFrame, BestSlices, InField, annealing
+from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.best import BestOfEach, present_spins
 from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.population import check_populations
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
 from spinsim.solution import check_solution, write_solution
 from spinsim.store import RunFile, read_attributes
 
 _BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
+POPULATION: Final = 4096
+"""Least replicas of a sample of a population run that is not told, as families die out."""
 _MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
 
 
@@ -123,6 +126,8 @@ def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
     the usual number on all devices, as the best slice of each replica is looked for on the host.
     """
     config, run = config.with_temperatures(model), config.run
+    if run.replicas is not None and config.anneal.populations:
+        check_populations(config.anneal.populations, run.replicas)
     if run.replicas is not None:
         return config
     many = _replicas_of_file(run.out)
@@ -130,6 +135,8 @@ def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
         a, every = config.anneal, run.save_configurations
         saved = a.steps // every * model.sites // 8 if every else 0
         many = replicas_that_fill(OfModel(model), "cpu" if a.quantum else device, a.steps * _BYTES_A_STEP + saved)
+        if a.populations:
+            many = -(-max(many, POPULATION) // a.populations) * a.populations
     return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
 
 
@@ -190,6 +197,7 @@ class _Annealing(SampledRun):
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
         self._search = AnnealSearch(plan.model, run.number_of_replicas, a.target, a.time_limit, a.anneals)
         super().__init__(plan, saving, watch, _engine_of(plan))
+        self._population: Population | None = None
         self._frames = self._frames_of(self.engine)
         layout = anneal_layout(
             plan.model.samples,
@@ -199,6 +207,7 @@ class _Annealing(SampledRun):
             plan.model.is_bipartite,
             a.quantum,
             plan.model.sites * a.best_states,
+            a.populations,
         )
         self.layout = self._search.in_layout(layout)
         self._states = BestOfEach(self.engine) if a.best_states else None
@@ -206,7 +215,12 @@ class _Annealing(SampledRun):
     def _frames_of(self, engine: Engine | InField | BestSlices) -> Iterator[AnnealFrame | None]:
         """The steps of an anneal of these replicas."""
         a, on_updates = self._present, self._watch.on_updates
-        return annealing(engine, a.ladder, a.sweeps, on_updates, self._is_to_pause, a.fields, a.gammas)
+        if a.populations:
+            seed, rounds = _seed_of(self._anneal, self._search.number), self._anneal.config.run.rng_rounds
+            self._population = Population(cast("Engine", engine), a.populations, seed, rounds)
+        return annealing(
+            engine, a.ladder, a.sweeps, on_updates, self._is_to_pause, a.fields, a.gammas, self._population
+        )
 
     @property
     def _present(self) -> AnnealSettings:
@@ -219,13 +233,15 @@ class _Annealing(SampledRun):
     def _begin_anneal(self) -> None:
         """Begin the present anneal anew, with its own random numbers."""
         del self._frames, self.engine  # the next one may need its room
+        self._population = None
         self.engine = _engine_of(self._anneal, self._search.number)
         self._frames = self._frames_of(self.engine)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state from which the run can go on."""
         states = {} if self._states is None else {"best_states": self._states.bits}
-        return super().state() | states | self._search.state()
+        population = {} if self._population is None else self._population.state()
+        return super().state() | states | population | self._search.state()
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""
@@ -233,6 +249,8 @@ class _Annealing(SampledRun):
         if self._search.number:
             self._begin_anneal()
         super().restore(saved)
+        if self._population is not None:
+            self._population.restore(saved)
         if self._states is not None:
             self._states.energy, self._states.bits = saved["best_energy"].copy(), saved["best_states"]
 
@@ -283,6 +301,9 @@ class _Annealing(SampledRun):
             return
         row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
         row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
+        if self._population is not None:
+            row |= self._population.state()
+            row["population_free_energy"] = -frame.temperature * self._population.log_partition
         file.write(self.with_spins(row | frame.measured._asdict(), present_spins(self.engine)))
 
     @property
@@ -302,9 +323,7 @@ class _Annealing(SampledRun):
 def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlices:
     """Returns the replicas of a plan in the initial state of the anneal of this number."""
     run, a = plan.config.run, plan.config.anneal
-    dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
-    if number:
-        dynamics = replace(dynamics, seed=rng.derived_seed(run.seed, number, rng.Stream.RESTART))
+    dynamics = replace(dynamics_of(plan, a.start, a.zero_acceptance), seed=_seed_of(plan, number))
     make = partial(create_engine, replicas=run.number_of_replicas, device=plan.device, threads=run.threads)
     if a.quantum:
         model, start = trotter(plan.model, check_slices(a.slices), by_term=True, powers=False), plan.start
@@ -317,6 +336,12 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
     if a.fields is None:
         return engine
     return InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+
+
+def _seed_of(plan: AnnealPlan, number: int) -> int:
+    """The seed of the anneal of this number, which is that of the run for the first."""
+    seed = plan.config.run.seed
+    return rng.derived_seed(seed, number, rng.Stream.RESTART) if number else seed
 
 
 def _rounded(field: float, model: Ising) -> float:

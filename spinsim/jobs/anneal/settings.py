@@ -53,7 +53,7 @@ class AnnealSettings(Table):
     t_start: float | None = setting(
         None,
         "First temperature",
-        shown=f"{T_START} x the root mean square local field",
+        shown=f"{T_START} x the root mean square local field; of populations the first below infinity",
         unit="coupling unit / k_B",
         low=1e-300,
     )
@@ -70,6 +70,14 @@ class AnnealSettings(Table):
         numbers=GRID,
         flag="--fields",
         before=None,
+    )
+    populations: int = setting(
+        0,
+        "Populations of equal size into which the replicas of each sample are divided, each of which is resampled when "
+        "the temperature changes: population annealing; 0 resamples nothing",
+        low=0,
+        high=2**21,
+        before=0,
     )
     quantum: bool = setting(
         False,
@@ -133,6 +141,7 @@ class AnnealSettings(Table):
         from spinsim.sampling.annealing import check_fields
 
         self._check_quantum()
+        self._check_populations()
         if self.temperatures is None and self.schedule == _LISTED:
             raise InputError(f"schedule {_LISTED!r} goes with temperatures alone: choose linear or geometric")
         steps = self.steps if self.temperatures is None else len(self.listed)
@@ -170,6 +179,19 @@ class AnnealSettings(Table):
             )
         if self.slices is not None:
             check_slices(self.slices)
+
+    def _check_populations(self) -> None:
+        """Refuse populations that would not begin at infinite temperature."""
+        if self.populations and self.quantum:
+            raise InputError(
+                f"populations {self.populations} do not go with quantum, whose slices begin at no infinite "
+                "temperature: leave one of them out"
+            )
+        if self.populations and self.start != "random":
+            raise InputError(
+                f"populations {self.populations} do not go with start {self.start!r}, as they begin at infinite "
+                "temperature, with random spins: leave one of them out"
+            )
 
     @cached_property
     def listed(self) -> npt.NDArray[np.float64]:
@@ -247,6 +269,11 @@ class AnnealSettings(Table):
             raise InputError(
                 f"{ends[0]} {given[ends[0]]!r} does not go with quantum, whose temperature is constant: give beta"
             )
+        if given.get("populations") and given.get("schedule") is not None and given.get("t_start") is None:
+            raise InputError(
+                f"schedule {given['schedule']!r} of populations, which begin at infinite temperature, needs a first "
+                "temperature: give t_start, or leave schedule out for temperatures whose energies overlap evenly"
+            )
         others = sorted({"t_start", "t_stop", "steps", "schedule"} & set(given))
         if given.get("temperatures") is not None and others:
             raise InputError(
@@ -262,7 +289,10 @@ class Anneal(Config):
 
     run: RunSettings = table(
         RunSettings,
-        replicas={"default": None, "shown": "128, on a GPU as many as fill it; 128 of a quantum anneal"},
+        replicas={
+            "default": None,
+            "shown": "128, on a GPU as many as fill it; 128 of a quantum anneal, at least 4096 of populations",
+        },
         save_configurations={
             "help": "Steps of the schedule for each one at whose end all spins are saved, a bit a spin; 0 saves none"
         },
@@ -280,20 +310,28 @@ class Anneal(Config):
         """The configuration with its temperature ends filled in."""
         from spinsim.inputs.grids import as_text
         from spinsim.sampling.annealing import automatic_temperatures
+        from spinsim.sampling.population import temperatures_from_infinity
 
         given = self.anneal
         given = given if given.fields is None else replace(given, field=as_text(given.fields))
         if given.temperatures is not None:
-            listed = given.listed
-            first, last = float(listed[0]), float(listed[-1])
-            written = replace(given, temperatures=as_text(listed), steps=len(listed), schedule=_LISTED)
-            return replace(self, anneal=replace(written, t_start=first, t_stop=last))
+            return replace(self, anneal=_listed(given, given.listed))
         if given.quantum:
             return replace(self, anneal=_quantum_filled_in(given, model.energy_scale or 1.0))
         first, last = automatic_temperatures(model)
-        t_start = first if given.t_start is None else given.t_start
         t_stop = last if given.t_stop is None else given.t_stop
+        if given.populations and given.t_start is None:
+            return replace(self, anneal=_listed(given, temperatures_from_infinity(model, t_stop, given.steps)))
+        t_start = first if given.t_start is None else given.t_start
         return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
+
+
+def _listed(given: AnnealSettings, temperatures: npt.NDArray[np.float64]) -> AnnealSettings:
+    """Returns settings whose temperatures are these, and what they come to."""
+    from spinsim.inputs.grids import as_text
+
+    written = replace(given, temperatures=as_text(temperatures), steps=len(temperatures), schedule=_LISTED)
+    return replace(written, t_start=float(temperatures[0]), t_stop=float(temperatures[-1]))
 
 
 def _quantum_filled_in(given: AnnealSettings, scale: float) -> AnnealSettings:

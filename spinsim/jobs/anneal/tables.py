@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.tables import Columns, columns_of_samples
-from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.analysis.thermodynamics import over_samples, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.slices import quantum_energies
@@ -38,6 +38,26 @@ def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> Columns:
     }
 
 
+def of_populations(result: AnnealResult) -> Columns:
+    """Returns free energies, entropies and families of a population run, of families means over populations."""
+    if result.family is None or result.parents is None:
+        return {}
+    populations, families, sites = result.populations, result.families, result.model.sites
+    free = over_samples(*populations.free_energy())
+    entropy = over_samples(*populations.entropy(result.energy))
+    size = result.energy.shape[2] / result.parents.shape[2]
+    return {
+        "free_energy_per_site": free[0] / sites,
+        "free_energy_per_site_error": free[1] / sites,
+        "entropy_per_site": entropy[0] / sites,
+        "entropy_per_site_error": entropy[1] / sites,
+        "families": families.number.mean(axis=(1, 2)),
+        "mean_square_family_size": families.mean_square_size.mean(axis=(1, 2)),
+        "family_entropy": families.entropy.mean(axis=(1, 2)),
+        "share_of_parents": result.parents.mean(axis=(1, 2)) / size,
+    }
+
+
 def _by_temperature(result: AnnealResult) -> Columns:
     """Returns averages over replicas and samples, a row for each step."""
     if result.gamma is not None:
@@ -59,6 +79,7 @@ def _by_temperature(result: AnnealResult) -> Columns:
     return {
         "temperature": found.temperature,
         **in_field,
+        **of_populations(result),
         "energy_per_site": found.energy,
         "energy_per_site_error": found.energy_error,
         "specific_heat": found.specific_heat,

@@ -127,7 +127,9 @@ class Blocks:
         elif len(moves.target) * groups < LANES_WORTH_THREADS:
             copy_lanes(self.state, *moves)
         else:
-            self._threads.share_out(partial(self._copy_to, moves, first_moves(moves, *self.state.shape[:2])), self.count)
+            self._threads.share_out(
+                partial(self._copy_to, moves, first_moves(moves, *self.state.shape[:2])), self.count
+            )
 
     def _copy_to(self, moves: Moves, first: npt.NDArray[np.int64], part: int, stop: int) -> None:
         """Make the copies to some blocks, which no other thread writes."""

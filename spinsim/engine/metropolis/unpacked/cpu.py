@@ -140,7 +140,7 @@ class Chunks:
     def _column(self, chunk: npt.NDArray[np.int8], replica: int) -> int:
         """Where a replica stands in its chunk."""
         lane = replica % self.size
-        return lane % WORDS * (chunk.shape[1] // WORDS) + lane // WORDS
+        return int(lane % WORDS * (chunk.shape[1] // WORDS) + lane // WORDS)
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

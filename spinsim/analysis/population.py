@@ -1,0 +1,129 @@
+"""Averages over resampled populations, free energies and families.
+
+Where a sample has several populations, each counts with its estimate of Z (Machta): the means of Z and of Z times an
+observable have no bias, whatever the size of a population. Replicas of one family are not independent, but families
+are: errors are those of sums over families, of which there are as many as replicas at infinite temperature, the extinct
+ones among them; with ten populations and more they are those of sums over populations. The relative variance of Z is so
+(rho_t - 1) / R, with the mean square family size rho_t, an overestimate where replicas forget their families.
+
+Sources: J. Machta, Phys. Rev. E 82, 026704 (2010); W. Wang, J. Machta, H. G. Katzgraber, Phys. Rev. E 92, 063307
+(2015); H. P. Chan, T. L. Lai, Ann. Statist. 41, 2877 (2013).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.runs import Annealed
+
+Array = npt.NDArray[np.float64]
+
+MANY: Final = 10
+"""Populations of a sample from which on their scatter gives errors."""
+ENOUGH: Final = 100
+"""Families, by the exponential of their entropy, from which on a population is trusted (Wang et al.)."""
+
+
+class Families(NamedTuple):
+    """What is left of the families of each population, (steps, samples, populations).
+
+    Attributes:
+        number: Families that have any replica.
+        mean_square_size: rho_t: of the family of a replica, the mean size.
+        entropy: S_f = -sum nu ln nu, nu the share of replicas that each family has.
+    """
+
+    number: npt.NDArray[np.int64]
+    mean_square_size: Array
+    entropy: Array
+
+
+class Populations:
+    """Averages and errors of each step and sample of a population run.
+
+    Args:
+        result: The run.
+    """
+
+    def __init__(self, result: Annealed) -> None:
+        assert result.family is not None  # noqa: S101  (it is a population run)
+        assert result.population_free_energy is not None  # noqa: S101
+        self._family, self._temperature = result.family, result.temperature[:, None]
+        self._log_z = -result.population_free_energy / result.temperature[:, None, None]
+        self._replicas = result.family.shape[2]
+        self._populations = self._log_z.shape[2]
+        self._largest = self._log_z.max(axis=2, keepdims=True)
+        share = np.exp(self._log_z - self._largest)
+        self._mean_z = share.mean(axis=2)
+        share /= share.sum(axis=2, keepdims=True)
+        self._weight = np.repeat(
+            share * self._populations / self._replicas, self._replicas // self._populations, axis=2
+        )
+
+    def mean(self, values: Array) -> tuple[Array, Array]:
+        """Means of values (steps, samples, replicas) and their errors, (steps, samples)."""
+        mean = (self._weight * values).sum(axis=2)
+        return mean, self._deviation(self._sums(values - mean[..., None]))
+
+    def variance(self, values: Array) -> tuple[Array, Array]:
+        """Variances of values (steps, samples, replicas) and their errors, (steps, samples)."""
+        mean = (self._weight * values).sum(axis=2, keepdims=True)
+        return self.mean((values - mean) ** 2)
+
+    def free_energy(self) -> tuple[Array, Array]:
+        """Total free energies and their errors, (steps, samples)."""
+        log_z = self._largest[..., 0] + np.log(self._mean_z)
+        return -self._temperature * log_z, self._temperature * self._deviation(self._shares())
+
+    def entropy(self, energy: Array) -> tuple[Array, Array]:
+        """Total entropies in k_B from energies (steps, samples, replicas), and their errors, (steps, samples)."""
+        mean = (self._weight * energy).sum(axis=2)
+        entropy = (mean - self.free_energy()[0]) / self._temperature
+        of_energy = self._sums((energy - mean[..., None]) / self._temperature[..., None])
+        return entropy, self._deviation(of_energy + self._shares())
+
+    def families(self) -> Families:
+        """What is left of families."""
+        steps, samples, replicas = self._family.shape
+        size, found = replicas // self._populations, []
+        for k in range(steps):
+            members = self._by_family(k, None).reshape(samples, self._populations, size)
+            share = members / size
+            entropy = -(share * np.log(np.where(members, share, 1))).sum(axis=2)
+            found.append(((members > 0).sum(axis=2), (share * members).sum(axis=2), entropy))
+        if not found:
+            return Families(*np.empty((3, 0, samples, self._populations)))
+        number, square, entropy = (np.stack(each) for each in zip(*found, strict=True))
+        return Families(number, square, entropy)
+
+    def _by_family(self, step: int, values: Array | None) -> Array:
+        """Sums of values (samples, replicas) over families at a step, (samples, families); how many without values."""
+        samples, replicas = self._family.shape[1:]
+        group = self._family[step] + replicas * np.arange(samples)[:, None]
+        weights = None if values is None else values.reshape(-1)
+        found = np.bincount(group.reshape(-1), weights, samples * replicas)
+        return found.reshape(samples, replicas).astype(np.float64)
+
+    def _sums(self, values: Array) -> Array:
+        """Weighted sums of values (steps, samples, replicas) over independent groups, (steps, samples, groups)."""
+        weighted = self._weight * values
+        if self._populations >= MANY:
+            return np.asarray(weighted.reshape(*weighted.shape[:2], self._populations, -1).sum(axis=3))
+        sums = [self._by_family(k, each) for k, each in enumerate(weighted)]
+        return np.stack(sums) if sums else weighted
+
+    def _shares(self) -> Array:
+        """The part that each group has in Z, less the mean part, (steps, samples, groups)."""
+        sums = self._sums(np.ones(self._family.shape))
+        return np.asarray(sums - 1 / sums.shape[2])
+
+    @staticmethod
+    def _deviation(sums: Array) -> Array:
+        """The standard deviation of a total of independent parts whose mean is 0, NaN of one."""
+        groups = sums.shape[2]
+        if groups < 2:
+            return np.full(sums.shape[:2], np.nan)
+        return np.asarray(np.sqrt((sums**2).sum(axis=2) * groups / (groups - 1)))
