@@ -16,8 +16,9 @@ __global__ void copy_lanes(volatile u64* state, u32 sites, const long long* firs
         const u32 from = source[i], to = target[i];
         const size_t block = sample * gridDim.y + from / 128;
         const u64 bit = state[2 * (block * sites + site) + from / 64 % 2] >> from % 64 & 1;
-        u64& word = to / 64 % 2 ? high : low;
-        word = (word & ~(1ull << to % 64)) | bit << to % 64;
+        const u64 kept = ~(1ull << to % 64), set = bit << to % 64;
+        if (to / 64 % 2) high = (high & kept) | set;
+        else low = (low & kept) | set;
     }
     own[0] = low;
     own[1] = high;

@@ -72,12 +72,13 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
 
 
 def update(model: ss.Ising) -> None:
-    """Sweeps and rounds of tempering, with measurements of all kinds."""
+    """Sweeps, copies of replicas and rounds of tempering, with measurements of all kinds."""
     for start in ("random", "up"):
         engine = ss.create_engine(model, 4, ss.Dynamics(start=start), "cuda")
         engine.set_beta(0.5)
         engine.sweep(2)
         engine.counts()
+    engine.take_from(np.zeros((model.samples, 4), int))
     engine.set_ladder([0.5, 0.4], 2)
     engine.temper(1, 1)
     for full in (False, True):

@@ -21,7 +21,7 @@ U = np.uint64
 LOW = U(0xFFFFFFFF)
 
 # What a random number is for stands in bits 8 to 15 of the counter's last word.
-UPDATE, START, SWAP, RESAMPLE = 1, 2, 4, 9
+UPDATE, START, SWAP, RESAMPLE = 1, 2, 4, 10
 
 # Of the 64 bits that decide a flip of a packed update each lane has its own first five. The first undecided lane of a
 # column takes its next four from a call that all columns share; every undecided lane takes the rest from its own call.
