@@ -235,6 +235,7 @@ def test_other_runs_keep_their_identity() -> None:
         ({"quantum": True}, "populations 1 do not go with quantum, whose slices begin at no infinite temperature"),
         ({"start": "up"}, "populations 1 do not go with start 'up', as they begin at infinite temperature"),
         ({"start": np.ones(16)}, "populations 1 do not go with start 'sha256:"),
+        ({"growing": True, "anneals": 2}, "populations 1 do not go with growing, as short anneals leave few families"),
         ({"schedule": "linear"}, "schedule 'linear' of populations, .* needs a first temperature: give t_start"),
     ],
 )
@@ -247,6 +248,17 @@ def test_other_runs_have_no_free_energy() -> None:
     result = ss.anneal(MODELS["graph"](), [1.0], sweeps=1, replicas=2)
     with pytest.raises(ss.InputError, match="the run has resampled no population: anneal with populations"):
         _ = result.free_energy
+
+
+def test_a_search_makes_populations_anew() -> None:
+    """Each anneal begins with its own random numbers at infinite temperature; the series are those of the first."""
+    model = MODELS["pm-j"]()
+    one, two = (anneal(model, anneals=anneals, replicas=200, steps=5) for anneals in (1, 2))
+    np.testing.assert_array_equal(one.family, two.family)
+    np.testing.assert_array_equal(one.population_free_energy, two.population_free_energy)
+    assert two.anneals is not None
+    assert two.anneals.done == 2
+    assert (two.anneals.energy[0] != two.anneals.energy[1]).any()
 
 
 @pytest.mark.slow

@@ -187,6 +187,11 @@ class AnnealSettings(Table):
                 f"populations {self.populations} do not go with quantum, whose slices begin at no infinite "
                 "temperature: leave one of them out"
             )
+        if self.populations and self.growing:
+            raise InputError(
+                f"populations {self.populations} do not go with growing, as short anneals leave few families: leave one "
+                "of them out"
+            )
         if self.populations and self.start != "random":
             raise InputError(
                 f"populations {self.populations} do not go with start {self.start!r}, as they begin at infinite "
@@ -303,7 +308,7 @@ class Anneal(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Let the anneals of a search grow where no length is given."""
         given = tables[cls.job]
-        if not _LENGTHS & set(given) and {"target", "time_limit"} & set(given):
+        if not (_LENGTHS | {"populations"}) & set(given) and {"target", "time_limit"} & set(given):
             given.setdefault("growing", True)
 
     def with_temperatures(self, model: Ising) -> Anneal:
