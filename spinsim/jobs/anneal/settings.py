@@ -189,8 +189,8 @@ class AnnealSettings(Table):
             )
         if self.populations and self.growing:
             raise InputError(
-                f"populations {self.populations} do not go with growing, as short anneals leave few families: leave one "
-                "of them out"
+                f"populations {self.populations} do not go with growing, as short anneals leave few families: leave "
+                "one of them out"
             )
         if self.populations and self.start != "random":
             raise InputError(
@@ -308,7 +308,8 @@ class Anneal(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Let the anneals of a search grow where no length is given."""
         given = tables[cls.job]
-        if not (_LENGTHS | {"populations"}) & set(given) and {"target", "time_limit"} & set(given):
+        searches = {"target", "time_limit"} & set(given)
+        if searches and not _LENGTHS & set(given) and not given.get("populations"):
             given.setdefault("growing", True)
 
     def with_temperatures(self, model: Ising) -> Anneal:
