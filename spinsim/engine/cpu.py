@@ -15,9 +15,9 @@ from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
 from spinsim.engine.measuring.in_time.local import HostSquares
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
 from spinsim.engine.resampling.moves import Moves, moves_of
-from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
+from spinsim.engine.tempering.snapshots import exchange_of, snapshot_of
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads

@@ -20,9 +20,9 @@ from spinsim.engine.measuring.cuda_ladder import LadderMeasuring
 from spinsim.engine.measuring.in_time.local import HostSquares
 from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares
 from spinsim.engine.resampling.moves import Moves, moves_of
-from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.engine.tempering.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
+from spinsim.engine.tempering.snapshots import exchange_of, snapshot_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing

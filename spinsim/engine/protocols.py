@@ -155,14 +155,10 @@ class Tempers(Protocol):
 
 
 class Resamples(Protocol):
-    """Lets configurations take the place of others."""
+    """Lets configurations take the place of others in their sample."""
 
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
-        """Give each replica the configuration of its parent.
-
-        Args:
-            parent: A replica for each, (samples, replicas); who is anybody's parent is its own.
-        """
+        """Give each replica the configuration of its parent, (samples, replicas), who must keep its own."""
 
 
 class KeepsPlaces(Protocol):

@@ -253,7 +253,7 @@ def test_other_runs_have_no_free_energy() -> None:
 def test_a_search_makes_populations_anew() -> None:
     """Each anneal begins with its own random numbers at infinite temperature; the series are those of the first."""
     model = MODELS["pm-j"]()
-    one, two = (anneal(model, anneals=anneals, replicas=200, steps=5) for anneals in (1, 2))
+    one, two = (anneal(model, anneals=anneals, replicas=40, steps=2, sweeps=1) for anneals in (1, 2))
     np.testing.assert_array_equal(one.family, two.family)
     np.testing.assert_array_equal(one.population_free_energy, two.population_free_energy)
     assert two.anneals is not None

@@ -18,18 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_beta, check_betas
-from spinsim.engine.choosing import update_of
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement
-from spinsim.engine.resampling.cpu import copy_lanes, copy_whole
+from spinsim.engine.resampling.cpu import copy_replicas
 from spinsim.engine.resampling.moves import moves_of
-from spinsim.engine.snapshots import exchange_of, snapshot_of
 from spinsim.engine.split.parts import Part, ReplicaPart, SplitSpins, SplitSquares
 from spinsim.engine.split.together import Together, begun, done, finished, joined, timed
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
+from spinsim.engine.tempering.snapshots import exchange_of, snapshot_of
 from spinsim.errors import InputError
+from spinsim.machine.threads import Threads
 from spinsim.mesh.places import Kept
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
@@ -190,11 +190,8 @@ class ReplicaSplit(Together):
         Parents may be at any part, so that all words come here and go back.
         """
         saved = self.snapshot()
-        words, moves = np.array(saved["spins"], np.uint64), moves_of(parent)
-        if update_of(self.model).together == 1:
-            copy_whole(words, moves)
-        else:
-            copy_lanes(words, *moves)
+        words = np.array(saved["spins"], np.uint64)
+        copy_replicas(words, moves_of(parent), Threads())
         self.restore(saved | {"spins": words})
 
     def take_ladder(self, ladder: Ladder) -> None:

@@ -12,8 +12,8 @@ from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.kept_spins import KeptSpins
 from spinsim.engine.protocols import Spins
-from spinsim.engine.resampling.cpu import LANES_WORTH_THREADS, copy_lanes, copy_whole
-from spinsim.engine.resampling.moves import Moves, first_moves
+from spinsim.engine.resampling.cpu import copy_replicas
+from spinsim.engine.resampling.moves import Moves
 from spinsim.engine.start.at_random import fill_start
 from spinsim.machine.threads import Threads
 
@@ -35,7 +35,6 @@ class Blocks:
         read: Finds the configuration of a replica in the words of a sample.
         read_all: Finds those of all replicas there as bits, if that is faster than one by one.
         numbers: In which a block's words are cut into equal parts, each of which begins with the group of a number.
-        whole: Whether a block is one replica, and not 128 of them.
 
     Attributes:
         state: The words.
@@ -52,11 +51,10 @@ class Blocks:
         read: Callable[[Words, int], npt.NDArray[np.int8]],
         read_all: Callable[[Words], Bits] | None = None,
         numbers: Sequence[int] = (0,),
-        whole: bool = False,
     ) -> None:
         self.state = np.empty(shape, np.uint64)
         self.parts = max(1, threads.count // (shape[0] * shape[1])) if large else 1
-        self._threads, self._read, self._read_all, self._whole = threads, read, read_all, whole
+        self._threads, self._read, self._read_all = threads, read, read_all
 
         def start(_: int, sample: int, block: int) -> None:
             words = self.state[sample, block].reshape(len(numbers), -1, 2)
@@ -121,19 +119,7 @@ class Blocks:
 
     def copy(self, moves: Moves) -> None:
         """Copy configurations."""
-        groups = self.state[0, 0].size // 2
-        if self._whole:
-            copy_whole(self.state, moves)
-        elif len(moves.target) * groups < LANES_WORTH_THREADS:
-            copy_lanes(self.state, *moves)
-        else:
-            self._threads.share_out(
-                partial(self._copy_to, moves, first_moves(moves, *self.state.shape[:2])), self.count
-            )
-
-    def _copy_to(self, moves: Moves, first: npt.NDArray[np.int64], part: int, stop: int) -> None:
-        """Make the copies to some blocks, which no other thread writes."""
-        copy_lanes(self.state, *(each[first[part] : first[stop]] for each in moves))
+        copy_replicas(self.state, moves, self._threads)
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""

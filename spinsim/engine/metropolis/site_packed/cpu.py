@@ -51,7 +51,7 @@ def engine(
         return packing.unpack_sites(words[replica], sides)
 
     numbers = plan.first_group, plan.all_groups + plan.first_group
-    blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read, numbers=numbers, whole=True)
+    blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read, numbers=numbers)
     lattices = SiteLattices(plan, blocks, slab and slab.group)
     parts = CpuParts(
         packing=packing.Packing.SITE,
