@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +13,6 @@ from spinsim.bits import Bits, of_replica_packed
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.resampling.cuda import copy_lanes
-from spinsim.engine.resampling.moves import Moves
 from spinsim.model.ising import Ising
 
 
@@ -61,6 +61,7 @@ class PlacedWords:
 
     Attributes:
         present: The spins.
+        copy: Queues copies of configurations.
     """
 
     replica_axis = 1
@@ -68,9 +69,9 @@ class PlacedWords:
     def __init__(self, plan: PlacedPlan, queue: Queue, lanes: Any) -> None:
         import cupy
 
-        self._queue = queue
         self._order, self._place, self._replicas = plan.batches.order, places(plan.batches), plan.replicas
         self.present = cupy.empty(plan.shape, cupy.uint64)
+        self.copy = partial(copy_lanes, queue, self.present)
         if plan.dynamics.start == "up":
             self.present[:] = lanes[None, :, None, :]
         else:
@@ -83,10 +84,6 @@ class PlacedWords:
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
         """Go back to the words of a snapshot."""
         self.present.set(np.ascontiguousarray(words[:, :, self._order]))
-
-    def copy(self, moves: Moves) -> None:
-        """Queue copies of configurations."""
-        copy_lanes(self._queue, self.present, moves)
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration of a state."""
