@@ -1,5 +1,5 @@
 // Replica-packed Metropolis without a field on graphs whose degrees differ much: sites of like degree stand together, and only
-// flips that cost little are looked up in the bit planes (spinsim/engine/metropolis/packed/cheap_steps.py).
+// flips that cost little are looked up in the bit planes (spinsim/engine/metropolis/replica_packed/degrees/cheap_steps.py).
 // state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; a lattice stays in shared memory for many sweeps, or
 // lies in global memory for one half-sweep a launch.
 #include "metropolis/replica_site.cuh"

@@ -29,7 +29,7 @@ SOURCES: Final = (
     "engine/metropolis/anisotropic/cpu_tempering.py",
     "engine/metropolis/packed/adders.py",
     "engine/metropolis/packed/batches.py",
-    "engine/metropolis/packed/cheap_steps.py",
+    "engine/metropolis/replica_packed/degrees/cheap_steps.py",
     "engine/metropolis/packed/classes.py",
     "engine/metropolis/packed/cpu_tables.py",
     "engine/metropolis/packed/steps.py",

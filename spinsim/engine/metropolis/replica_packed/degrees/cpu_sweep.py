@@ -10,14 +10,6 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.metropolis.packed.cheap_steps import (
-    CHEAP_WORDS,
-    add_seven_bonds,
-    add_three_bonds,
-    compare_cheap,
-    decide_cheap,
-    start_count,
-)
 from spinsim.engine.metropolis.packed.steps import (
     BATCH,
     NEAR,
@@ -31,6 +23,14 @@ from spinsim.engine.metropolis.packed.steps import (
     scatter,
 )
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import gather, share_of_batches
+from spinsim.engine.metropolis.replica_packed.degrees.cheap_steps import (
+    CHEAP_WORDS,
+    add_seven_bonds,
+    add_three_bonds,
+    compare_cheap,
+    decide_cheap,
+    start_count,
+)
 from spinsim.machine.compiled import borrowed, kernel, part
 
 HALF: Final = np.uint64(BATCH)
