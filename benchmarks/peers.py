@@ -1,10 +1,10 @@
-"""The same 3D +-J instance with spinsim, dwave-samplers and OpenJij: attempted spin updates per nanosecond and core.
+"""The same instances with spinsim, dwave-samplers and OpenJij: attempted spin updates per nanosecond and core.
 
     python -m pip install '.[bench]' && python benchmarks/peers.py
 
-Every program runs the same number of sweeps on one core, from T = 3 to 1/3; spinsim and dwave-samplers linearly in the
-inverse temperature, OpenJij by its own schedule. Peers sweep in sequential order, spinsim in checkerboard order; all
-are Metropolis. The rate is of the whole call, as a user meets it.
+Every program runs the same number of sweeps on one core, between the same temperatures; spinsim and dwave-samplers
+linearly in the inverse temperature, OpenJij by its own schedule. Peers sweep in sequential order, spinsim colour by
+colour; all are Metropolis. The rate is of the whole call, as a user meets it. solve_peers.py has times to solution.
 """
 
 from __future__ import annotations
@@ -12,15 +12,26 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import openjij
 from dwave.samplers import SimulatedAnnealingSampler
+from solve_peers import sk_model
 
 import spinsim as ss
 
 SIDE, SWEEPS, READS, REPEATS = 10, 1000, 20, 3
 BETA = np.linspace(1 / 3, 3, 100)
+
+
+class Case(NamedTuple):
+    """A model, and the replicas of spinsim and reads of the others that it is timed with."""
+
+    kind: str
+    model: ss.Ising
+    replicas: int
+    reads: int
 
 
 def spinsim_job(model: ss.Ising, replicas: int) -> Callable[[int], float]:
@@ -34,33 +45,26 @@ def spinsim_job(model: ss.Ising, replicas: int) -> Callable[[int], float]:
     return job
 
 
-def dwave_job(fields: dict[int, float], couplings: dict[tuple[int, int], float]) -> Callable[[int], float]:
+def dwave_job(model: ss.Ising, reads: int) -> Callable[[int], float]:
     """Simulated annealing by dwave-samplers."""
-    sampler = SimulatedAnnealingSampler()
+    sampler, bqm = SimulatedAnnealingSampler(), model.to_bqm()
+    ends = [BETA[0], BETA[-1]]
 
     def job(seed: int) -> float:
-        found = sampler.sample_ising(
-            fields,
-            couplings,
-            num_reads=READS,
-            num_sweeps=SWEEPS,
-            seed=seed,
-            beta_range=[BETA[0], BETA[-1]],
-            beta_schedule_type="linear",
+        found = sampler.sample(
+            bqm, num_reads=reads, num_sweeps=SWEEPS, seed=seed, beta_range=ends, beta_schedule_type="linear"
         )
         return float(found.first.energy)
 
     return job
 
 
-def openjij_job(fields: dict[int, float], couplings: dict[tuple[int, int], float]) -> Callable[[int], float]:
+def openjij_job(model: ss.Ising, reads: int) -> Callable[[int], float]:
     """Simulated annealing by OpenJij."""
-    sampler = openjij.SASampler()
+    sampler, bqm = openjij.SASampler(), model.to_bqm()
 
     def job(seed: int) -> float:
-        found = sampler.sample_ising(
-            fields, couplings, num_reads=READS, num_sweeps=SWEEPS, seed=seed, beta_min=BETA[0], beta_max=BETA[-1]
-        )
+        found = sampler.sample(bqm, num_reads=reads, num_sweeps=SWEEPS, beta_min=BETA[0], beta_max=BETA[-1])
         return float(found.first.energy)
 
     return job
@@ -79,25 +83,28 @@ def time_job(job: Callable[[int], float], updates: int) -> tuple[float, float]:
 
 def main() -> None:
     """Time everything and print the table."""
-    packed = ss.EdwardsAnderson(ss.cubic(SIDE), seed=1)
-    general = ss.EdwardsAnderson(ss.cubic(SIDE), seed=1, couplings="gaussian")
-    sites = packed.sites
-    rows = []
-    for kind, model, replicas in (("+-J", packed, 1024), ("Gaussian", general, 256)):
-        ends = model.graph.edges.tolist()
-        couplings = {(i, j): -float(c) for (i, j), c in zip(ends, model.couplings[0], strict=True)}
-        fields = dict.fromkeys(range(sites), 0.0)
-        for name, job, reads in (
-            ("spinsim", spinsim_job(model, replicas), replicas),
-            ("dwave-samplers", dwave_job(fields, couplings), READS),
-            ("OpenJij", openjij_job(fields, couplings), READS),
-        ):
-            rows.append((kind, name, reads, *time_job(job, sites * SWEEPS * reads)))
-    reference = {kind: rate for kind, name, _, rate, _ in rows if name == "dwave-samplers"}
-    print(f"3D, L = {SIDE}, {SWEEPS} sweeps, one core, whole call timed, median of {REPEATS}")
-    print(f"{'model':10}{'program':16}{'reads':>6}{'updates/ns':>12}{'/ dwave':>9}{'lowest energy':>15}")
-    for kind, name, reads, rate, energy in rows:
-        print(f"{kind:10}{name:16}{reads:6d}{rate:12.4f}{rate / reference[kind]:9.1f}{energy:15.4f}")
+    sk = sk_model(400)
+    cases = [
+        Case("3D +-J", ss.EdwardsAnderson(ss.cubic(SIDE), seed=1), 1024, READS),
+        Case("3D Gaussian", ss.EdwardsAnderson(ss.cubic(SIDE), seed=1, couplings="gaussian"), 256, READS),
+        Case("SK 400", sk, 8, 8),
+        Case("SK 400", sk, 128, 128),
+    ]
+    print(f"{SWEEPS} sweeps, one core, whole call timed, median of {REPEATS}; 3D has L = {SIDE}")
+    print(f"{'model':14}{'program':16}{'reads':>6}{'updates/ns':>12}{'seconds':>10}{'/ dwave':>9}{'lowest energy':>15}")
+    for case in cases:
+        work = case.model.sites * SWEEPS
+        rows = [
+            ("dwave-samplers", case.reads, *time_job(dwave_job(case.model, case.reads), work * case.reads)),
+            ("OpenJij", case.reads, *time_job(openjij_job(case.model, case.reads), work * case.reads)),
+            ("spinsim", case.replicas, *time_job(spinsim_job(case.model, case.replicas), work * case.replicas)),
+        ]
+        for name, reads, rate, energy in rows:
+            seconds = work * reads / rate / 1e9
+            print(
+                f"{case.kind:14}{name:16}{reads:6d}{rate:12.4f}{seconds:10.3f}{rate / rows[0][2]:9.1f}{energy:15.4f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
