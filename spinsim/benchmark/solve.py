@@ -70,7 +70,7 @@ def solve_instances(
     """
     problems = [(model, target_of(file, model, target)) for file in files for model in [read_instance(file)]]
     for model, wanted in problems:
-        yield _solve(model, wanted, repeats, time_limit, settings)
+        yield solve(model, wanted, repeats, time_limit, settings)
 
 
 def target_of(file: Path, model: Ising, target: float | None) -> float:
@@ -87,8 +87,8 @@ def target_of(file: Path, model: Ising, target: float | None) -> float:
     return float(best)
 
 
-def _solve(model: Ising, target: float, repeats: int, time_limit: float, settings: dict[str, Any]) -> Solved:
-    """Anneal one instance."""
+def solve(model: Ising, target: float, repeats: int, time_limit: float, settings: dict[str, Any]) -> Solved:
+    """Anneal one problem, with the same arguments."""
     anneal(model, **settings | {"steps": 1, "sweeps": 1})  # compiles, or loads what is compiled
     whole = anneal(model, anneals=max(2, repeats), seed=1, **settings)
     success = success_of(model, whole.anneals, target)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from harness import run
 
 import spinsim as ss
 from spinsim.analysis.time_to_solution import side_by_side, success_probability, time_to_solution
@@ -72,3 +75,14 @@ def test_anneals_of_a_run(target: float) -> None:
     assert result.anneals is not None
     assert found.of_replica.value == (result.anneals.energy <= target).mean()
     assert replace(found, anneals=3) == found
+
+
+def test_show_says_it_of_a_run_with_a_target(tmp_path: Path, capsys, monkeypatch) -> None:
+    path = tmp_path / "run.h5"
+    ss.anneal(ss.Ising(ss.chain(8)), [1.0, 0.5], 2, 20, target=-8.0, anneals=3, time_limit=60, out=path)
+    outcome = run(capsys, monkeypatch, "show", path)
+    assert "\nSuccess        of " in outcome.out
+    found = json.loads(run(capsys, monkeypatch, "show", path, "--json").out)["success"]
+    assert found["sweeps"] == 4
+    assert found["replicas"] == 20
+    assert found["p_of_anneal"][0] > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from spinsim.jobs.base import Told
 from spinsim.jobs.reports import empty_lanes, head_of_steps, lowest_lines, precision, saved_number
 from spinsim.run.search import goal
 from spinsim.store import open_to_read
+
+if TYPE_CHECKING:
+    from spinsim.jobs.anneal.success import Success
 
 
 def describe(plan: AnnealPlan) -> str:
@@ -132,7 +135,9 @@ def show(path: Path) -> Told:
     planned = rows if settings.get("growing") else settings.get("steps", rows)
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
-    about |= {"configurations": saved_number(path)} | _of_anneals(result.anneals)
+    found = _success(result)
+    success = {} if found is None else {"success": found.numbers}
+    about |= {"configurations": saved_number(path)} | _of_anneals(result.anneals) | success
     head = head_of_steps(path, result, replicas, rows, planned) + _head_of_anneals(result)
     return Told(about | numbers, head + empty_lanes(result.attributes["engine"], replicas, 1) + lines)
 
@@ -143,7 +148,16 @@ def _head_of_anneals(result: AnnealResult) -> list[str]:
         return []
     lowest = result.lowest_energy
     verdict = result.anneals.verdict(result.model, lowest.min(axis=1)) if result.finished else ""
-    return _anneals_line(result.anneals) + ([f"Target         {verdict}"] if verdict else [])
+    found = _success(result)
+    success = [f"Success        {found.line}"] if found is not None else []
+    return _anneals_line(result.anneals) + ([f"Target         {verdict}"] if verdict else []) + success
+
+
+def _success(result: AnnealResult) -> Success | None:
+    """Returns how often the anneals of a search met its target, None where that is not known."""
+    from spinsim.jobs.anneal.success import success_of  # which takes SciPy, as a run does not
+
+    return success_of(result.model, result.anneals)
 
 
 def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,18 @@ class Success:
     of_anneal: Estimate
     seconds: float
     tts: Estimate | None
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The same for JSON, which knows no infinity: None stands for it."""
+        named = {"p_of_replica": self.of_replica, "p_of_anneal": self.of_anneal, "time_to_solution": self.tts}
+        estimates = {
+            name: None if one is None else [number if np.isfinite(number) else None for number in one]
+            for name, one in named.items()
+        }
+        seconds = self.seconds if np.isfinite(self.seconds) else None
+        counts = {"anneals": self.anneals, "sweeps": self.sweeps, "replicas": self.replicas}
+        return counts | {"seconds_of_anneal": seconds} | estimates
 
     @property
     def line(self) -> str:
