@@ -18,7 +18,7 @@ from spinsim.inputs.texts import Described, count
 from spinsim.jobs import job_of
 from spinsim.machine.files import not_written
 from spinsim.model.ising import Ising
-from spinsim.solution import Lowest, Solution, solutions
+from spinsim.solution import Lowest, Solution, as_sampleset, solutions
 from spinsim.store.layout import Layout
 
 if TYPE_CHECKING:
@@ -71,6 +71,16 @@ class Result(Described):
         if len(found) > 1:
             raise InputError(f"the run has {len(found)} samples, each with a lowest state: ask for its solutions")
         return found[0]
+
+    def to_sampleset(self) -> Any:
+        """The lowest states as a ``dimod.SampleSet``: a row for each replica where each kept its own, else one.
+
+        Energies have the constant of the problem; of several samples the column ``disorder_sample`` says which it is.
+
+        Raises:
+            InputError: as ``solutions``, and where dimod is not installed.
+        """
+        return as_sampleset(self.solutions, self.model)
 
     @property
     def _run_facts(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.outputs import check_output, write_outputs
 from spinsim.model.ising import Ising
+from spinsim.model.problems.bqm import import_dimod
 from spinsim.model.problems.labels import Labels, label_word, plain_label
 from spinsim.model.problems.quadratic import BINARY
 
@@ -127,6 +128,26 @@ def _one_as_json(one: Solution) -> dict[str, Any]:
         for replica, values in zip(replicas, one.replica_values.tolist(), strict=True):
             replica["values"] = values
     return said | {"replicas": replicas}
+
+
+def as_sampleset(found: Iterable[Solution], model: Ising) -> Any:
+    """Solutions as a ``dimod.SampleSet`` with the labels of the problem.
+
+    Raises:
+        InputError: where dimod is not installed.
+    """
+    dimod, values, energies, of = import_dimod(), [], [], []
+    for one in found:
+        states = one.values[None] if one.replica_values is None else one.replica_values
+        values.append(states)
+        energies.append([one.energy] if one.replica_values is None else one.replica_energies)
+        of += [one.sample] * len(states)
+    more = {"disorder_sample": of} if model.samples > 1 else {}
+    states = np.concatenate(values)
+    labelled = (states, list(model.labels))
+    return dimod.SampleSet.from_samples(
+        labelled, model.vartype, np.concatenate(energies), sort_labels=False, aggregate_samples=False, **more
+    )
 
 
 def _plain(label: Hashable) -> Any:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from spinsim.model.ising import Ising
     from spinsim.result import Result
+    from spinsim.run import Plan
     from spinsim.saved import Configurations
 
 
@@ -51,6 +52,11 @@ def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned:
         return lines
     each = count(found.shape[0], "configuration")
     return [*lines, f"Saved      {each} of each replica, one at every {found.every} steps, {len(found)} in all"]
+
+
+def solution_lines(plan: Plan[Any]) -> list[str]:
+    """Returns where the lowest states of a run were written, in the words of the problem."""
+    return [] if plan.solution is None else [f"Solution       {plan.solution}"]
 
 
 def saved_in(path: Path) -> Configurations | None:

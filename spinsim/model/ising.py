@@ -283,8 +283,11 @@ class Ising(Exchanged):
         """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.
 
         The plain definition, kept beside the packed measurement as its oracle.
+
+        Raises:
+            InputError: for other shapes and values.
         """
-        s = np.asarray(spins, np.int64)
+        s = self._checked(spins)
         ends = self.graph.edges
         total = []
         for sample in range(self.samples):
@@ -292,6 +295,26 @@ class Ising(Exchanged):
             pairs = s[sample, ends[:, 0]] * s[sample, ends[:, 1]]
             total.append(-np.tensordot(j, pairs, 1) - np.tensordot(h, s[sample], 1))
         return np.asarray(total, np.float64) * self.quantum
+
+    def _checked(self, spins: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Spins of all samples as integers, refused where they are none."""
+        try:
+            given = np.asarray(spins)
+            s = given.astype(np.int64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"spins of type {type(spins).__name__} hold no numbers: give an array of +1, -1"
+            ) from error
+        if s.ndim not in (2, 3) or s.shape[:2] != (self.samples, self.sites):
+            raise InputError(
+                f"spins have shape {s.shape}: give (samples, sites) or (samples, sites, replicas) with samples = "
+                f"{self.samples}, sites = {self.sites}, such as result.best_spins"
+            )
+        wrong = given[(given != 1) & (given != -1)]
+        if wrong.size:
+            binary = ", 2 x - 1 of values 0 and 1" if self.vartype == BINARY else ""
+            raise InputError(f"spins hold {wrong[0]}: every one must be +1 or -1{binary}")
+        return s
 
     def cut(self, energy: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Cut weight of a MaxCut instance at an energy: (W - E) / 2.

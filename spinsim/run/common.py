@@ -33,12 +33,14 @@ from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising, with_list
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
+from spinsim.result import Result, load
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.settings.config import Config
 from spinsim.settings.shared import ModelSettings
+from spinsim.solution import check_solution, write_solution
 from spinsim.store.layout import Layout
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -93,6 +95,8 @@ class Plan(Generic[AnyConfig]):
     start: npt.NDArray[np.int8] | None = None
 
     def __post_init__(self) -> None:
+        if self.solution is not None:
+            check_solution(self.solution, overwrite=self.path.is_file())
         every = self.save_every
         if every and every > self.rows:
             raise InputError(
@@ -110,6 +114,17 @@ class Plan(Generic[AnyConfig]):
         """Rows of the run for each one at which configurations are saved; 0 where none are."""
         every: int = self.config.run.save_configurations
         return every
+
+    @property
+    def solution(self) -> str | None:
+        """The file that the lowest states are to be written to, in the words of the problem."""
+        path: str | None = getattr(getattr(self.config, self.config.job), "solution", None)
+        return path
+
+    def write_solution(self, result: Result) -> None:
+        """Write the lowest states of a result of the run to their file, if there is to be one."""
+        if self.solution is not None:
+            write_solution(result.solutions, result.model, self.solution, overwrite=self.path.is_file())
 
     @property
     def split(self) -> str:
@@ -308,6 +323,14 @@ def to_file(plan: AnyPlan, watch: Watch, carry_out: Callable[[AnyPlan, bool, Sav
     ``carry_out`` takes the plan, whether its file has been begun, when to save and who watches; it opens the file with
     ``open_own``.
     """
+    ran = _to_file(plan, watch, carry_out)
+    if plan.solution is not None:
+        plan.write_solution(load(plan.path))
+    return ran
+
+
+def _to_file(plan: AnyPlan, watch: Watch, carry_out: Callable[[AnyPlan, bool, Saving, Watch], None]) -> bool:
+    """Run a plan into its file; False where the file already holds the finished run."""
     begun = os.path.lexists(plan.path)
     if begun:
         plan, done = as_found(plan)

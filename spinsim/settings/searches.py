@@ -18,6 +18,17 @@ def target() -> Any:
     )
 
 
+def solution() -> Any:
+    """A file for the lowest states."""
+    return setting(
+        None,
+        "File for the lowest states by the labels of the problem, .txt or .json",
+        is_path=True,
+        physics=False,
+        before=None,
+    )
+
+
 def time_limit() -> Any:
     """The time that ends a search."""
     return setting(

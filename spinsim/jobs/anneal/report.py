@@ -18,7 +18,7 @@ from spinsim.jobs.anneal.search import Anneals, read_anneals
 from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.anneal.slices import quantum_energies
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import empty_lanes, head_of_steps, lowest_lines, precision, saved_number
+from spinsim.jobs.reports import empty_lanes, head_of_steps, lowest_lines, precision, saved_number, solution_lines
 from spinsim.run.search import goal
 from spinsim.store import open_to_read
 
@@ -70,7 +70,8 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
         lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
         anneals = read_anneals(file, {})
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate} | _of_anneals(anneals)
-    lines, following = lowest_lines(plan.model, best_energy) + lanes, [f"spinsim plot {quoted(plan.path)}"]
+    lines = lowest_lines(plan.model, best_energy) + lanes + solution_lines(plan)
+    following = [f"spinsim plot {quoted(plan.path)}"]
     if plan.config.anneal.populations and len(energy):
         of_last, about_last = last_step(load_anneal(plan.path))
         numbers, lines = numbers | of_last, lines + about_last

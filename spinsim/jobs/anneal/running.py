@@ -21,7 +21,7 @@ from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
-from spinsim.jobs.anneal.result import AnnealResult, load_anneal
+from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
@@ -48,7 +48,6 @@ from spinsim.sampling.measure import Measurement, measure
 from spinsim.sampling.population import check_populations
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.solution import check_solution, write_solution
 from spinsim.store import RunFile, read_attributes
 
 _BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
@@ -159,14 +158,7 @@ def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
     Raises:
         InputError: where the file belongs to another run or cannot be written, and likewise for that of the solution.
     """
-    wanted = plan.config.anneal.solution
-    if wanted:
-        check_solution(wanted, overwrite=os.path.lexists(plan.path))
-    ran = to_file(plan, watch, _carry_out)
-    if wanted:
-        result = load_anneal(plan.path)
-        write_solution(result.solutions, result.model, wanted, overwrite=True)
-    return ran
+    return to_file(plan, watch, _carry_out)
 
 
 def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
@@ -179,14 +171,10 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
     Raises:
         InputError: for what keeps the run from beginning.
     """
-    wanted = plan.config.anneal.solution
-    if wanted:
-        check_solution(wanted, overwrite=False)
     run = _Annealing(plan, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "steps", "choose fewer steps, samples or replicas")
     result = AnnealResult(plan.model, **run.in_memory(kept))
-    if wanted:
-        write_solution(result.solutions, result.model, wanted, overwrite=False)
+    plan.write_solution(result)
     return result
 
 

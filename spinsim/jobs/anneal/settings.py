@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spinsim.errors import InputError
 from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.settings.config import Config, table
-from spinsim.settings.searches import target, time_limit
+from spinsim.settings.searches import solution, target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 from spinsim.settings.starts import start, zero_acceptance
@@ -111,13 +111,7 @@ class AnnealSettings(Table):
     best_states: bool = setting(
         False, "Keep the lowest state that every replica met, not that of each sample alone", before=False
     )
-    solution: str | None = setting(
-        None,
-        "File for the lowest states by the labels of the problem, .txt or .json",
-        is_path=True,
-        physics=False,
-        before=None,
-    )
+    solution: str | None = solution()
     target: str | None = target()
     time_limit: float | None = time_limit()
     anneals: int | None = setting(
