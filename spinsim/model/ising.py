@@ -300,21 +300,21 @@ class Ising(Exchanged):
         """Spins of all samples as integers, refused where they are none."""
         try:
             given = np.asarray(spins)
-            s = given.astype(np.int64)
-        except (TypeError, ValueError, OverflowError) as error:
+            numbers = given.dtype.kind in "iuf"
+        except ValueError:  # lists of unequal lengths
+            numbers = False
+        if not numbers:
+            raise InputError(f"spins of type {type(spins).__name__} hold no numbers: give an array of +1, -1")
+        if given.ndim not in (2, 3) or given.shape[:2] != (self.samples, self.sites):
             raise InputError(
-                f"spins of type {type(spins).__name__} hold no numbers: give an array of +1, -1"
-            ) from error
-        if s.ndim not in (2, 3) or s.shape[:2] != (self.samples, self.sites):
-            raise InputError(
-                f"spins have shape {s.shape}: give (samples, sites) or (samples, sites, replicas) with samples = "
+                f"spins have shape {given.shape}: give (samples, sites) or (samples, sites, replicas) with samples = "
                 f"{self.samples}, sites = {self.sites}, such as result.best_spins"
             )
         wrong = given[(given != 1) & (given != -1)]
         if wrong.size:
             binary = ", 2 x - 1 of values 0 and 1" if self.vartype == BINARY else ""
             raise InputError(f"spins hold {wrong[0]}: every one must be +1 or -1{binary}")
-        return s
+        return given.astype(np.int64)
 
     def cut(self, energy: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Cut weight of a MaxCut instance at an energy: (W - E) / 2.

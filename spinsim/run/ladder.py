@@ -86,11 +86,24 @@ class LadderRun(SampledRun):
 
     def _save(self, file: RunFile | Kept) -> None:
         """Write what is written again and again, the checkpoint last."""
-        file.write_again(_sums(self._begin_exchange()()))
+        self._write_again(file)
+        file.save(self.state())
+
+    def _write_again(self, file: RunFile | Kept) -> None:
+        """Write exchanges, sums and lowest states as they are now."""
+        file.write_again(self._sums_of(self._begin_exchange()()))
         if self._added is not None:
             file.write_again({self._added.paths[name]: value for name, value in self._added.state().items()})
         self.write_best(file)
-        file.save(self.state())
+
+    @staticmethod
+    def _sums_of(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
+        """What the file holds of the exchange."""
+        return {
+            f"{TEMPERING}/attempts": e.attempts,
+            f"{TEMPERING}/accepts": e.accepts,
+            f"{TEMPERING}/round_trips": e.trips,
+        }
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state from which the run can go on, as a checkpoint holds it."""
@@ -112,11 +125,6 @@ class LadderRun(SampledRun):
         """Complete the run in its file, with more rows than it was begun with if the plan has more."""
         make_room = partial(_extend, self._plan, self.layout, self.engine.replicas) if self._plan.extends else None
         self.complete(begun, make_room, keep_checkpoint=True)
-
-
-def _sums(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
-    """What the file holds of the exchange."""
-    return {f"{TEMPERING}/attempts": e.attempts, f"{TEMPERING}/accepts": e.accepts, f"{TEMPERING}/round_trips": e.trips}
 
 
 def _extend(plan: Plan[Any], layout: Layout, replicas: int) -> None:

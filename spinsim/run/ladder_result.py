@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.bits import States
 from spinsim.result import Result
+from spinsim.run.search import GROUP as SEARCH
 from spinsim.saved import Configurations, at_step, with_those
 from spinsim.store.layout import SUMMARY_GROUP, Layout
 
@@ -34,6 +36,10 @@ class LadderResult(Result):
         """What its file holds beside configurations."""
         raise NotImplementedError
 
+    def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
+        """What a file of this layout holds that is written again and again, by path."""
+        return {s.path: getattr(self, s.name) for s in layout.sums if s.group not in (SUMMARY_GROUP, SEARCH)}
+
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""
         layout = with_those(self.configurations, self._layout)
@@ -46,7 +52,7 @@ class LadderResult(Result):
             for step in range(len(self.sweep)):
                 saved = at_step(self.configurations, step)
                 file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
-            file.write_again({s.path: getattr(self, s.name) for s in layout.sums if s.group != SUMMARY_GROUP})
+            file.write_again(self._written_again(layout))
             if self.best_energy is not None and self.best_spins is not None:
                 file.write_best(self.best_energy, self.best_spins)
             if self.finished:

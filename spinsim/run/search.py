@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.grids import read_grid
+from spinsim.inputs.texts import count
 from spinsim.machine.compiled import compiling_seconds
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, met, value_name, value_of
+from spinsim.store.forms import group_of
+from spinsim.store.layout import Layout, Series
 
 Array = npt.NDArray[np.float64]
 
@@ -27,6 +32,103 @@ def targets_of(model: Ising, text: str | None) -> Array | None:
     if text is None:
         return None
     return check_targets(model, read_grid("target", text, "a number, or one for each sample: -540,-538", any_sign=True))
+
+
+GROUP: Final = "search"
+"""The group of what ended a search."""
+SUMS: Final = {name: f"{GROUP}/{name}" for name in ("done", "elapsed", "met_seconds", "met_after")}
+"""Paths of what is written again and again, by the names under which checkpoints hold it."""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """How a search went that was one run.
+
+    Attributes:
+        done: Sweeps of the whole search, those before the first measurement among them.
+        elapsed: Its seconds, without the compiling of kernels.
+        target: Of each sample in the problem's own terms, (samples,); None where there was none.
+        met_seconds: Time at which each sample's target was met, (samples,), NaN where it was not.
+        met_after: Sweeps done by then, ``int64`` (samples,), -1 where it was not.
+    """
+
+    done: int
+    elapsed: float
+    target: Array | None
+    met_seconds: Array
+    met_after: npt.NDArray[np.int64]
+
+    @property
+    def is_met(self) -> bool:
+        """Whether there were targets and all of them were met."""
+        return self.target is not None and not np.isnan(self.met_seconds).any()
+
+    @property
+    def datasets(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of it, by path."""
+        found = {"done": np.array(self.done), "elapsed": np.array(self.elapsed)}
+        found |= {"met_seconds": self.met_seconds, "met_after": self.met_after}
+        return {SUMS[name]: value for name, value in found.items()}
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What it came to, for ``--json``."""
+        return {"search_sweeps": self.done, **told(self.elapsed, self.target, self.met_seconds)}
+
+    def verdict(self, model: Ising, lowest: Array) -> str:
+        """Whether the targets were met, in a line, by lowest energies (samples,); empty without targets."""
+        if self.target is None:
+            return ""
+        done = count(int(self.met_after.max()) if self.is_met else self.done, "sweep")
+        return verdict(model, self.target, lowest, self.met_seconds, self.elapsed, done)
+
+
+def told(elapsed: float, target: Array | None, met_seconds: Array) -> dict[str, Any]:
+    """What a search came to, for ``--json``."""
+    if target is None:
+        return {"search_seconds": elapsed}
+    when = [None if math.isnan(at) else at for at in met_seconds.tolist()]
+    is_met = None not in when
+    return {"search_seconds": elapsed, "target": target.tolist(), "target_met": is_met, "target_met_seconds": when}
+
+
+def with_search(layout: Layout, target: Array | None) -> Layout:
+    """A layout with a group of what ended a search, and the target of each sample."""
+    sums = (
+        Series("done", (), np.int64, "sweeps of the whole search", "1", GROUP),
+        Series("elapsed", (), np.float64, "time of the whole search", "s", GROUP),
+        Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", GROUP),
+        Series("met_after", ("sample",), np.int64, "sweeps done by then, -1 where it was not met", "1", GROUP),
+    )
+    return replace(layout, sums=(*layout.sums, *sums), given=(*layout.given, *given_target(target, GROUP)))
+
+
+def given_target(target: Array | None, group: str) -> tuple[tuple[Series, Array], ...]:
+    """The dataset of the target of each sample; none where there is no target."""
+    what = "target, a cut or an energy with its constant"
+    return () if target is None else ((Series("target", ("sample",), np.float64, what, "1", group), target),)
+
+
+def layout_with_search_of(file: h5py.File, layout: Layout) -> Layout:
+    """A layout with the search that a file holds, if any."""
+    if GROUP not in file:
+        return layout
+    outline = np.zeros(len(layout.scales["sample"])) if "target" in group_of(file, GROUP) else None
+    return with_search(layout, outline)
+
+
+def read_search(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Searched | None:
+    """Returns the search that a file holds; None where it is of none.
+
+    Args:
+        file: Open.
+        saved: What its last checkpoint says, by paths, of an unfinished run.
+    """
+    if GROUP not in file:
+        return None
+    found = {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in SUMS.items()}
+    target = file[GROUP]["target"][...] if "target" in file[GROUP] else None
+    return Searched(int(found["done"]), float(found["elapsed"]), target, found["met_seconds"], found["met_after"])
 
 
 class Search:
@@ -73,6 +175,14 @@ class Search:
     def is_over(self) -> bool:
         """Whether the search ends."""
         return self.is_met or self.is_late()
+
+    def in_layout(self, layout: Layout) -> Layout:
+        """A layout with what ends this search."""
+        return with_search(layout, self._target)
+
+    def outcome(self, done: int) -> Searched:
+        """Returns how it went, after so much was done."""
+        return Searched(done, self.elapsed, self._target, self.met_seconds, self.met_after)
 
     def look(self, energy: Array, after: int) -> None:
         """Take in energies (samples, replicas), of states that are kept, after so much was done."""

@@ -1,4 +1,4 @@
-"""Searches: anneals one after the other, until a target is met or the time is up."""
+"""Searches: anneals one after the other, or a tempering, until a target is met or the time is up."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from places import DATA
 import spinsim as ss
 from spinsim import rng
 from spinsim.errors import InputError
+from spinsim.run.search import Search
 
 MODEL = ss.EdwardsAnderson(ss.square(6), samples=2, seed=4)
 HOW: dict[str, Any] = {"steps": 6, "sweeps": 3, "replicas": 5, "seed": 7}
@@ -146,3 +147,81 @@ def test_the_command_says_whether_the_target_was_met(tmp_path: Path, capsys, mon
     ):
         one_sentence(run(capsys, monkeypatch, *line, *more, "--out", "c.h5"), words)
     assert not (tmp_path / "c.h5").exists()
+
+
+LADDER: dict[str, Any] = {
+    "temperatures": "0.3:2:4g",
+    "sweeps": 40,
+    "thermalize": 20,
+    "measure_every": 10,
+    "replicas": 2,
+}
+
+
+def test_a_tempering_search_is_the_run_of_its_sweeps(tmp_path: Path) -> None:
+    plain = ss.temper(MODEL, **LADDER, seed=3)
+    lows = np.minimum.accumulate(plain.energy.min(axis=(2, 3)))
+    found = ss.temper(MODEL, **LADDER, seed=3, target=lows[1], out=tmp_path / "a.h5")
+    assert found.search is not None
+    assert found.search.is_met
+    sweeps = found.search.done
+    assert sweeps == found.search.met_after.max() <= 40
+    rows = max(0, (sweeps - 20) // 10)
+    np.testing.assert_array_equal(found.sweep, plain.sweep[:rows])
+    np.testing.assert_array_equal(found.energy, plain.energy[:rows])
+    np.testing.assert_array_equal(found.permutation, plain.permutation[:rows])
+    met = ss.temper(MODEL, **(LADDER | {"sweeps": sweeps, "thermalize": 0}), seed=3)
+    np.testing.assert_array_equal(met.best_spins, found.best_spins)
+    np.testing.assert_array_equal(met.best_energy, found.best_energy)
+    np.testing.assert_array_equal(met.attempts, found.attempts)
+    again = ss.load(found.save(tmp_path / "b.h5"))
+    assert again.search.done == sweeps
+    np.testing.assert_array_equal(again.search.met_seconds, found.search.met_seconds)
+
+
+@pytest.mark.parametrize("stop", [1, 4, 9])
+def test_an_interrupted_tempering_search_goes_on_beyond_its_rows(tmp_path: Path, stop: int, monkeypatch) -> None:
+    calls = 0
+
+    def interrupt(updates: int) -> None:
+        nonlocal calls
+        calls += updates > 0
+        if calls == stop:
+            raise KeyboardInterrupt
+
+    how = LADDER | {"seed": 3, "target": "-1000,-1000"}
+    monkeypatch.setattr("spinsim.model.problems.targets._bound", lambda model, sample: -2000.0)
+    monkeypatch.setattr(Search, "is_met", property(lambda search: search.looks >= 12))
+    look = Search.look
+    monkeypatch.setattr(Search, "looks", 0, raising=False)
+
+    def counted(search: Search, energy: Any, after: int) -> None:
+        look(search, energy, after)
+        search.looks = after // 10
+
+    monkeypatch.setattr(Search, "look", counted)
+    path = tmp_path / "a.h5"
+    with pytest.raises(KeyboardInterrupt):
+        ss.temper(MODEL, out=path, checkpoint_every=0, on_updates=interrupt, **how)
+    resumed, whole = ss.resume(path), ss.temper(MODEL, **how)
+    assert resumed.search.done == whole.search.done == 120
+    for name in ("sweep", "energy", "permutation", "best_energy", "best_spins", "attempts", "accepts", "round_trips"):
+        np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))
+    assert whole.sweep.tolist() == [10, 20, 30, 40]
+
+
+def test_the_tempering_command_searches(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = ["temper", DATA / "pm1s_100.0.mc"]
+    told = run(capsys, monkeypatch, *line, "--target", "127", "--out", "a.h5", "--solution", "a.txt")
+    assert told.status == 0, told
+    assert told.out.splitlines()[-1].startswith("target 127 met after ")
+    assert "Solution       a.txt" in told.out
+    assert "cut 127" in (tmp_path / "a.txt").read_text()
+    one_sentence(run(capsys, monkeypatch, *line, "--out", "b.h5", "--solution", "a.txt"), "exists already")
+    one_sentence(run(capsys, monkeypatch, "resume", "a.h5", "--sweeps", "100"), "holds a search")
+    told = run(capsys, monkeypatch, *line, "--target", "128", "--time-limit", "0.1", "--out", "c.h5", "--json")
+    assert told.status == 3
+    assert json.loads(told.out)["target_met"] is False
+    assert "Target         target 128 not met" in run(capsys, monkeypatch, "show", "c.h5").out
+    assert run(capsys, monkeypatch, "check", "c.h5").status == 0

@@ -69,7 +69,7 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
         last_energy = energy[-1] if len(energy) else np.full_like(best_energy, np.nan)
         lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
         anneals = read_anneals(file, {})
-    numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate} | _of_anneals(anneals)
+    numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
     lines = lowest_lines(plan.model, best_energy) + lanes + solution_lines(plan)
     following = [f"spinsim plot {quoted(plan.path)}"]
     if plan.config.anneal.populations and len(energy):
@@ -77,20 +77,10 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
         numbers, lines = numbers | of_last, lines + about_last
     if anneals is None:
         return Told(numbers, lines, following)
+    numbers |= anneals.numbers
     verdict = anneals.verdict(plan.model, best_energy.min(axis=1))
     missed = anneals.target is not None and not anneals.is_met
     return Told(numbers, lines + _anneals_line(anneals), following, verdict, missed)
-
-
-def _of_anneals(anneals: Anneals | None) -> dict[str, Any]:
-    """Returns what a search came to, for ``--json``."""
-    if anneals is None:
-        return {}
-    numbers: dict[str, Any] = {"anneals": anneals.done, "search_seconds": anneals.elapsed}
-    if anneals.target is not None:
-        when = [None if np.isnan(at) else at for at in anneals.met_seconds.tolist()]
-        numbers |= {"target": anneals.target.tolist(), "target_met": anneals.is_met, "target_met_seconds": when}
-    return numbers
 
 
 def _anneals_line(anneals: Anneals) -> list[str]:
@@ -138,7 +128,7 @@ def show(path: Path) -> Told:
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
     found = _success(result)
     success = {} if found is None else {"success": found.numbers}
-    about |= {"configurations": saved_number(path)} | _of_anneals(result.anneals) | success
+    about |= {"configurations": saved_number(path)} | ({} if result.anneals is None else result.anneals.numbers) | success
     head = head_of_steps(path, result, replicas, rows, planned) + _head_of_anneals(result)
     return Told(about | numbers, head + empty_lanes(result.attributes["engine"], replicas, 1) + lines)
 

@@ -14,7 +14,7 @@ from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
-from spinsim.run.search import Search, targets_of, verdict
+from spinsim.run.search import Search, given_target, targets_of, told, verdict
 from spinsim.store.forms import DamageError, group_of, length_of
 from spinsim.store.layout import ENERGY, Layout, Series
 
@@ -67,6 +67,11 @@ class Anneals:
     def is_met(self) -> bool:
         """Whether there were targets and all of them were met."""
         return self.target is not None and not np.isnan(self.met_seconds).any()
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What they came to, for ``--json``."""
+        return {"anneals": self.done, **told(self.elapsed, self.target, self.met_seconds)}
 
     @property
     def whole(self) -> npt.NDArray[np.bool_]:
@@ -224,15 +229,11 @@ def with_anneals(layout: Layout, anneals: int, target: Array | None) -> Layout:
         Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", ANNEALS),
         Series("met_after", ("sample",), np.int64, "anneals begun by then, -1 where it was not met", "1", ANNEALS),
     )
-    targets: tuple[tuple[Series, Array], ...] = ()
-    if target is not None:
-        named = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", ANNEALS)
-        targets = ((named, target),)
     return replace(
         layout,
         scales={**layout.scales, "anneal": np.arange(anneals)},
         sums=(*layout.sums, *each),
-        given=(*layout.given, *targets),
+        given=(*layout.given, *given_target(target, ANNEALS)),
     )
 
 

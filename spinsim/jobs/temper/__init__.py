@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
@@ -106,6 +107,15 @@ class TemperJob(Job):
         from spinsim.jobs.temper.report import show
 
         return show(path)
+
+    def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
+        """Returns the configuration of a file's run with more sweeps."""
+        if config.temper.searches and settings:
+            raise InputError(
+                f"{path} holds a search, which its target or its time ends: leave --sweeps out, or begin another search"
+            )
+        changed: Temper = super().changed(config, settings, path)
+        return changed
 
     def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
         """Returns the tables with a g after a grid, which early development versions took as geometric."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy.typing as npt
 
@@ -23,10 +23,7 @@ from spinsim.jobs.temper.running import TemperPlan, temper_in_memory
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.model.ising import Ising
 from spinsim.run.common import OnUpdates
-from spinsim.settings.config import tables_of
 from spinsim.settings.shared import RunSettings
-
-_COPIES: Final[int] = tables_of(Temper)["run"]["replicas"].default
 
 
 @documented_call(Temper)
@@ -35,7 +32,7 @@ def temper(  # noqa: D417  (the settings describe themselves)
     temperatures: npt.ArrayLike | str | None = TemperSettings.temperatures,
     sweeps: int = TemperSettings.sweeps,
     thermalize: int = TemperSettings.thermalize,
-    replicas: int = _COPIES,
+    replicas: int | None = None,
     measure_every: int = TemperSettings.measure_every,
     swap_every: int = TemperSettings.swap_every,
     seed: int = RunSettings.seed,
@@ -45,7 +42,8 @@ def temper(  # noqa: D417  (the settings describe themselves)
     device: str = RunSettings.device,
     threads: int | None = RunSettings.threads,
     on_updates: OnUpdates = lambda updates: None,
-    correlations: bool = TemperSettings.correlations,
+    correlations: bool | None = None,
+    target: npt.ArrayLike | str | None = TemperSettings.target,
     out: OutFile | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
@@ -57,10 +55,12 @@ def temper(  # noqa: D417  (the settings describe themselves)
         model: What to simulate.
         temperatures: From the lowest to the highest, in the unit of the couplings, shape (temperatures,); or text as
             the command line takes it, such as ``auto:0.7:2.0``. By default 16 in a geometric row from 0.3 to 0.8 times
-            the root mean square local field.
+            the root mean square local field, 32 from 0.1 to 1 times it in a search and where there is no lattice.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
             (samples, copies times temperatures, sites), of which number c T + k is copy c at temperature k of T.
         on_updates: Called now and then with the number of spin updates since the last call.
+        target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
+            else the energy, with the constant of the problem.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
@@ -75,12 +75,13 @@ def temper(  # noqa: D417  (the settings describe themselves)
     """
     named, spins = start_of_call(start, model, None)
     settings |= {"temperatures": text_of_call("temperatures", temperatures, check_temperatures)}
+    settings |= {"target": text_of_call("target", target)}
     settings |= {"start": named, "replicas": replicas}
     settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
     settings |= {"correlations": correlations, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
     settings |= {"seed": seed, "device": device, "threads": threads}
     config = config_of_call(Temper, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
-    config = config.with_temperatures(model.energy_scale)
+    config = config.with_temperatures(model)
     plan = TemperPlan(
         config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model), start=spins
     )

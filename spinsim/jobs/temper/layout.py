@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spinsim.model.ising import Ising
 from spinsim.observables import observables
+from spinsim.run import search
 from spinsim.run.ladder_layout import (
     PLACEMENT,
     SUMS,
@@ -19,6 +20,7 @@ from spinsim.run.ladder_layout import (
     ladder_of,
     placement_outline,
 )
+from spinsim.run.search import layout_with_search_of
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import Form, group_of, length_of
 from spinsim.store.layout import ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes, summary_series
@@ -92,13 +94,13 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     correlations = any(name in group for name in ("link_overlap", "magnetization_mode", "overlap_mode"))
     staggered = "staggered_magnetization" in group
     layout = tempering_layout(sizes, copies, ladder, correlations, placement_outline(file), staggered)
-    return layout, copies * len(ladder)
+    return layout_with_search_of(file, layout), copies * len(ladder)
 
 
 FORM = Form(
     planned={"sweeps": (int,), "measure_every": (int,)},
-    groups=(MEASUREMENTS, TEMPERING, PLACEMENT),
+    groups=(MEASUREMENTS, TEMPERING, PLACEMENT, search.GROUP),
     layout=_layout_of,
-    sums=SUMS,
+    sums={**SUMS, **search.SUMS},
     check_numbers=check_permutation,
 )

@@ -18,6 +18,7 @@ from spinsim.jobs.temper.result import TemperResult
 from spinsim.model.ising import Ising
 from spinsim.result import Result
 from spinsim.run.ladder_layout import placement_of, written_again
+from spinsim.run.search import Searched, read_search
 from spinsim.sampling.placement import Placement
 
 Array = npt.NDArray[np.float64]
@@ -44,6 +45,7 @@ class TemperOverview(Result):
         placement: How the temperatures were placed, None where they were given.
         best_energy: Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was
             killed before its first checkpoint.
+        search: How a search went, None of a run that is none.
     """
 
     job = "temper"
@@ -59,6 +61,7 @@ class TemperOverview(Result):
     attributes: dict[str, str]
     placement: Placement | None
     best_energy: Array | None
+    search: Searched | None
 
 
 def overview(path: str | os.PathLike[str]) -> TemperOverview:
@@ -86,6 +89,7 @@ def overview(path: str | os.PathLike[str]) -> TemperOverview:
             attributes=attributes,
             placement=placement_of(file),
             best_energy=again.get("best_energy"),
+            search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
         )
 
 

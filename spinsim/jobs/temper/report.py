@@ -7,15 +7,25 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.analysis.printed import as_tables, main_columns, table
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import empty_lanes, head_of_steps, lowest_lines, precision, round_trip_line, saved_number
+from spinsim.jobs.reports import (
+    empty_lanes,
+    head_of_steps,
+    lowest_lines,
+    precision,
+    round_trip_line,
+    saved_number,
+    solution_lines,
+)
 from spinsim.jobs.temper.overview import TemperOverview, overview
 from spinsim.jobs.temper.result import load_temper
 from spinsim.jobs.temper.running import TemperPlan
+from spinsim.run.search import Searched, goal
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages get errors as soon as it is done or shown."""
@@ -36,23 +46,59 @@ def describe(plan: TemperPlan) -> str:
     return (
         f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.number_of_replicas} copies x "
         + (f"T = {low:.4g}, " if many == "1" else f"{many} temperatures from {low:.4g} to {high:.4g}, ")
-        + f"{t.thermalize} + {t.sweeps} sweeps, on the {where}"
+        + f"{_length(plan)}, on the {where}"
     )
+
+
+def _length(plan: TemperPlan) -> str:
+    """Returns how long a run is, in words."""
+    t = plan.config.temper
+    return goal(t.target, t.time_limit, plan.model) if t.searches else f"{t.thermalize} + {t.sweeps} sweeps"
 
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:
     """Returns what is said of a run when it is done."""
     found = overview(plan.path)
+    if found.search is not None:
+        return _outcome_of_search(plan, found, found.search, rate)
     averages = _averages_of(plan.path, found)
-    about = {
+    numbers = _about(plan) | _numbers(found, averages) | {"updates_per_ns": rate}
+    return Told(numbers, _report(found, averages) + solution_lines(plan), _following(plan, averages))
+
+
+def _about(plan: TemperPlan) -> dict[str, Any]:
+    """Returns which run it is, for ``--json``."""
+    return {
         "job": plan.config.job,
         "file": str(plan.path),
         "config_sha256": plan.attributes["config_sha256"],
         "model": plan.model.name,
         "sites": plan.model.sites,
     }
-    numbers = about | _numbers(found, averages) | {"updates_per_ns": rate}
-    return Told(numbers, _report(found, averages), _following(plan, averages))
+
+
+def _outcome_of_search(plan: TemperPlan, found: TemperOverview, search: Searched, rate: float | None) -> Told:
+    """Returns what is said of a search when it is done: what it found, and whether that is what it was to find."""
+    numbers = _about(plan) | _numbers(found, None) | search.numbers | {"updates_per_ns": rate}
+    lines = _search_lines(found, search) + solution_lines(plan)
+    missed = search.target is not None and not search.is_met
+    return Told(numbers, lines, [f"spinsim show {quoted(plan.path)} --solution"], _verdict(found, search), missed)
+
+
+def _verdict(found: TemperOverview, search: Searched) -> str:
+    """Returns whether the targets of a search were met, in a line."""
+    return "" if found.best_energy is None else search.verdict(found.model, found.best_energy.min(axis=1))
+
+
+def _search_lines(found: TemperOverview, search: Searched) -> list[str]:
+    """Returns lines on what a search did and found."""
+    low, high = (np.nanmin(found.swap_rate), np.nanmax(found.swap_rate)) if len(found.swap_rate) else (0.0, 0.0)
+    return [
+        *([] if found.best_energy is None else lowest_lines(found.model, found.best_energy)),
+        f"Search         {search.done} sweeps in {search.elapsed:.3g} s",
+        f"Exchanges      {low:.3f} to {high:.3f} of those tried with the next temperature were accepted",
+        round_trip_line(found.round_trips),
+    ]
 
 
 def show(path: Path) -> Told:
@@ -63,6 +109,10 @@ def show(path: Path) -> Told:
     about = found.attributes | {"file": str(path), "steps": found.steps, "planned_steps": planned}
     about |= {"configurations": saved_number(path)}
     head = head_of_steps(path, found, replicas, found.steps, planned)
+    if found.search is not None:
+        said = _verdict(found, found.search) if found.finished else ""
+        lines = head + _search_lines(found, found.search) + ([f"Target         {said}"] if said else [])
+        return Told(about | _numbers(found, None) | found.search.numbers, lines)
     if not found.steps:
         return Told(about | {"round_trips": 0}, head)
     averages = _averages_of(path, found)
@@ -126,10 +176,10 @@ def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
     is_cut = lowest is not None and found.model.maxcut_weight is not None
     return {
         "temperatures": found.temperature.tolist(),
-        "energy_per_site": found.energy.tolist(),
-        "magnetization_squared": found.magnetization_squared.tolist(),
-        "overlap_squared": None if found.overlap_squared is None else found.overlap_squared.tolist(),
-        "swap_rate": [rate if isfinite(rate) else None for rate in found.swap_rate.tolist()],
+        "energy_per_site": _finite(found.energy),
+        "magnetization_squared": _finite(found.magnetization_squared),
+        "overlap_squared": None if found.overlap_squared is None else _finite(found.overlap_squared),
+        "swap_rate": _finite(found.swap_rate),
         "placed": found.placement is not None,
         **precision(found.model),
         "round_trips": int(found.round_trips.sum()),
@@ -137,3 +187,8 @@ def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
         "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
     }
+
+
+def _finite(values: npt.NDArray[np.float64]) -> list[float | None]:
+    """Returns numbers as JSON has them, None for NaN."""
+    return [value if isfinite(value) else None for value in values.tolist()]

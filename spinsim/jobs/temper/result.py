@@ -18,6 +18,7 @@ from spinsim.model.ising import Ising
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
+from spinsim.run.search import Searched, read_search, with_search
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
@@ -55,6 +56,7 @@ class TemperResult(LadderResult):
             killed before its first checkpoint.
         best_spins: State of lowest energy at a measurement, ``int8`` (samples, sites), likewise.
         configurations: Spins of every so many-th measurement; None where none were saved.
+        search: How a search went, None of a run that is none.
         attributes: Root attributes of its file: configuration, versions and so on.
     """
 
@@ -78,6 +80,7 @@ class TemperResult(LadderResult):
     best_energy: npt.NDArray[np.float64] | None = None
     best_spins: npt.NDArray[np.int8] | States | None = None
     configurations: Configurations | None = None
+    search: Searched | None = None
     attributes: dict[str, str] = field(default_factory=dict)
 
     in_time = None
@@ -100,7 +103,12 @@ class TemperResult(LadderResult):
     @property
     def _layout(self) -> Layout:
         copies, measured = self.energy.shape[2], (self.has_correlations, self.placement)
-        return temper_layout(self.model, copies, self.temperature, *measured, staggered=self.has_staggered)
+        layout = temper_layout(self.model, copies, self.temperature, *measured, staggered=self.has_staggered)
+        return layout if self.search is None else with_search(layout, self.search.target)
+
+    def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds that is written again and again, by path."""
+        return super()._written_again(layout) | ({} if self.search is None else self.search.datasets)
 
     @property
     def swap_rate(self) -> npt.NDArray[np.float64]:
@@ -159,6 +167,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         placement=placement_of(file),
         **written_again(file, attributes),
         configurations=in_file(file, rows),
+        search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
         attributes=attributes,
     )
 

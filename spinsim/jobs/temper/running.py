@@ -12,7 +12,9 @@ from spinsim import store
 from spinsim.engine import create_engine, resolve_device
 from spinsim.jobs.temper.layout import temper_layout
 from spinsim.jobs.temper.result import TemperResult, unmeasured
+from spinsim.jobs.temper.search import TemperSearch
 from spinsim.jobs.temper.settings import Temper, TemperSettings
+from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import (
     SILENT,
     Plan,
@@ -27,7 +29,8 @@ from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderRun
 from spinsim.run.ladder_layout import placement_of
 from spinsim.run.saving import NEVER, Saving
-from spinsim.sampling import TemperFrame, place, tempering
+from spinsim.run.search import Search, targets_of
+from spinsim.sampling import TemperFrame, Times, place, tempering
 from spinsim.sampling.placement import Placement
 from spinsim.store.layout import Layout
 
@@ -53,8 +56,9 @@ class TemperPlan(Plan[Temper]):
         return self.config.temper.times.swap_every
 
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample, at all temperatures."""
-        return self.model.sites * self.model.samples * replicas * self.config.temper.times.total
+        """Attempted spin updates of the whole run with this many replicas of each sample; 0 of a search."""
+        t = self.config.temper
+        return 0 if t.searches else self.model.sites * self.model.samples * replicas * t.times.total
 
 
 def plan_temper(config: Temper) -> TemperPlan:
@@ -66,7 +70,8 @@ def plan_temper(config: Temper) -> TemperPlan:
     check_nameable(config.temper.start)
     device = resolve_device(config.run.device, config.run.gpus)
     model = build_model(config.model, config.run.number_of_replicas * _temperatures(config.temper))
-    config = config.with_temperatures(model.energy_scale)
+    config = config.with_temperatures(model)
+    targets_of(model, config.temper.target)
     return TemperPlan(config, model, device, *identify(config, model))
 
 
@@ -114,8 +119,11 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
     ladder, placement = _ladder(plan, NEVER, watch)
     run = _run_of(plan, ladder, placement, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
-    nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.number_of_replicas, len(ladder))
-    return TemperResult(model=plan.model, temperature=ladder, placement=placement, **(nothing | run.in_memory(kept)))
+    found = run.in_memory(kept)
+    nothing = unmeasured(len(found["sweep"]), plan.model.samples, plan.config.run.number_of_replicas, len(ladder))
+    result = TemperResult(model=plan.model, temperature=ladder, placement=placement, **(nothing | found))
+    plan.write_solution(result)
+    return result
 
 
 def _run_of(
@@ -134,8 +142,21 @@ def _run_of(
         slabs=False,
         round_sweeps=plan.round_sweeps,
     )
-    frames = tempering(engine, ladder, t.times, run.number_of_replicas, watch.on_updates, saving.due, t.correlations)
-    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, ladder, placement), row_of)
+    how = run.number_of_replicas, watch.on_updates
+    layout = _layout(plan, ladder, placement)
+    if not t.searches:
+        frames = tempering(engine, ladder, t.times, *how, saving.due, t.correlations)
+        return LadderRun(plan, saving, watch, engine, frames, layout, row_of)
+    search = Search(plan.model, targets_of(plan.model, t.target), t.time_limit)
+    endless = Times(0, _longest(t.measure_every, engine.colours), t.measure_every, t.swap_every)
+    frames = tempering(engine, ladder, endless, *how, lambda: saving.due() or search.is_late(), t.correlations)
+    return TemperSearch(plan, saving, watch, engine, frames, search.in_layout(layout), row_of, search)
+
+
+def _longest(unit: int, colours: int) -> int:
+    """As many sweeps as random numbers have room for, a multiple of a unit."""
+    most: int = 2**HALF_SWEEP_BITS // colours
+    return most // unit * unit
 
 
 def _layout(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None) -> Layout:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
+from spinsim.settings.searches import solution, target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 from spinsim.settings.starts import start, zero_acceptance
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from spinsim.model.ising import Ising
     from spinsim.sampling import Range, Times
 
 _LOWEST: Final = 0.3
 _HIGHEST: Final = 0.8
 _COUNT: Final = 16
+_WIDE_COUNT: Final = 32
+_LARGE: Final = 4000  # sites beyond which neighbouring temperatures must lie closer
+_OF_LAST: Final = 2.0  # of the last temperature of an anneal
+_OF_FIRST: Final = 2 / 3  # of its first
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,8 @@ class TemperSettings(Table):
         None,
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
         "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
-        shown=f"{_COUNT}g from {_LOWEST} to {_HIGHEST} x the root mean square local field",
+        shown=f"{_COUNT}g from {_LOWEST} to {_HIGHEST} x the root mean square local field, of searches and graphs "
+        f"{_WIDE_COUNT}g from 0.1 to 1 x the same",
         unit="coupling unit / k_B",
         numbers=GRID,
     )
@@ -44,7 +51,15 @@ class TemperSettings(Table):
     correlations: bool = setting(
         True, "Whether link overlaps and the smallest Fourier modes are measured", before=False
     )
+    target: str | None = target()
+    time_limit: float | None = time_limit()
+    solution: str | None = solution()
     zero_acceptance: float = zero_acceptance()
+
+    @property
+    def searches(self) -> bool:
+        """Whether a target or the time ends the run."""
+        return self.target is not None or self.time_limit is not None
 
     def check_together(self) -> None:
         """Refuse lengths that do not divide each other and temperatures that are no ladder."""
@@ -109,10 +124,24 @@ class Temper(Config):
     )
     temper: TemperSettings = table(TemperSettings)
 
-    def with_temperatures(self, energy_scale: float) -> Temper:
-        """The configuration with its ladder filled in."""
+    @classmethod
+    def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
+        """Give a search four copies, which fill words of 128 replicas, and no correlations, unless it has its own."""
+        given = tables[cls.job]
+        if {"target", "time_limit"} & set(given):
+            tables["run"].setdefault("replicas", 4)
+            given.setdefault("correlations", False)
+
+    def with_temperatures(self, model: Ising) -> Temper:
+        """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""
+        from spinsim.sampling.annealing import automatic_temperatures
+
         if self.temper.temperatures is not None:
             return self
-        scale = energy_scale or 1.0
+        scale = model.energy_scale or 1.0
         text = f"{_LOWEST * scale!r}:{_HIGHEST * scale!r}:{_COUNT}g"
+        if self.temper.searches or model.lattice is None:
+            first, last = automatic_temperatures(model)
+            count = _WIDE_COUNT if model.sites <= _LARGE else 2 * _WIDE_COUNT
+            text = f"{_OF_LAST * last!r}:{_OF_FIRST * first!r}:{count}g"
         return replace(self, temper=replace(self.temper, temperatures=text))
