@@ -69,7 +69,7 @@ def test_the_same_in_temper_and_transfer() -> None:
 
 
 def identity(text: str | None) -> str:
-    config = build_config(Temper, {"temper": {"temperatures": text}}).with_temperatures(2.0)
+    config = build_config(Temper, {"temper": {"temperatures": text}}).with_temperatures(ss.Ising(ss.square(4)))
     return config.sha256(None)
 
 
