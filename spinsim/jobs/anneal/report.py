@@ -128,7 +128,8 @@ def show(path: Path) -> Told:
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
     found = _success(result)
     success = {} if found is None else {"success": found.numbers}
-    about |= {"configurations": saved_number(path)} | ({} if result.anneals is None else result.anneals.numbers) | success
+    searched = {} if result.anneals is None else result.anneals.numbers
+    about |= {"configurations": saved_number(path)} | searched | success
     head = head_of_steps(path, result, replicas, rows, planned) + _head_of_anneals(result)
     return Told(about | numbers, head + empty_lanes(result.attributes["engine"], replicas, 1) + lines)
 
