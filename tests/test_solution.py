@@ -138,3 +138,29 @@ def test_labels_in_a_damaged_file_are_refused(tmp_path):
             file["model/labels"][0] = label
         with pytest.raises(ss.InputError, match="is damaged, label"):
             ss.load(path)
+
+
+def test_energies_of_what_is_no_configuration():
+    of_two = ss.EdwardsAnderson(ss.square(4), samples=2, seed=1)
+    best = ss.anneal(model(), **SHORT).best
+    assert model().energy(2 * best.values[None].astype(int) - 1) + model().offset == best.energy
+    for asked, spins, words in (
+        (model(), best.values, r"have shape \(5,\)"),
+        (model(), best.values[None], "hold 0.* 2 x - 1"),
+        (of_two, np.ones((1, 16)), "samples = 2, sites = 16"),
+        (of_two, "up", "hold no numbers"),
+    ):
+        with pytest.raises(ss.InputError, match=words):
+            asked.energy(spins)
+
+
+def test_sample_sets_of_dimod():
+    pytest.importorskip("dimod")
+    result = ss.anneal(model(), best_states=True, **SHORT)
+    found = result.to_sampleset()
+    assert list(found.variables) == LABELS
+    assert found.record.energy.tolist() == result.best.replica_energies.tolist()
+    assert found.vartype.name == "BINARY"
+    assert type(found).from_serializable(found.to_serializable()).first.energy == result.best.energy
+    glass = ss.anneal(ss.EdwardsAnderson(ss.square(4), samples=2, seed=1), **SHORT).to_sampleset()
+    assert glass.record.disorder_sample.tolist() == [0, 1]

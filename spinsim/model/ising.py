@@ -282,12 +282,9 @@ class Ising(Exchanged):
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.
 
-        The plain definition, kept beside the packed measurement as its oracle.
-
-        Raises:
-            InputError: for other shapes and values.
+        The plain definition, kept beside the packed measurement as its oracle; raises InputError as ``check_spins``.
         """
-        s = self._checked(spins)
+        s = check_spins(self, spins)
         ends = self.graph.edges
         total = []
         for sample in range(self.samples):
@@ -295,26 +292,6 @@ class Ising(Exchanged):
             pairs = s[sample, ends[:, 0]] * s[sample, ends[:, 1]]
             total.append(-np.tensordot(j, pairs, 1) - np.tensordot(h, s[sample], 1))
         return np.asarray(total, np.float64) * self.quantum
-
-    def _checked(self, spins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Spins of all samples as integers, refused where they are none."""
-        try:
-            given = np.asarray(spins)
-            numbers = given.dtype.kind in "iuf"
-        except ValueError:  # lists of unequal lengths
-            numbers = False
-        if not numbers:
-            raise InputError(f"spins of type {type(spins).__name__} hold no numbers: give an array of +1, -1")
-        if given.ndim not in (2, 3) or given.shape[:2] != (self.samples, self.sites):
-            raise InputError(
-                f"spins have shape {given.shape}: give (samples, sites) or (samples, sites, replicas) with samples = "
-                f"{self.samples}, sites = {self.sites}, such as result.best_spins"
-            )
-        wrong = given[(given != 1) & (given != -1)]
-        if wrong.size:
-            binary = ", 2 x - 1 of values 0 and 1" if self.vartype == BINARY else ""
-            raise InputError(f"spins hold {wrong[0]}: every one must be +1 or -1{binary}")
-        return given.astype(np.int64)
 
     def cut(self, energy: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Cut weight of a MaxCut instance at an energy: (W - E) / 2.
@@ -337,6 +314,31 @@ def with_list(model: Ising) -> Ising:
     same = copy(model)
     same.graph = model.graph.with_list()
     return same
+
+
+def check_spins(model: Ising, spins: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Spins of all samples as integers.
+
+    Raises:
+        InputError: for other shapes than (samples, sites) and (samples, sites, replicas), and other values than +1, -1.
+    """
+    try:
+        given = np.asarray(spins)
+        numbers = given.dtype.kind in "iuf"
+    except ValueError:  # lists of unequal lengths
+        numbers = False
+    if not numbers:
+        raise InputError(f"spins of type {type(spins).__name__} hold no numbers: give an array of +1, -1")
+    if given.ndim not in (2, 3) or given.shape[:2] != (model.samples, model.sites):
+        raise InputError(
+            f"spins have shape {given.shape}: give (samples, sites) or (samples, sites, replicas) with samples = "
+            f"{model.samples}, sites = {model.sites}, such as result.best_spins"
+        )
+    wrong = given[(given != 1) & (given != -1)]
+    if wrong.size:
+        binary = ", 2 x - 1 of values 0 and 1" if model.vartype == BINARY else ""
+        raise InputError(f"spins hold {wrong[0]}: every one must be +1 or -1{binary}")
+    return given.astype(np.int64)
 
 
 def check_model(model: Any) -> Ising:
