@@ -68,4 +68,6 @@ def require_memory(
     """
     free = free_memory(device)
     if needed > free:
-        raise InputError(f"{what} needs {readable(needed)} of GPU memory but {readable(free)} are free: {mend}")
+        raise InputError(
+            f"{what} needs {readable(needed)} of memory on GPU {device} but {readable(free)} are free: {mend}"
+        )

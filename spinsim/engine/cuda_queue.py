@@ -12,6 +12,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import round_keys
 from spinsim.engine.dynamics import Dynamics
 from spinsim.errors import InputError
+from spinsim.machine.gpu import using
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 START_THREADS: Final = 128
@@ -38,15 +39,13 @@ class Queue:
 
         self.device, self.rng_rounds, self.keys = device, dynamics.rng_rounds, round_keys(dynamics.seed)
         self.first_sample, self.first_block = np.uint32(dynamics.first_sample), np.uint32(dynamics.first_block)
-        with cupy.cuda.Device(device):
+        with using(device):
             self.stream = cupy.cuda.Stream(non_blocking=True)
 
     @contextmanager
     def here(self) -> Iterator[None]:
         """CuPy's calls go to this device and stream."""
-        import cupy
-
-        with cupy.cuda.Device(self.device), self.stream:
+        with using(self.device), self.stream:
             yield
 
     def start_at_random(

@@ -9,13 +9,15 @@ NCCL. A member that fails ends the waits of all others; in a group of several ra
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.errors import InputError
+from spinsim.machine.gpu import using
 from spinsim.mesh import session
 from spinsim.mesh.nccl import Nccl, new_name
 from spinsim.mesh.places import Kept, Place, answers
@@ -146,19 +148,15 @@ class Group:
     @contextmanager
     def working(self) -> Iterator[None]:
         """While this member works on a request of all: with its GPU, and so that its failure ends the others' waits."""
-        with ExitStack() as stack:
-            if self.gpu is not None:
-                import cupy
-
-                stack.enter_context(cupy.cuda.Device(self.gpu))
-            try:
+        try:
+            with nullcontext() if self.gpu is None else using(self.gpu):
                 yield
-            except BaseException as error:
-                ranks = session.ranks()
-                if ranks and isinstance(error, Exception) and len(set(self._members)) > 1:
-                    ranks.abort(f"{name_of(ranks.rank)} has failed ({error!r})")
-                self._room.fail(f"member {self.index} of {self.size} has failed: {error!r}")
-                raise
+        except BaseException as error:
+            ranks, why = session.ranks(), str(error) if isinstance(error, InputError) else repr(error)
+            if ranks and isinstance(error, Exception) and len(set(self._members)) > 1:
+                ranks.abort(f"{name_of(ranks.rank)} has failed ({why})")
+            self._room.fail(f"member {self.index} of {self.size} has failed: {error!r}")
+            raise
 
 
 def make_group(seats: Sequence[Seat]) -> list[Member]:

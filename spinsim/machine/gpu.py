@@ -1,0 +1,29 @@
+"""A GPU as the present one of CuPy, which is named where its memory runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from spinsim.errors import InputError
+
+
+@contextmanager
+def using(device: int) -> Iterator[None]:
+    """CuPy's calls go to the GPU of this number.
+
+    Raises:
+        InputError: where its memory runs out, as when another process takes what was free.
+    """
+    import cupy
+
+    try:
+        with cupy.cuda.Device(device):
+            yield
+    except Exception as error:
+        if not type(error).__module__.startswith("cupy") or "out of memory" not in str(error).lower():
+            raise
+        raise InputError(
+            f"GPU {device} is out of memory: end what else uses it, take other GPUs, or choose a smaller size, fewer "
+            "samples or fewer replicas"
+        ) from error
