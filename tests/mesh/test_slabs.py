@@ -6,9 +6,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from engines import check_counts, configurations
+from harness import contents
+from several import OWN
+from test_ranks import on_ranks
 from test_split import same
 
 import spinsim as ss
@@ -102,6 +106,23 @@ def test_slabs_on_two_gpus(monkeypatch: pytest.MonkeyPatch, name: str, near: boo
     if not near:
         monkeypatch.setattr(memory, "reaches", lambda device, other: False)
     check_gpus(monkeypatch, (MODELS | LARGE)[name][0](), 1, 2, (300, 7))
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize(("ranks", "gpus"), [(2, 1), (1, 2)])
+def test_slabs_of_ranks_on_two_gpus(do, tmp_path: Path, ranks: int, gpus: int, copied: bool) -> None:
+    """In each other's memory, and by copies: NCCL's between ranks."""
+    code = "from spinsim.engine.split import slabs\nslabs.SMALLEST = 256\n"
+    if copied:
+        code += "from spinsim.engine.metropolis.site_packed.halo import cuda\ncuda.reach = lambda *given: None\n"
+    line = "anneal --size 2048x1030 --couplings pm-j --steps 3 --sweeps 40 --device cuda --quiet"
+    found = on_ranks(ranks, tmp_path, f"{line} --gpus {gpus} --out a.h5", code)
+    assert found.status == 0, found.err
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert file.attrs["devices"].startswith("2 x ")
+    assert contents(tmp_path / "a.h5", *OWN) == contents(do(f"{line} --gpus 1 --out b.h5", "one"), *OWN)
 
 
 def check_gpus(
