@@ -52,7 +52,8 @@ def create_engine(
         start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape (sites,), (samples, sites)
             or (samples, replicas, sites).
         slabs: Whether several devices may cut lattices of which there are too few, whose engine takes no ladder then.
-        round_sweeps: Sweeps between exchanges on a ladder, where that is known: GPUs do not share out short rounds.
+        round_sweeps: Sweeps from one exchange or measurement to the next, where that is known: GPUs do not share out
+            what takes one of them no time.
 
     Raises:
         InputError: for an unknown device, a run that does not fit its memory or random counters and a start that does

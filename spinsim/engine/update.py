@@ -112,6 +112,25 @@ class OfModel:
         return first, second
 
 
+class OfSlices(OfModel):
+    """The ``Outline`` of space and time with two terms, from the model in space, as ``model.trotter`` makes it."""
+
+    def __init__(self, model: Ising, slices: int) -> None:
+        super().__init__(model)
+        self.sites, self.bonds = model.sites * slices, (model.bonds + model.sites) * slices
+        self.lattice, self.one_coupling, self.slices, self.in_terms = None, False, slices, True
+
+    @property
+    def largest_degree(self) -> int:
+        """Bonds of the site that has most of them."""
+        return super().largest_degree + 2
+
+    @property
+    def degrees_of_terms(self) -> tuple[int, int] | None:
+        """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
+        return (super().largest_degree, 2) if self.one_magnitude else None
+
+
 @dataclass(frozen=True)
 class Planned:
     """The ``Outline`` of a model on a lattice that is yet to be built.
@@ -209,6 +228,21 @@ class Busy(NamedTuple):
 BUSY: Final = Busy()
 
 
+class Pace(NamedTuple):
+    """How long a GPU does without the host.
+
+    Attributes:
+        rate: Updates a nanosecond of an H200 that has enough to do, about.
+        in_one_call: Whether many sweeps are asked for at once; else each is a call of its own, or several.
+    """
+
+    rate: float = 3000.0
+    in_one_call: bool = True
+
+
+PACE: Final = Pace()
+
+
 @dataclass(frozen=True)
 class Update:
     """One way to hold spins and to attempt their flips, on every device.
@@ -226,6 +260,7 @@ class Update:
             which are blocks of the second axis of a snapshot's spins.
         in_slabs: How it moves slabs of lattices; None where it does not.
         busy: How many replicas a GPU should have.
+        pace: How long a GPU does without the host.
     """
 
     packing: Packing
@@ -238,6 +273,7 @@ class Update:
     together: int = LANES
     in_slabs: InSlabs | None = None
     busy: Busy = BUSY
+    pace: Pace = PACE
 
 
 def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:

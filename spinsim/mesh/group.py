@@ -39,6 +39,11 @@ class Seat(NamedTuple):
     place: Place
     gpu: int | None = None
 
+    @property
+    def rank(self) -> int:
+        """The rank at which it is."""
+        return self.place.rank if isinstance(self.place, (AtRank, InThreadAtRank)) else FIRST
+
 
 class Member(NamedTuple):
     """A member as rank 0 sees it.
@@ -165,7 +170,7 @@ def make_group(seats: Sequence[Seat]) -> list[Member]:
     Raises:
         InputError: where one cannot be made.
     """
-    ranks = [seat.place.rank if isinstance(seat.place, (AtRank, InThreadAtRank)) else FIRST for seat in seats]
+    ranks = [seat.rank for seat in seats]
     number = next(_numbers)
     nccl = new_name(seats) if len(set(ranks)) > 1 else None
     asked = [seat.place.ask(_join, number, k, ranks, seat.gpu, nccl) for k, seat in enumerate(seats)]

@@ -18,9 +18,10 @@ import numpy.typing as npt
 import spinsim
 from spinsim import rng, store
 from spinsim.engine import Dynamics, Engine, Planned, check_memory
-from spinsim.engine.choosing import update_of
+from spinsim.engine.choosing import choose, update_of
 from spinsim.engine.dynamics import STARTS
-from spinsim.engine.split.shares import Work, in_words
+from spinsim.engine.split.shares import Work, in_words, turn_of
+from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
 from spinsim.jobs import job_of
@@ -129,24 +130,25 @@ class Plan(Generic[AnyConfig]):
     @property
     def split(self) -> str:
         """How devices share out the work, in a sentence; empty where there is one."""
-        sweeps, replicas = self.round_sweeps, self.replicas
-        updates = self.model.sites * replicas * sweeps if replicas is not None and sweeps is not None else None
-        return in_words(Work(self.model.samples, replicas, self.together, updates), self.device)
+        outline, replicas = self.outline, self.replicas
+        update = choose(outline)
+        turn = turn_of(update, outline.sites, replicas, self.round_sweeps)
+        return in_words(Work(outline.samples, replicas, update.together, turn), self.device)
+
+    @property
+    def outline(self) -> Outline:
+        """What is moved: the model, or its slices in time."""
+        return OfModel(self.model)
 
     @property
     def round_sweeps(self) -> int | None:
-        """Sweeps between exchanges on a ladder; None where there is none."""
+        """Sweeps from one exchange or measurement to the next; None where there are none."""
         return None
 
     @property
     def replicas(self) -> int | None:
         """Replicas of each sample; None where that is not known yet."""
         return int(self.config.run.number_of_replicas)
-
-    @property
-    def together(self) -> int:
-        """Consecutive replicas that one device must have."""
-        return update_of(self.model).together
 
     @property
     def packing(self) -> Packing | None:

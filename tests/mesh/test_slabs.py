@@ -117,7 +117,7 @@ def test_slabs_of_ranks_on_two_gpus(do, tmp_path: Path, ranks: int, gpus: int, c
     code = "from spinsim.engine.split import slabs\nslabs.SMALLEST = 256\n"
     if copied:
         code += "from spinsim.engine.metropolis.site_packed.halo import cuda\ncuda.reach = lambda *given: None\n"
-    line = "anneal --size 2048x1030 --couplings pm-j --steps 3 --sweeps 40 --device cuda --quiet"
+    line = "anneal --size 2048x1030 --couplings pm-j --replicas 1 --steps 3 --sweeps 40 --device cuda --quiet"
     found = on_ranks(ranks, tmp_path, f"{line} --gpus {gpus} --out a.h5", code)
     assert found.status == 0, found.err
     with h5py.File(tmp_path / "a.h5") as file:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from spinsim.engine.split import shares
+from spinsim.mesh.group import Seat
 from spinsim.mesh.places import Here, InThread
 
 OWN: Final = ("command", "config", "devices", "history")
@@ -33,7 +34,7 @@ OF_FEW_SAMPLES: Final = {
 def on_cpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Give this process so many devices, each of which is the CPU."""
     places = [Here(), *(InThread() for _ in range(count - 1))]
-    monkeypatch.setattr(shares, "_own", lambda device: [shares.Seat(place, 1) for place in places])
+    monkeypatch.setattr(shares, "seats", lambda device: [Seat(place) for place in places])
 
 
 def same(one: object, other: object) -> None:

@@ -7,35 +7,23 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from spinsim.engine.choosing import check_memory, choose, update_of
-from spinsim.engine.devices import gpu_numbers
+from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
 from spinsim.engine.split.engine import SplitEngine
 from spinsim.engine.split.parts import Part, ReplicaPart
 from spinsim.engine.split.replicas import ReplicaSplit
 from spinsim.engine.split.slabs import in_slabs, seats_of_slabs
-from spinsim.engine.update import OfModel
+from spinsim.engine.update import OfModel, Update
 from spinsim.inputs.texts import count
+from spinsim.mesh.group import Seat
 from spinsim.mesh.places import Here, InThread, Kept, Place, Reply, answers
+from spinsim.mesh.ranks import FIRST
 from spinsim.mesh.session import others
 from spinsim.model.ising import Ising
 
-SHORTEST_ROUND: Final = 6e8
-"""Updates of one sample between two exchanges, 200 microseconds of an H200, from which on GPUs share out its ladder."""
-
-
-class Seat(NamedTuple):
-    """A place with devices.
-
-    Attributes:
-        place: As given.
-        devices: How many it has.
-        gpu: Number of its one GPU, None where it is the CPU or those of another rank.
-    """
-
-    place: Place
-    devices: int
-    gpu: int | None = None
+SHORTEST_TURN: Final = 2e5
+"""Nanoseconds that one GPU has for a sample, from one call of the host to the next, from which on several share it."""
 
 
 class Share(NamedTuple):
@@ -52,13 +40,13 @@ class Work(NamedTuple):
         samples: Disorder realisations.
         replicas: Of each; None where that is not known yet.
         together: Consecutive ones that one device must have.
-        round_updates: Updates of one sample between two exchanges; None where there are none, or this is not known.
+        turn: Nanoseconds that one GPU has for a sample, as ``turn_of`` says; None where nobody knows.
     """
 
     samples: int
     replicas: int | None
     together: int
-    round_updates: int | None = None
+    turn: float | None = None
 
 
 class Asked(NamedTuple):
@@ -66,13 +54,11 @@ class Asked(NamedTuple):
 
     Attributes:
         dynamics: How replicas move.
-        device: As ``resolve_device`` returns it.
         threads: CPU threads, None for all.
-        round_sweeps: Sweeps between exchanges on a ladder, None where there is none, or this is not known.
+        round_sweeps: Sweeps from one exchange or measurement to the next, None where this is not known.
     """
 
     dynamics: Dynamics
-    device: str
     threads: int | None
     round_sweeps: int | None
 
@@ -92,11 +78,11 @@ def in_words(work: Work, device: str) -> str:
     if work.replicas is None:
         return f"{samples} over {where}, which share out replicas"
     blocks = -(-work.replicas // work.together)
-    short = _is_short(work.round_updates, device)
+    short = device != "cpu" and _is_short(work.turn)
     used = min(devices, work.samples * (1 if short else blocks))
     idle = f", which leaves {devices - used} of {where} idle" if used < devices else ""
     if used == work.samples:
-        return f"{samples}, one each{idle}" + (": rounds between exchanges are too short for more" if short else "")
+        return f"{samples}, one each{idle}" + (": too little to do at a time for more" if short else "")
     name = "replicas" if work.together == 1 else f"blocks of {work.together} replicas"
     least, most = blocks // -(-used // work.samples), -(-blocks // (used // work.samples))
     return f"{samples} x {blocks} {name} over {where}, {_either(least, most)} each{idle}"
@@ -104,12 +90,25 @@ def in_words(work: Work, device: str) -> str:
 
 def number_of_devices(device: str) -> int:
     """Devices of this process and of the ranks that serve it."""
-    return sum(seat.devices for seat in _all_seats(device))
+    return len(seats(device))
 
 
-def _is_short(round_updates: int | None, device: str) -> bool:
-    """Whether GPUs that share out a ladder would take longer than one."""
-    return device != "cpu" and round_updates is not None and round_updates < SHORTEST_ROUND
+def turn_of(update: Update, sites: int, replicas: int | None, round_sweeps: int | None) -> float | None:
+    """Nanoseconds that one GPU has for a sample from one call of the host to the next; None where nobody knows.
+
+    Args:
+        update: Which moves it.
+        sites: Of a configuration.
+        replicas: Of the sample.
+        round_sweeps: Sweeps from one exchange or measurement to the next.
+    """
+    sweeps = round_sweeps if update.pace.in_one_call else 1
+    return None if sweeps is None or replicas is None else sites * replicas * sweeps / update.pace.rate
+
+
+def _is_short(turn: float | None) -> bool:
+    """Whether GPUs that share a sample would take longer than one, as the host could not keep them busy."""
+    return turn is not None and turn < SHORTEST_TURN
 
 
 def _either(least: int, most: int) -> str:
@@ -119,41 +118,18 @@ def _either(least: int, most: int) -> str:
     return f"{least} to {most}"
 
 
-def _all_seats(device: str) -> list[Seat]:
-    """The devices of this process and the ranks that serve it."""
-    asked = answers([place.ask(_devices, device) for place in others()])
-    return [*_own(device), *(Seat(*each) for each in zip(others(), asked, strict=True))]
-
-
-def _own(device: str) -> list[Seat]:
-    """The devices of this process."""
-    if device == "cpu":
-        return [Seat(Here(), 1)]
-    numbers = gpu_numbers(device)
-    return [Seat(InThread() if len(numbers) > 1 else Here(), 1, number) for number in numbers]
-
-
-def _devices(device: str) -> int:
-    return 1 if device == "cpu" else len(gpu_numbers(device))
-
-
 def _shared_out(samples: int, seats: Sequence[Seat]) -> list[Share]:
     """Consecutive samples for each seat; where there are fewer samples, consecutive seats for each sample."""
     if samples < len(seats):
-        ends = [len(seats) * k // samples for k in range(samples + 1)]
-        return [Share(seats[ends[k] : ends[k + 1]], range(k, k + 1)) for k in range(samples)]
-    each = zip(seats, _consecutive(samples, seats), strict=True)
-    return [Share([seat], mine) for seat, mine in each if mine]
+        return [
+            Share(seats[mine.start : mine.stop], range(k, k + 1)) for k, mine in enumerate(_cut(len(seats), samples))
+        ]
+    return [Share([seat], mine) for seat, mine in zip(seats, _cut(samples, len(seats)), strict=True)]
 
 
-def _consecutive(things: int, seats: Sequence[Seat]) -> list[range]:
-    """Which of so many things each seat gets, as equally for each of its devices as it goes."""
-    total, before, found = sum(seat.devices for seat in seats), 0, []
-    for seat in seats:
-        after = before + seat.devices
-        found.append(range(things * before // total, things * after // total))
-        before = after
-    return found
+def _cut(things: int, parts: int) -> list[range]:
+    """Consecutive parts of so many things, as equal as can be."""
+    return [range(things * k // parts, things * (k + 1) // parts) for k in range(parts)]
 
 
 def on_all_devices(
@@ -172,7 +148,7 @@ def on_all_devices(
     given = seats_of_slabs(model, replicas, device) if slabs else []
     if given:
         return in_slabs(given, model, replicas, dynamics, threads)
-    return _on(_all_seats(device), model, replicas, Asked(dynamics, device, threads, round_sweeps))
+    return _on(seats(device), model, replicas, Asked(dynamics, threads, round_sweeps))
 
 
 def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:
@@ -197,11 +173,13 @@ def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Eng
 
 def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:
     """The engine of a model whose replicas are shared out, in blocks of those that stay together."""
-    together = update_of(model).together
+    update = update_of(model)
+    together, on_gpus = update.together, all(seat.gpu is not None for seat in seats)
     blocks = -(-replicas // together)
-    if asked.round_sweeps is not None and _is_short(model.sites * replicas * asked.round_sweeps, asked.device):
+    if on_gpus and _is_short(turn_of(update, model.sites, replicas, asked.round_sweeps)):
         blocks = 1  # as if they all stayed together
-    given = [each for each in zip(seats, _consecutive(blocks, seats[:blocks]), strict=False) if each[1]]
+    used = seats[:blocks]
+    given = list(zip(used, _cut(blocks, len(used)), strict=True))
     first = given[0][0]
     if len(given) == 1:
         return _on_seat(first, model, replicas, asked)
@@ -215,26 +193,24 @@ def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Aske
 
     def make_whole() -> Part:
         any_start = asked._replace(dynamics=replace(asked.dynamics, start="up"))
-        kept = first.place.ask(_kept_on_one_device, model, replicas, any_start, first.gpu)()
-        return Part(Here() if on_gpus else first.place, kept, range(model.samples))
+        kept = _ask_for_engine(first, model, replicas, any_start)()
+        return Part(Here() if among_themselves else first.place, kept, range(model.samples))
 
-    on_gpus = all(seat.gpu is not None for seat, _ in given)
-    return ReplicaSplit(model, replicas, asked.dynamics, parts, make_whole, on_gpus)
+    among_themselves = on_gpus and all(seat.rank == FIRST for seat, _ in given)
+    return ReplicaSplit(model, replicas, asked.dynamics, parts, make_whole, among_themselves)
 
 
 def _on_seat(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Engine:
     """The engine of a model on one seat: of this process itself, or as the only part of one."""
-    if seat.place not in others():
+    if seat.rank == FIRST:
         return _on_one(model, replicas, asked, seat.gpu)
     kept = _ask_for_engine(seat, model, replicas, asked)()
     return SplitEngine(model, replicas, [Part(seat.place, kept, range(model.samples))])
 
 
 def _ask_for_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Reply:
-    """Have an engine made that stays at a seat, on all of its devices."""
-    if seat.place in others():
-        return seat.place.ask(_kept_on_all, model, replicas, asked)
-    return seat.place.ask(_kept_on_one_device, model, replicas, asked, seat.gpu)
+    """Have an engine made that stays at a seat."""
+    return seat.place.ask(_kept_on_one, model, replicas, asked, seat.gpu)
 
 
 def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engine:
@@ -251,14 +227,8 @@ def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engin
     return update.on_cpu(model, replicas, asked.dynamics, asked.threads)
 
 
-def _kept_on_one_device(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Kept:
-    """An engine on a GPU, or on the first device that a process has been asked for."""
-    first = _own(asked.device)[0].gpu if gpu is None else gpu
-    return Kept(_on_one(model, replicas, asked, first))
-
-
-def _kept_on_all(model: Ising, replicas: int, asked: Asked) -> Kept:
-    return Kept(_on(_own(asked.device), model, replicas, asked))
+def _kept_on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Kept:
+    return Kept(_on_one(model, replicas, asked, gpu))
 
 
 def _kept_of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Kept:

@@ -24,8 +24,6 @@ from spinsim.engine.update import OfModel, Slab
 from spinsim.errors import InputError
 from spinsim.mesh.group import Each, Group, Member, Seat, make_group, together
 from spinsim.mesh.places import Kept
-from spinsim.mesh.ranks import FIRST
-from spinsim.mesh.serving import AtRank
 from spinsim.model.ising import Ising
 
 SMALLEST: Final = 2**24
@@ -150,7 +148,7 @@ def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
     kind = "ranks" if device == "cpu" else "GPUs"
     if not given:
         return f"{which} whole, too small for slabs, which leaves {len(there) - lattices} of {len(there)} {kind} idle"
-    ranks = len({seat.place.rank if isinstance(seat.place, AtRank) else FIRST for seat in given})
+    ranks = len({seat.rank for seat in given})
     of_ranks = f" of {ranks} ranks" if ranks > 1 and device != "cpu" else ""
     idle = len(there) - len(given)
     leaves = f", which leaves {idle} idle" if idle else ""

@@ -18,7 +18,7 @@ from spinsim import rng
 from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
-from spinsim.engine.update import OfModel
+from spinsim.engine.update import OfModel, OfSlices, Outline
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult
@@ -27,7 +27,7 @@ from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
-from spinsim.packing import LANES, Packing
+from spinsim.packing import Packing
 from spinsim.run.common import (
     SILENT,
     Plan,
@@ -70,9 +70,15 @@ class AnnealPlan(Plan[Anneal]):
         return self.config.anneal.of_anneal(0).steps
 
     @property
-    def together(self) -> int:
-        """Consecutive replicas that one device must have; no slices in time are site-packed."""
-        return LANES if self.config.anneal.quantum else super().together
+    def outline(self) -> Outline:
+        """What is moved: the model, or its slices in time."""
+        a = self.config.anneal
+        return OfSlices(self.model, a.slices_in_time) if a.quantum else super().outline
+
+    @property
+    def round_sweeps(self) -> int | None:
+        """Sweeps of a step."""
+        return self.config.anneal.of_anneal(0).sweeps
 
     @property
     def split(self) -> str:
@@ -312,7 +318,13 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
     """Returns the replicas of a plan in the initial state of the anneal of this number."""
     run, a = plan.config.run, plan.config.anneal
     dynamics = replace(dynamics_of(plan, a.start, a.zero_acceptance), seed=_seed_of(plan, number))
-    make = partial(create_engine, replicas=run.number_of_replicas, device=plan.device, threads=run.threads)
+    make = partial(
+        create_engine,
+        replicas=run.number_of_replicas,
+        device=plan.device,
+        threads=run.threads,
+        round_sweeps=plan.round_sweeps,
+    )
     if a.quantum:
         model, start = trotter(plan.model, check_slices(a.slices), by_term=True, powers=False), plan.start
         if start is not None:  # every slice begins with it

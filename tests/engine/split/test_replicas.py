@@ -13,9 +13,11 @@ from several import OF_FEW_SAMPLES, OWN, on_cpus, same
 import spinsim as ss
 from spinsim.cuda.device import names
 from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.engine.choosing import update_of
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.split import shares
 from spinsim.engine.split.replicas import ReplicaSplit
+from spinsim.mesh.group import Seat
 from spinsim.mesh.places import Here
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -29,6 +31,12 @@ MODELS: dict[Packing, tuple[Callable[[], Ising], int]] = {
 """A model of each update, and replicas that fill more than two blocks, the last one in part."""
 
 DYNAMICS = Dynamics(seed=2**40 + 17)
+
+
+@pytest.fixture(autouse=True)
+def _any_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GPUs share out what is short, too."""
+    monkeypatch.setattr(shares, "SHORTEST_TURN", 0)
 
 
 def check_replicas(whole: Engine, split: Engine) -> None:
@@ -134,17 +142,20 @@ def test_exchanges_of_gpus_that_are_made_on_the_host(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.system
 @pytest.mark.usefixtures("emulated")
-def test_gpus_do_not_share_out_short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_do_not_share_out_what_takes_one_of_them_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     import cupy
 
     monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: 3)
-    make, replicas = MODELS[Packing.SITE]
-    updates = make().sites * replicas
-    for shortest, devices, words in ((updates, 3, "2 each"), (updates + 1, 1, "2 of 3 GPUs idle: rounds between")):
-        monkeypatch.setattr(shares, "SHORTEST_ROUND", shortest)
-        engine = create_engine(make(), replicas, DYNAMICS, "cuda:all", slabs=False, round_sweeps=1)
-        assert engine.devices == devices
-        assert words in shares.in_words(shares.Work(1, replicas, 1, updates), "cuda:all")
+    for packing, sweeps in ((Packing.SITE, 7), (Packing.UNPACKED, 7), (Packing.UNPACKED, None)):
+        make, replicas = MODELS[packing]
+        update = update_of(make())
+        turn = shares.turn_of(update, make().sites, replicas, sweeps)
+        assert turn == pytest.approx(make().sites * replicas * (7 / 3000 if packing is Packing.SITE else 1 / 300))
+        for shortest, devices, words in ((turn, 3, " each"), (turn + 1, 1, "2 of 3 GPUs idle: too little to do")):
+            monkeypatch.setattr(shares, "SHORTEST_TURN", shortest)
+            engine = create_engine(make(), replicas, DYNAMICS, "cuda:all", slabs=False, round_sweeps=sweeps)
+            assert engine.devices == devices
+            assert words in shares.in_words(shares.Work(1, replicas, update.together, turn), "cuda:all")
 
 
 @pytest.mark.gpu
@@ -173,7 +184,6 @@ def test_files_of_several_devices_are_those_of_one(do, monkeypatch: pytest.Monke
 def test_files_of_several_gpus_are_those_of_the_cpu(do, monkeypatch: pytest.MonkeyPatch, job: str) -> None:
     import cupy
 
-    monkeypatch.setattr(shares, "SHORTEST_ROUND", 0)
     line = OF_FEW_SAMPLES[job] + " --quiet --out a.h5 --device"
     own = (*OWN, "engine")
     expected = contents(do(f"{line} cpu", "cpu"), *own)
@@ -193,10 +203,10 @@ def test_a_longer_run_goes_on_with_another_number_of_devices(do, monkeypatch: py
 
 
 def test_seats_share_out_samples_first_and_then_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
-    seats = [shares.Seat(Here(), devices) for devices in (2, 1, 1)]
+    seats = [Seat(Here()) for _ in range(3)]
     shared = [(len(share.seats), share.samples) for share in shares._shared_out(2, seats)]
     assert shared == [(1, range(1)), (2, range(1, 2))]
-    assert shares._consecutive(7, seats) == [range(3), range(3, 5), range(5, 7)]
+    assert [share.samples for share in shares._shared_out(7, seats)] == [range(2), range(2, 4), range(4, 7)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.metropolis.anisotropic.classes import MOST_CLASS_BITS, bits_of_counts
 from spinsim.engine.metropolis.replica_packed.update import WORD_BYTES, pack
 from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
+from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
@@ -38,4 +38,6 @@ def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> En
     return engine(model, replicas, dynamics, device)
 
 
-UPDATE: Final = Update(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)
+UPDATE: Final = Update(
+    *(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda), pace=Pace(600, in_one_call=False)
+)

@@ -8,7 +8,7 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.metropolis.replica_packed.update import pack
 from spinsim.engine.metropolis.unpacked.update import needed_bytes as unpacked_bytes
 from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Busy, Outline, Update, by_sites
+from spinsim.engine.update import Busy, Outline, Pace, Update, by_sites
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
 
@@ -53,5 +53,5 @@ def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> En
 
 
 UPDATE: Final = Update(
-    Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda, busy=Busy(group=16, most=1)
+    Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda, busy=Busy(group=16, most=1), pace=Pace(30)
 )

@@ -7,7 +7,7 @@ from typing import Final
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.metropolis.replica_packed.update import pack
 from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
+from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
 
@@ -35,4 +35,6 @@ def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> En
     return engine(model, replicas, dynamics, device)
 
 
-UPDATE: Final = Update(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)
+UPDATE: Final = Update(
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda), pace=Pace(300, in_one_call=False)
+)
