@@ -18,9 +18,10 @@ from spinsim import rng
 from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
-from spinsim.engine.update import OfModel, OfSlices, Outline
+from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
+from spinsim.jobs.anneal.outline import OfSlices
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
