@@ -261,6 +261,17 @@ def test_a_search_makes_populations_anew() -> None:
     assert (two.anneals.energy[0] != two.anneals.energy[1]).any()
 
 
+def test_populations_count_as_one_try(capsys, monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = (
+        "anneal --size 4 --couplings pm-j --populations 1 --replicas 50 --steps 3 --sweeps 1 --anneals 3 --target -20"
+    )
+    run(capsys, monkeypatch, *line.split(), "--out", "p.h5")
+    shown = " ".join(run(capsys, monkeypatch, "show", "p.h5").out.split())
+    assert "any of 50 with p" in shown
+    assert "a replica meets it" not in shown
+
+
 @pytest.mark.slow
 def test_ground_states_of_glasses() -> None:
     """Of 20 samples of the +-J glass in three dimensions, L = 8, they are those that tempering finds."""

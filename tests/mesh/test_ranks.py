@@ -19,6 +19,7 @@ from spinsim.mesh.launched import Launched, launched
 
 ONE = {
     "anneal-blocks": OF_FEW_SAMPLES["anneal"],
+    "anneal-population": OF_FEW_SAMPLES["anneal-population"],
     "anneal-sites": OF_FEW_SAMPLES["anneal-sites"],
     "anneal-gaussian": OF_FEW_SAMPLES["anneal-field"],
     "temper-blocks": OF_FEW_SAMPLES["temper"],

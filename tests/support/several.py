@@ -16,6 +16,7 @@ OWN: Final = ("command", "config", "devices", "history")
 
 OF_FEW_SAMPLES: Final = {
     "anneal": "anneal --size 6 --couplings pm-j --replicas 300 --steps 4 --sweeps 2 --save-configurations 2",
+    "anneal-population": "anneal --size 6 --couplings pm-j --replicas 300 --populations 2 --steps 4 --sweeps 2",
     "anneal-sites": "anneal --size 256x4 --couplings pm-j --replicas 3 --steps 4 --sweeps 2",
     "anneal-field": "anneal --size 4 --couplings gaussian --samples 2 --replicas 300 --fields 1:0:3 --steps 3 "
     "--sweeps 2",

@@ -46,6 +46,11 @@ def _span(values: np.typing.NDArray[Any]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
+def short(number: float) -> str:
+    """Returns a temperature or field in eight characters or so, as a column begins with it."""
+    return f"{number:.6f}" if abs(number) < 10 else f"{number:.6g}"
+
+
 def by_temperature(result: AnnealResult) -> list[str]:
     """Returns a table of free energies, entropies and families, means over samples."""
     lines = ["       T        F/N      error        S/N      error   families      rho_t"]
@@ -54,6 +59,7 @@ def by_temperature(result: AnnealResult) -> list[str]:
     for k in sorted({round(k * (len(result.temperature) - 1) / 9) for k in range(10)}):
         values = [result.temperature[k], *(columns[name][k] for name in names)]
         texts = [f"{value:.6f}" if np.isfinite(value) else "-" for value in values]
+        texts[0] = short(values[0])
         texts += [f"{columns['families'][k]:.6g}", f"{columns['mean_square_family_size'][k]:.4g}"]
         lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
     return lines

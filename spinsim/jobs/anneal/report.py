@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim.analysis.samples import lowest as of_samples
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.inputs.texts import count, quoted
-from spinsim.jobs.anneal.population import by_temperature, last_step
+from spinsim.jobs.anneal.population import by_temperature, last_step, short
 from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.search import Anneals, read_anneals
@@ -149,7 +149,7 @@ def _success(result: AnnealResult) -> Success | None:
     """Returns how often the anneals of a search met its target, None where that is not known."""
     from spinsim.jobs.anneal.success import success_of  # which takes SciPy, as a run does not
 
-    return success_of(result.model, result.anneals)
+    return success_of(result.model, result.anneals, independent=result.family is None)
 
 
 def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]:
@@ -183,6 +183,7 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
         row = (table.temperature if result.field is None else result.field, table.energy, table.energy_error,
                table.specific_heat, table.specific_heat_error, *means)  # fmt: skip
         texts = [f"{column[k]:.6f}" if np.isfinite(column[k]) else "-" for column in row]
+        texts[0] = short(row[0][k])
         lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
     if not np.isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:
         lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")

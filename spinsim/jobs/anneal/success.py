@@ -68,7 +68,9 @@ class Success:
         )
 
 
-def success_of(model: Ising, anneals: Anneals | None, target: float | None = None) -> Success | None:
+def success_of(
+    model: Ising, anneals: Anneals | None, target: float | None = None, independent: bool = True
+) -> Success | None:
     """What the longest anneals of a search say of a target, its own by default; None without one, or of many samples.
 
     A search that ended with its target has its last anneal count as a success, as its replicas would have kept what
@@ -78,6 +80,7 @@ def success_of(model: Ising, anneals: Anneals | None, target: float | None = Non
         model: What was annealed.
         anneals: Of the search, None where there was none.
         target: In the problem's own terms.
+        independent: Whether replicas are; those of populations are not, so that their anneals count as a whole.
     """
     if anneals is None or (target is None and anneals.target is None) or model.samples > 1 or not len(anneals.sweeps):
         return None
@@ -87,7 +90,7 @@ def success_of(model: Ising, anneals: Anneals | None, target: float | None = Non
         return None
     trials, replicas = int(used.sum()), anneals.energy.shape[2]
     of_replica = None
-    if whole[used].all():
+    if independent and whole[used].all():
         of_replica = success_probability(int(hits[used].sum()), trials * replicas)
         of_anneal = side_by_side(of_replica, replicas)
     else:
