@@ -21,7 +21,7 @@ from spinsim.model.problems.quadratic import BINARY, number_in
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.best import BestOfEach
 from spinsim.sampling.measure import measure
-from spinsim.sampling.portions import sweeps_a_portion
+from spinsim.sampling.portions import Portions
 
 try:
     from dimod.core.initialized import Initialized as _Initialized
@@ -207,14 +207,18 @@ def _anneal(
     """Sweep through the inverse temperatures; returns the lowest states and whether the run ended early."""
     best, interrupted, steps = BestOfEach(engine), False, len(betas)
     looks = {round(steps * look / _LOOKS) for look in range(1, _LOOKS)}
-    portion, watched = sweeps_a_portion(engine), stop is not None or np.isfinite(end)
+    portions = Portions(engine)
     for step, (beta, many) in enumerate(zip(betas.tolist(), sweeps.tolist(), strict=True), 1):
         engine.set_beta(beta)
-        for first in range(0, many, portion):
-            engine.sweep(min(portion, many - first))
-            if watched and not interrupted:
-                engine.wait()
-                interrupted = time.monotonic() > end or bool(stop is not None and stop())
+        left = many
+        while left:
+            count = min(portions.sweeps, left)
+            left -= count
+            portions.begin()
+            engine.sweep(count)
+            engine.wait()
+            portions.end()
+            interrupted = time.monotonic() > end or bool(stop is not None and stop())
             if interrupted:
                 break
         if step in looks or interrupted or step == steps:

@@ -110,6 +110,11 @@ def compiling_seconds() -> float:
     return _COMPILING.seconds()
 
 
+def seconds_without_compiling() -> float:
+    """A clock that stands still while kernels are compiled."""
+    return time.perf_counter() - compiling_seconds()
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile an entry point: without the interpreter lock, cached on disk until a source of ``SOURCES`` changes."""
     return _entry_point(function, _OPTIONS)

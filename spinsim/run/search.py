@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from spinsim.inputs.grids import read_grid
 from spinsim.inputs.texts import count
-from spinsim.machine.compiled import compiling_seconds
+from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, met, value_name, value_of
 from spinsim.store.forms import group_of
@@ -151,16 +150,16 @@ class Search:
         self._limit = math.inf if time_limit is None else time_limit
         self.met_seconds = np.full(model.samples, np.nan)
         self.met_after = np.full(model.samples, -1)
-        self._before, self._began = 0.0, _clock()
+        self._before, self._began = 0.0, seconds_without_compiling()
 
     def begin(self) -> None:
         """Start the clock, or let it go on after a ``restore``."""
-        self._began = _clock()
+        self._began = seconds_without_compiling()
 
     @property
     def elapsed(self) -> float:
         """Seconds of the search so far."""
-        return self._before + _clock() - self._began
+        return self._before + seconds_without_compiling() - self._began
 
     @property
     def is_met(self) -> bool:
@@ -231,8 +230,3 @@ def verdict(model: Ising, target: Array, lowest: Array, met_seconds: Array, elap
         best = float(value_of(model, lowest)[0])
         return f"target {target[0]:.15g} not met in {elapsed:.3g} s, {done}; best {best:.15g}"
     return f"targets of {missed} of {len(target)} samples not met in {elapsed:.3g} s, {done}"
-
-
-def _clock() -> float:
-    """Seconds without those of compiling."""
-    return time.perf_counter() - compiling_seconds()

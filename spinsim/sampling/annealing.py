@@ -23,7 +23,7 @@ from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 from spinsim.sampling.measure import Measurement, measure
 from spinsim.sampling.population import Population
-from spinsim.sampling.portions import sweeps_a_portion, updates_a_sweep
+from spinsim.sampling.portions import Portions, updates_a_sweep
 
 Schedule = Literal["linear", "geometric"]
 SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
@@ -171,7 +171,7 @@ def _anneal(
     pause: Callable[[], bool],
     population: Population | None,
 ) -> Iterator[AnnealFrame | None]:
-    updates, portion = updates_a_sweep(engine), sweeps_a_portion(engine)
+    updates, portions = updates_a_sweep(engine), Portions(engine)
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
     on_updates(0)
     for step in range(first, len(ladder)):
@@ -186,11 +186,13 @@ def _anneal(
             population.resample(step, (before / ladder[step - 1] if step else 0.0) - after / ladder[step])
         engine.set_beta(1.0 / ladder[step])
         while begun < sweeps:
-            count = min(portion, sweeps - begun)
+            count = min(portions.sweeps, sweeps - begun)
+            portions.begin()
             engine.sweep(count)
             begun += count
             if begun < sweeps:
                 engine.wait()  # reports and pauses are not to run far ahead of a GPU
+                portions.end()
             on_updates(count * updates)
             if begun < sweeps and pause():
                 yield None

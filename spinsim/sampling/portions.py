@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from spinsim.engine.protocols import Sweeps
+from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 
 UPDATES: Final = {"cpu": 2e8, "cuda": 1e11}
-"""Spin updates of a device that take a fraction of a second; shorter portions would keep a GPU waiting for the host."""
+"""Most spin updates of a portion of a device; much shorter ones would keep a GPU waiting for the host."""
+_FIRST: Final = 1024  # a portion begins with so small a part of these
+_SHORT, _LONG = 0.1, 0.4  # seconds
 
 
 def updates_a_sweep(engine: Sweeps | InField | BestSlices) -> int:
@@ -19,6 +22,35 @@ def updates_a_sweep(engine: Sweeps | InField | BestSlices) -> int:
 
 
 def sweeps_a_portion(engine: Sweeps | InField | BestSlices, unit: int = 1) -> int:
-    """Sweeps between two reports, a multiple of ``unit``, at least one."""
+    """Most sweeps between two reports, a multiple of ``unit``, at least one."""
     most = UPDATES["cpu" if engine.device_name == "cpu" else "cuda"] * engine.devices
     return max(1, int(most / (updates_a_sweep(engine) * unit))) * unit
+
+
+class Portions:
+    """How many sweeps come between two reports: few at first, then as many as take a fraction of a second.
+
+    Args:
+        engine: That sweeps.
+        unit: What they are multiples of.
+
+    Attributes:
+        sweeps: Of the next portion.
+    """
+
+    def __init__(self, engine: Sweeps | InField | BestSlices, unit: int = 1) -> None:
+        self._unit, self._most = unit, sweeps_a_portion(engine, unit)
+        self.sweeps = max(1, self._most // _FIRST // unit) * unit
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """Begin a portion."""
+        self._began = seconds_without_compiling()
+
+    def end(self) -> None:
+        """Take in how long a portion took that has just ended, with all that was queued before."""
+        took = seconds_without_compiling() - self._began
+        if took < _SHORT:
+            self.sweeps = min(2 * self.sweeps, self._most)
+        elif took > _LONG:
+            self.sweeps = max(1, self.sweeps // 2 // self._unit) * self._unit

@@ -19,7 +19,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Spins, Sweeps, Tempers
 from spinsim.engine.tempering.ladder import Exchange
 from spinsim.errors import InputError
-from spinsim.sampling.portions import sweeps_a_portion
+from spinsim.sampling.portions import Portions, sweeps_a_portion
 
 BEHIND: Final = 2  # measurements that are asked for before the first of them is read
 
@@ -203,14 +203,17 @@ def _temper(
     wanted: Wanted,
 ) -> Iterator[TemperFrame | None]:
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
-    portion, every = sweeps_a_portion(engine, times.swap_every), times.measure_every
+    portions, most = Portions(engine, times.swap_every), sweeps_a_portion(engine, times.swap_every)
+    every = times.measure_every
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:
         step, begun = divmod(done - times.thermalize, every)  # of the thermalisation, below 0
+        portion = portions.sweeps
+        portions.begin()
         count = min(portion, every - begun if step >= 0 else times.thermalize - done)
-        several = min(engine.at_once, portion // every, times.measurements - step) if step >= 0 == begun else 0
+        several = min(engine.at_once, most // every, times.measurements - step) if step >= 0 == begun else 0
         if several > 1:
             count = several * every
             rounds = every // times.swap_every
@@ -222,6 +225,7 @@ def _temper(
                 waiting.append((step, engine.begin_measurement(wanted)))
         if count == portion:
             engine.wait()  # reports and pauses are not to run far ahead of a GPU
+            portions.end()
         on_updates(count * updates_a_sweep)
         done += count
         stop = pause()
