@@ -13,6 +13,7 @@ import spinsim as ss
 from spinsim import rng
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.jobs.transfer.settings import Transfer
+from spinsim.settings.shared import RunSettings
 
 UNFINISHED = ["unfinished-anneal", "unfinished-temper", "unfinished-transfer"]
 WRONG = "has dynamics 1 and this version of spinsim has dynamics 2, which give other bits: go on with the version that"
@@ -53,14 +54,14 @@ def test_every_file_and_checkpoint_has_it(do) -> None:
 def test_it_counts_in_the_identity(monkeypatch) -> None:
     """Dynamics 1 are the ones from before there was a number, with the same digests."""
     known = {
-        Anneal: "724347a4c2c40c683ccfa94ea4a1b865871a24b75aac67bcf7617ce7efa2cee1",
-        Transfer: "3fff1084c06371d0fc7962563b770165903da6df99ec523a76e3321308440131",
+        "724347a4c2c40c683ccfa94ea4a1b865871a24b75aac67bcf7617ce7efa2cee1": Anneal(run=RunSettings(replicas=128)),
+        "3fff1084c06371d0fc7962563b770165903da6df99ec523a76e3321308440131": Transfer(),
     }
-    for job, digest in known.items():
-        assert job().sha256(None) == digest
+    for digest, config in known.items():
+        assert config.sha256(None) == digest
         with monkeypatch.context() as patch:
             patch.setattr(rng, "DYNAMICS", 2)
-            assert job().sha256(None) != digest
+            assert config.sha256(None) != digest
 
 
 @pytest.mark.parametrize("name", UNFINISHED)
