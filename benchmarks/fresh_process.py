@@ -54,7 +54,7 @@ def others(program: str, file: str, target: float, seed: int, setting: dict[str,
 def main() -> None:
     """Search as asked."""
     program, file, target, setting, seed = sys.argv[1:]
-    if program == "spinsim":
+    if program == "spinsim anneal":
         spinsim(file, float(target), int(seed), json.loads(setting))
     else:
         others(program, file, float(target), int(seed), json.loads(setting))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ from typing import Any, Final
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.call import anneal
 from spinsim.jobs.anneal.success import Success, success_of
+from spinsim.jobs.temper.call import temper
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import value_of
@@ -44,7 +45,8 @@ class Solved:
         best: The best value that whole anneals met.
         success: How often they met the target, and the time to solution.
         rate: Attempted spin updates per nanosecond.
-        searches: Seconds until searches of their own met the target, infinite where their time was up; sorted.
+        searches: Seconds until calls of ``ss.anneal`` with the target met it, infinite where their time was up; sorted.
+        temperings: Of ``ss.temper``, likewise.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Solved:
     success: Success
     rate: float
     searches: list[float]
+    temperings: list[float]
 
 
 def solve_instances(
@@ -94,15 +97,30 @@ def solve(model: Ising, target: float, repeats: int, time_limit: float, settings
     success = success_of(model, whole.anneals, target)
     assert success is not None  # noqa: S101  (two whole anneals at least, and a target)
     updates = model.sites * success.replicas * success.sweeps
-    seeds = range(2, repeats + 2)
-    searches = sorted(_seconds_to(model, target, time_limit, settings | {"seed": seed}) for seed in seeds)
+    shared = {name: settings[name] for name in ("device", "threads") if name in settings}
+    temper(model, target=target, time_limit=1.0, **shared)  # compiles likewise
+
+    def anneals_to(seed: int) -> bool:
+        found = anneal(model, target=target, time_limit=time_limit, **settings | {"seed": seed}).anneals
+        return found is not None and found.is_met
+
+    def tempers_to(seed: int) -> bool:
+        found = temper(model, target=target, time_limit=time_limit, seed=seed, **shared).search
+        return found is not None and found.is_met
+
     best = float(value_of(model, whole.best_energy.min()))
-    return Solved(model.name, model.sites, target, best, success, updates / success.seconds / 1e9, searches)
+    rate = updates / success.seconds / 1e9
+    return Solved(
+        model.name, model.sites, target, best, success, rate,
+        _seconds_of(anneals_to, repeats), _seconds_of(tempers_to, repeats),
+    )  # fmt: skip
 
 
-def _seconds_to(model: Ising, target: float, time_limit: float, settings: dict[str, Any]) -> float:
-    """The time of a call that searches for a target, as its caller meets it; infinite where it was not met."""
-    began = time.perf_counter()
-    found = anneal(model, target=target, time_limit=time_limit, **settings)
-    seconds = time.perf_counter() - began
-    return seconds if found.anneals is not None and found.anneals.is_met else math.inf
+def _seconds_of(met: Callable[[int], bool], repeats: int) -> list[float]:
+    """The times of calls with seeds of their own, as their caller meets them; infinite where they missed; sorted."""
+    found = []
+    for seed in range(2, repeats + 2):
+        began = time.perf_counter()
+        hit = met(seed)
+        found.append(time.perf_counter() - began if hit else math.inf)
+    return sorted(found)

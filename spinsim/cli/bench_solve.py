@@ -34,7 +34,8 @@ def solve(
 
     Whole anneals of the schedule say with which probability p a replica meets the target, and any of all; the time to
     solution is that in which anneals one after the other meet it with 99 %. Brackets hold intervals of one standard
-    error. Searches are calls of ss.anneal with the target and none but the settings that are given here.
+    error. Below stand the times of calls of ss.anneal with the target and no other settings but those given here, and
+    of ss.temper with its own.
     """
     from spinsim.analysis.time_to_solution import in_words, seconds_in_words
     from spinsim.benchmark.solve import solve_instances
@@ -47,7 +48,7 @@ def solve(
         f"{repeats} searches of at most {time_limit:g} s"
     )
     for found in solve_instances(instances, target, repeats, time_limit, settings):
-        one, took = found.success, found.searches
+        one = found.success
         say(f"{found.name}: {found.sites} sites, target {found.target:.15g}, best met {found.best:.15g}")
         say(
             f"  {one.anneals} anneals of {one.sweeps} sweeps, {one.replicas} replicas, {seconds_in_words(one.seconds)} "
@@ -58,8 +59,16 @@ def solve(
             say(f"  p of a replica {next(ps)}, of an anneal {next(ps)}")
         if one.tts is not None:
             say(f"  time to solution at 99 % {in_words(one.tts, seconds_in_words)}")
-        met = [seconds for seconds in took if seconds < float("inf")]
-        middle = statistics.median_low(took)
-        median = seconds_in_words(middle) if middle < float("inf") else f"more than {time_limit:g} s"
-        span = f", {seconds_in_words(met[0])} to {seconds_in_words(met[-1])}" if met else ""
-        say(f"  searches: {len(met)} of {len(took)} met it, median {median}{span}")
+        for how, seconds in (("anneals", found.searches), ("tempering", found.temperings)):
+            say(f"  {how} until it is met: {_told(seconds, time_limit)}")
+
+
+def _told(seconds: list[float], time_limit: float) -> str:
+    """Returns times of searches, sorted, in words."""
+    from spinsim.analysis.time_to_solution import seconds_in_words
+
+    met = [one for one in seconds if one < float("inf")]
+    middle = statistics.median_low(seconds)
+    median = seconds_in_words(middle) if middle < float("inf") else f"more than {time_limit:g} s"
+    span = f", {seconds_in_words(met[0])} to {seconds_in_words(met[-1])}" if met else ""
+    return f"{len(met)} of {len(seconds)}, median {median}{span}"

@@ -53,7 +53,8 @@ def test_instances_are_solved(capsys, monkeypatch) -> None:
     assert "pm1s_100.0: 100 sites, target 127" in outcome.out
     assert "2 anneals of 12 sweeps, 64 replicas" in outcome.out
     assert "time to solution at 99 %" in outcome.out
-    assert "searches: 2 of 2 met it" in outcome.out
+    assert "anneals until it is met: 2 of 2, median " in outcome.out
+    assert "tempering until it is met: 2 of 2, median " in outcome.out
 
 
 def test_an_instance_of_unknown_solution_needs_a_target(capsys, monkeypatch, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 ANNEALS: Final = "anneals"
 """The group of the anneals of a search."""
-_BYTES: Final = 2**22
+_BYTES: Final = 2**20  # of recorded energies: more takes longer to make ready than a small problem to solve
 _FEWEST, _MOST = 100, 4096
 SUMS: Final = {
     "anneal_energy": f"{ANNEALS}/energy",
