@@ -13,7 +13,7 @@ from spinsim import store
 from spinsim.engine import Engine
 from spinsim.engine.tempering.ladder import Exchange
 from spinsim.errors import InputError
-from spinsim.run.common import Plan, Watch, check_disk
+from spinsim.run.common import AnyConfig, Plan, Watch, check_disk
 from spinsim.run.identity import check_stored
 from spinsim.run.kept import Kept
 from spinsim.run.ladder_layout import TEMPERING
@@ -22,6 +22,40 @@ from spinsim.run.saving import Saving
 from spinsim.sampling import TemperFrame
 from spinsim.store import RunFile
 from spinsim.store.layout import Layout
+
+
+class LadderPlan(Plan[AnyConfig]):
+    """A run on a ladder that is ready to begin.
+
+    The table of its job has ``times``, ``to_place`` (None where the ladder is given) and ``places``, how many there
+    will be as far as the configuration tells.
+    """
+
+    @property
+    def of_job(self) -> Any:
+        """The table of its job."""
+        return getattr(self.config, self.config.job)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the finished file, one for each measurement."""
+        return int(self.of_job.times.measurements)
+
+    @property
+    def replicas(self) -> int | None:
+        """Replicas of each sample at all places; None where these are yet to be placed."""
+        wanted = self.of_job.to_place
+        placed = wanted is None or wanted.count is not None
+        return self.config.run.number_of_replicas * int(self.of_job.places) if placed else None
+
+    @property
+    def round_sweeps(self) -> int | None:
+        """Sweeps between exchanges."""
+        return int(self.of_job.times.swap_every)
+
+    def updates(self, replicas: int) -> int:
+        """Attempted spin updates of the whole run with this many replicas of each sample, at all places."""
+        return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
 
 
 class Added(Protocol):

@@ -15,12 +15,11 @@ from spinsim.errors import InputError
 from spinsim.jobs.quantum.layout import points_of, quantum_layout
 from spinsim.jobs.quantum.local import LocalSums
 from spinsim.jobs.quantum.result import QuantumResult, unmeasured
-from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
+from spinsim.jobs.quantum.settings import Quantum
 from spinsim.model.ising import Ising
 from spinsim.model.transverse import Points
 from spinsim.run.common import (
     SILENT,
-    Plan,
     Watch,
     build_model,
     check_nameable,
@@ -29,7 +28,7 @@ from spinsim.run.common import (
     to_file,
 )
 from spinsim.run.kept import Kept
-from spinsim.run.ladder import LadderRun
+from spinsim.run.ladder import LadderPlan, LadderRun
 from spinsim.run.ladder_layout import placement_of
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
@@ -40,29 +39,8 @@ from spinsim.store.layout import Layout
 _MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth power of beta
 
 
-class QuantumPlan(Plan[Quantum]):
+class QuantumPlan(LadderPlan[Quantum]):
     """A quantum run that is ready to begin; its model is that of space and time."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the finished file, one for each measurement."""
-        return self.config.quantum.times.measurements
-
-    @property
-    def replicas(self) -> int | None:
-        """Replicas of each sample at all points; None where these are yet to be placed."""
-        wanted = self.config.quantum.to_place
-        placed = wanted is None or wanted.count is not None
-        return self.config.run.number_of_replicas * _places(self.config.quantum) if placed else None
-
-    @property
-    def round_sweeps(self) -> int | None:
-        """Sweeps between exchanges."""
-        return self.config.quantum.times.swap_every
-
-    def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample, at all points."""
-        return self.model.sites * self.model.samples * replicas * self.config.quantum.times.total
 
 
 def plan_quantum(config: Quantum) -> QuantumPlan:
@@ -74,14 +52,8 @@ def plan_quantum(config: Quantum) -> QuantumPlan:
     q = config.quantum
     check_nameable(q.start)
     device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, config.run.number_of_replicas * _places(q), q.slices, q.is_general)
+    model = build_model(config.model, config.run.number_of_replicas * q.places, q.slices, q.is_general)
     return QuantumPlan(config, model, device, *identify(config, model))
-
-
-def _places(q: QuantumSettings) -> int:
-    """How many points there will be, as far as the configuration tells."""
-    wanted = q.to_place
-    return len(q.points) if wanted is None else wanted.count or 2
 
 
 def row_of(frame: TemperFrame) -> dict[str, Any]:

@@ -180,6 +180,12 @@ class QuantumSettings(Table):
         return general(ladder, one, self.slices) if axis == "gamma" else general(one, 1 / ladder, self.slices)
 
     @property
+    def places(self) -> int:
+        """How many points there will be, as far as the configuration tells."""
+        wanted = self.to_place
+        return len(self.points) if wanted is None else wanted.count or 2
+
+    @property
     def is_general(self) -> bool:
         """Whether space and time have couplings of their own."""
         return self.gamma is not None

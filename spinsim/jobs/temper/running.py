@@ -13,11 +13,10 @@ from spinsim.engine import create_engine, resolve_device
 from spinsim.jobs.temper.layout import temper_layout
 from spinsim.jobs.temper.result import TemperResult, unmeasured
 from spinsim.jobs.temper.search import TemperSearch
-from spinsim.jobs.temper.settings import Temper, TemperSettings
+from spinsim.jobs.temper.settings import Temper
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import (
     SILENT,
-    Plan,
     Watch,
     build_model,
     check_nameable,
@@ -26,7 +25,7 @@ from spinsim.run.common import (
     to_file,
 )
 from spinsim.run.kept import Kept
-from spinsim.run.ladder import LadderRun
+from spinsim.run.ladder import LadderPlan, LadderRun
 from spinsim.run.ladder_layout import placement_of
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import Search, targets_of
@@ -35,30 +34,12 @@ from spinsim.sampling.placement import Placement
 from spinsim.store.layout import Layout
 
 
-class TemperPlan(Plan[Temper]):
+class TemperPlan(LadderPlan[Temper]):
     """A tempering run that is ready to begin."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the finished file, one for each measurement."""
-        return self.config.temper.times.measurements
-
-    @property
-    def replicas(self) -> int | None:
-        """Replicas of each sample at all temperatures; None where these are yet to be placed."""
-        wanted = self.config.temper.to_place
-        placed = wanted is None or wanted.count is not None
-        return self.config.run.number_of_replicas * _temperatures(self.config.temper) if placed else None
-
-    @property
-    def round_sweeps(self) -> int | None:
-        """Sweeps between exchanges."""
-        return self.config.temper.times.swap_every
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 of a search."""
-        t = self.config.temper
-        return 0 if t.searches else self.model.sites * self.model.samples * replicas * t.times.total
+        return 0 if self.config.temper.searches else super().updates(replicas)
 
 
 def plan_temper(config: Temper) -> TemperPlan:
@@ -69,18 +50,10 @@ def plan_temper(config: Temper) -> TemperPlan:
     """
     check_nameable(config.temper.start)
     device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, config.run.number_of_replicas * _temperatures(config.temper))
+    model = build_model(config.model, config.run.number_of_replicas * config.temper.places)
     config = config.with_temperatures(model)
     targets_of(model, config.temper.target)
     return TemperPlan(config, model, device, *identify(config, model))
-
-
-def _temperatures(t: TemperSettings) -> int:
-    """How many there will be, as far as the configuration tells."""
-    if t.temperatures is None:
-        return 1
-    wanted = t.to_place
-    return len(t.ladder) if wanted is None else wanted.count or 2
 
 
 def row_of(frame: TemperFrame) -> dict[str, Any]:

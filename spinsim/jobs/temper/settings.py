@@ -82,6 +82,14 @@ class TemperSettings(Table):
         text = self.temperatures or ""
         return read_range(text) if text.startswith(PREFIX) else None
 
+    @property
+    def places(self) -> int:
+        """How many temperatures there will be, as far as the configuration tells."""
+        if self.temperatures is None:
+            return 1
+        wanted = self.to_place
+        return len(self.ladder) if wanted is None else wanted.count or 2
+
     @cached_property
     def ladder(self) -> npt.NDArray[np.float64]:
         """The temperatures given, from the lowest to the highest, in the unit of the couplings."""
