@@ -250,12 +250,12 @@ def seconds_of(program: Program, setting: Setting, seed: int, limit: float) -> f
     return time.perf_counter() - began if met else math.inf
 
 
-def tuned(program: Program, limit: float) -> Setting:
+def tuned(program: Program, limit: float, tries: int | None) -> Setting:
     """The setting that met the target first, in the median of seeds that are used for nothing else."""
     if len(program.settings) == 1:
         return program.settings[0]
     best, least = program.settings[0], math.inf
-    for setting in program.settings:
+    for setting in program.settings[:tries]:
         allowed = min(limit, SLACK * least)
         times: list[float] = []
         for seed in TUNING_SEEDS:
@@ -273,22 +273,22 @@ def on_cores(cores: list[int], number: int) -> None:
         os.sched_setaffinity(0, cores[:number])
 
 
-def solve(problem: Problem, seeds: int, limit: float, fresh: bool) -> Times:
-    """Seconds of each program for each seed; in new processes if ``fresh``."""
+def solve(problem: Problem, asked: argparse.Namespace) -> Times:
+    """Seconds of each program for each seed; in new processes if ``asked.fresh``."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0, 1]
-    programs = [each for each in programs_of(problem, len(cores)) if not fresh or each.name in IN_NEW_PROCESSES]
+    programs = [each for each in programs_of(problem, len(cores)) if not asked.fresh or each.name in IN_NEW_PROCESSES]
     settings, found = {}, {program.name: list[float]() for program in programs}
     for program in programs:
         on_cores(cores, 1)
         seconds_of(program, program.settings[0], TUNING_SEEDS[0], 1.0)  # what the first call of a process does
-        settings[program.name] = tuned(program, limit)
+        settings[program.name] = tuned(program, asked.limit, asked.tries)
         print(f"{problem.name}: {program.name} {settings[program.name]}", file=sys.stderr, flush=True)
-    for seed in range(1, seeds + 1):
+    for seed in range(1, asked.seeds + 1):
         for program in programs:
             on_cores(cores, 2 if program.name.endswith("2 cores") else 1)
             setting = settings[program.name]
-            timed = partial(in_new_process, problem) if fresh else seconds_of
-            found[program.name].append(timed(program, setting, seed, limit))
+            timed = partial(in_new_process, problem) if asked.fresh else seconds_of
+            found[program.name].append(timed(program, setting, seed, asked.limit))
     on_cores(cores, len(cores))
     return found
 
@@ -342,10 +342,11 @@ def main() -> None:
     parser.add_argument("--target", type=float, help="cut or energy, where no best value is known")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a program gives up")
+    parser.add_argument("--tries", type=int, help="settings of other programs that are tried, by default all")
     parser.add_argument("--fresh", action="store_true", help="a new process for each time")
     given = parser.parse_args()
     problems = [problem_of(name, given.target) for name in given.instances]
-    results = [(problem, solve(problem, given.seeds, given.limit, given.fresh)) for problem in problems]
+    results = [(problem, solve(problem, given)) for problem in problems]
     print_table(results, given.limit)
 
 

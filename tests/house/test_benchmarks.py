@@ -1,0 +1,28 @@
+"""The comparison with other programs runs in a tiny form, with those of them that are installed."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+INSTANCE = ROOT / "tests/data/pm1s_100.0.mc"
+
+
+@pytest.mark.system
+def test_a_line_for_an_instance(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    script = ROOT / "benchmarks/solve_peers.py"
+    monkeypatch.setattr("sys.argv", [str(script), str(INSTANCE), "--seeds", "1", "--limit", "5", "--tries", "1"])
+    runpy.run_path(str(script), run_name="__main__")
+    head, _, line = capsys.readouterr().out.splitlines()
+    assert head.startswith("| instance | sites | target | spinsim anneal, ms | spinsim temper, ms |")
+    assert line.startswith("| pm1s_100.0 | 100 | cut 127 | ")
+
+
+@pytest.mark.system
+def test_a_search_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Path(ROOT / "benchmarks/fresh_process.py")
+    monkeypatch.setattr("sys.argv", [str(script), "spinsim anneal", str(INSTANCE), "127", "{}", "1"])
+    runpy.run_path(str(script), run_name="__main__")
