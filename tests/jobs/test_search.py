@@ -88,7 +88,7 @@ def test_anneals_without_a_length_grow() -> None:
     assert found.anneals is not None
     assert found.anneals.planned.tolist()[:4] == [20, 40, 80, 160][: found.anneals.done]
     assert found.anneals.whole.all() or found.anneals.is_met
-    first = ss.anneal(MODEL, steps=10, sweeps=2, replicas=2, seed=7)
+    first = ss.anneal(MODEL, steps=5, sweeps=4, replicas=2, seed=7)
     np.testing.assert_array_equal(found.energy, first.energy[: len(found.energy)])
     with pytest.raises(InputError, match="goes with several anneals"):
         ss.anneal(MODEL, growing=True)

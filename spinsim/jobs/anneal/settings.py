@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
@@ -27,8 +27,8 @@ _GAMMA_START: Final = 1.5
 _GAMMA_STOP: Final = 0.05
 _T_SLICE: Final = 0.5
 _SLICES: Final = 32
-_FIRST_STEPS: Final = 10
-_FIRST_SWEEPS: Final = 2
+_FIRST_STEPS: Final = 5
+_FIRST_SWEEPS: Final = 4
 _MOST_DOUBLINGS: Final = 120
 _LENGTHS: Final = {"steps", "sweeps", "temperatures", "field"}
 
@@ -231,10 +231,7 @@ class AnnealSettings(Table):
         """The settings of the anneal of this number, those of a single one."""
         if not self.growing:
             return self
-        doublings = min(number, _MOST_DOUBLINGS)
-        steps = min(self.steps, _FIRST_STEPS << doublings // 2)
-        sweeps = min(self.sweeps, _FIRST_SWEEPS << (doublings + 1) // 2)
-        return replace(self, steps=steps, sweeps=sweeps, growing=False)
+        return _grown(self, min(number, _MOST_DOUBLINGS))
 
     @property
     def length(self) -> int:
@@ -278,6 +275,14 @@ class AnnealSettings(Table):
             raise InputError(
                 f"{others[0]} {given[others[0]]!r} does not go with temperatures, which say every step: leave one out"
             )
+
+
+@lru_cache(maxsize=32)
+def _grown(given: AnnealSettings, doublings: int) -> AnnealSettings:
+    """The settings of an anneal that is so many times twice as long as the first, made once for many searches."""
+    steps = min(given.steps, _FIRST_STEPS << doublings // 2)
+    sweeps = min(given.sweeps, _FIRST_SWEEPS << (doublings + 1) // 2)
+    return replace(given, steps=steps, sweeps=sweeps, growing=False)
 
 
 @dataclass(frozen=True)
