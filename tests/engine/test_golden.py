@@ -71,7 +71,8 @@ def annealed(model: ss.Ising, temperatures: list[float], **options: Any) -> Case
 def of_anneal(result: ss.AnnealResult) -> Found:
     names = ("temperature", "energy", "magnetization", "best_energy", "best_spins")
     of_slices = ("gamma", "mean_slice_energy") if result.gamma is not None else ()
-    return {name: getattr(result, name) for name in names + of_slices}
+    of_populations = ("family", "population_free_energy", "parents") if result.family is not None else ()
+    return {name: getattr(result, name) for name in names + of_slices + of_populations}
 
 
 def quantum_annealed(model: ss.Ising, **options: Any) -> Case:
@@ -166,6 +167,17 @@ RUNS: dict[str, Case] = {
         COOLING,
         sweeps=20,
         replicas=17,
+        field=[0.5 - 0.125 * k for k in range(10)],
+    ),
+    "anneal-populations-samples": annealed(
+        ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=7), COOLING, sweeps=4, replicas=300, seed=3, populations=2
+    ),
+    "anneal-population-gaussian-changing-field": annealed(
+        ss.EdwardsAnderson(ss.square(4), couplings="gaussian", seed=7),
+        COOLING,
+        sweeps=3,
+        replicas=150,
+        populations=1,
         field=[0.5 - 0.125 * k for k in range(10)],
     ),
     "anneal-instance": instance,

@@ -15,6 +15,7 @@ from harness import run
 import spinsim as ss
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
+from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 from spinsim.settings.shared import ModelSettings
 
 MODELS = {
@@ -204,6 +205,14 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
     by_sample = ss.table(anneal(MODELS["pm-j"](), steps=3, replicas=100), by="sample")
     assert len(by_sample) == 12
     assert {"families", "mean_square_family_size", "entropy_per_site_error"} <= set(by_sample.columns)
+
+
+@pytest.mark.parametrize(("populations", "entries"), [(1, "families"), (10, "populations")])
+def test_the_figure(populations: int, entries: str) -> None:
+    model = ss.Ising(MODELS["graph"]().graph, maxcut_weight=6.0)  # which has two panels
+    figure = thermodynamics_figure(anneal(model, replicas=100, steps=4, sweeps=1, populations=populations))
+    assert figure.axes[-1].get_xscale() == "log"
+    assert f"errors over {entries}." in figure.caption
 
 
 def test_few_families_are_told(capsys, monkeypatch, tmp_path) -> None:

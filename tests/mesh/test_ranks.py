@@ -75,7 +75,7 @@ def on_ranks(ranks: int, folder: Path, line: str, code: str = "") -> Outcome:
         pytest.param(job, ranks, marks=pytest.mark.slow)
         for job, ranks in (
             *(("anneal", 2), ("temper", 3), ("quantum", 2), ("anneal-blocks", 3), ("anneal-gaussian", 3)),
-            *(("quantum-blocks", 2), ("slabs", 2), ("temper-sites", 3)),
+            *(("quantum-blocks", 2), ("slabs", 2), ("temper-sites", 3), ("anneal-population", 3)),
         )
     ],
 )

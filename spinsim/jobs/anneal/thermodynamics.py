@@ -23,6 +23,7 @@ from spinsim.analysis.figures.panels import (
     tick_integers,
 )
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.population import MANY
 from spinsim.analysis.thermodynamics import Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
@@ -75,6 +76,8 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
         mark_off_scale(panels[1], x[off_scale])
         if is_constant(temperature):
             _count_steps(panels, len(x))
+        elif result.family is not None:  # from infinity on
+            panels[-1].set_xscale("log")
         figure.align_ylabels()
         draw_legend(figure, *panels)
     figure.caption = _caption(result, table, bool(off_scale.any()))
@@ -91,10 +94,9 @@ def _quantum_figure(result: AnnealResult, gamma: Array, style: str = "single") -
             bars = None if np.isnan(found.error).all() else found.error
             ax.errorbar(gamma, found.mean, bars, fmt="o", mec="none", color=color, label=label, **POINTS)
         draw_legend(figure, ax)
-    entries = "over samples" if result.model.samples > 1 else "over replicas"
     figure.caption = (
         f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
-        f"{result.model.name}, {replicas_text(result)}. {BARS[:-1]} {entries}."
+        f"{result.model.name}, {replicas_text(result)}. {BARS[:-1]} {_entries(result)}."
     )
     return figure
 
@@ -111,9 +113,8 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
         _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
         figure.align_ylabels()
         draw_legend(figure, *panels)
-    entries = "over samples" if result.model.samples > 1 else "over replicas"
     what = f"Energy, that of the field included, and mean m per site after each step of {result.model.name}"
-    figure.caption = f"{what}, {replicas_text(result)}. {BARS[:-1]} {entries}."
+    figure.caption = f"{what}, {replicas_text(result)}. {BARS[:-1]} {_entries(result)}."
     return figure
 
 
@@ -126,6 +127,15 @@ def _draw_series(ax: Axes, x: Array, mean: Array, error: Array, label: str | Non
         return
     bars = None if np.isnan(error).all() else error
     ax.errorbar(x, mean, bars, fmt="o", mec="none", color=BLUE, label=label, **POINTS)
+
+
+def _entries(result: AnnealResult) -> str:
+    """Over what errors are taken, in words."""
+    if result.model.samples > 1:
+        return "over samples"
+    if result.parents is None:
+        return "over replicas"
+    return "over populations" if result.parents.shape[2] >= MANY else "over families"
 
 
 def _abscissae(temperature: Array) -> str:
@@ -143,8 +153,10 @@ def _count_steps(panels: list[Axes], steps: int) -> None:
 def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> str:
     order = table.order_parameter(result.model).symbol.strip("<>")
     what = "Energy and specific heat per site" + (f" and mean {order}" if result.model.maxcut_weight is None else "")
-    entries = "over samples" if result.model.samples > 1 else "over replicas"
-    sentences = [f"{what} after each step of {result.model.name}, {replicas_text(result)}.", f"{BARS[:-1]} {entries}."]
+    sentences = [
+        f"{what} after each step of {result.model.name}, {replicas_text(result)}.",
+        f"{BARS[:-1]} {_entries(result)}.",
+    ]
     left_out = int(np.isnan(table.specific_heat).sum())
     if left_out and result.energy.shape[2] > 1:
         sentences.append(

@@ -180,7 +180,7 @@ def test_files_of_several_devices_are_those_of_one(do, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize("job", ["anneal", "temper-sites", "quantum"])
+@pytest.mark.parametrize("job", ["anneal", "anneal-population", "temper-sites", "quantum"])
 def test_files_of_several_gpus_are_those_of_the_cpu(do, monkeypatch: pytest.MonkeyPatch, job: str) -> None:
     import cupy
 
