@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import spinsim as ss
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
+from spinsim.sampling import portions
 from spinsim.settings.shared import ModelSettings
 
 MODELS = {
@@ -163,8 +163,7 @@ class Stop:
 
 @pytest.mark.parametrize("field", [None, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]])
 def test_files_interrupted_and_resumed(field: Any, tmp_path: Path, monkeypatch, capsys) -> None:
-    module = importlib.import_module("spinsim.sampling.annealing")
-    monkeypatch.setattr(module, "sweeps_a_portion", lambda engine: 1)  # a pause in the middle of a step
+    monkeypatch.setitem(portions.UPDATES, "cpu", 1)  # a pause in the middle of a step
     model, path = MODELS["pm-j"](), tmp_path / "run.h5"
     options: dict[str, Any] = {"steps": 6, "save_configurations": 2, "populations": 2, "replicas": 200, "field": field}
     whole = anneal(model, **options)
