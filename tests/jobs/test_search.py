@@ -225,3 +225,15 @@ def test_the_tempering_command_searches(tmp_path: Path, capsys, monkeypatch) -> 
     assert json.loads(told.out)["target_met"] is False
     assert "Target         target 128 not met" in run(capsys, monkeypatch, "show", "c.h5").out
     assert run(capsys, monkeypatch, "check", "c.h5").status == 0
+
+
+@pytest.mark.system
+@pytest.mark.usefixtures("emulated")
+def test_searches_have_the_same_bits_on_a_gpu() -> None:
+    """The tempering search ends while the GPU has gone further."""
+    lows = np.minimum.accumulate(ss.temper(MODEL, **LADDER, seed=3).energy.min(axis=(2, 3)))
+    of_cpu, of_gpu = (ss.temper(MODEL, **LADDER, seed=3, target=lows[1], device=device) for device in ("cpu", "cuda"))
+    for name in ("energy", "permutation", "best_energy", "best_spins", "attempts", "accepts", "round_trips"):
+        np.testing.assert_array_equal(getattr(of_gpu, name), getattr(of_cpu, name))
+    assert of_gpu.search.done == of_cpu.search.done
+    same_anneals(*(ss.anneal(MODEL, target=lows[-1], device=device, **HOW) for device in ("cpu", "cuda")))

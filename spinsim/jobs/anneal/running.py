@@ -254,7 +254,7 @@ class _Annealing(SampledRun):
         super().write_best(file)
         if self._states is not None:
             file.write_again({STATES["best_states"]: self._states.bits})
-        if self._search.recorded:
+        if self._search.recorded and isinstance(file, RunFile):
             file.write_again({SUMS[name]: values for name, values in self._search.written().items()})
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:

@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 ANNEALS: Final = "anneals"
 """The group of the anneals of a search."""
-_BYTES: Final = 2**20  # of recorded energies: more takes longer to make ready than a small problem to solve
+_BYTES: Final = 2**22  # of recorded energies
 _FEWEST, _MOST = 100, 4096
 SUMS: Final = {
     "anneal_energy": f"{ANNEALS}/energy",
@@ -142,8 +142,9 @@ class AnnealSearch(Search):
         shape = model.samples, replicas
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * model.samples * replicas)))
         self.recorded = (most or fit) if searches or self._most != 1 else 0
-        require(32.0 * self.recorded * model.samples * replicas, count(self.recorded, "anneal"), "give fewer anneals")
-        self._each = _no_anneals(self.recorded, shape)
+        if self.recorded * model.samples * replicas > _BYTES:  # the question itself takes longer than an easy problem
+            require(32.0 * self.recorded * model.samples * replicas, count(self.recorded, "anneal"), "give fewer")
+        self._each: list[tuple[Any, ...]] = []  # in the order of _no_anneals
         self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0
 
     def look_at(self, energy: Array) -> None:
@@ -155,16 +156,21 @@ class AnnealSearch(Search):
         """Record the present anneal, after so many of its planned sweeps; returns whether another one is to follow."""
         now = self.elapsed
         if self.number < self.recorded:
-            numbers = (self._lowest, sweeps, planned, now - self._since)
-            for values, found in zip(self._each.values(), numbers, strict=True):
-                values[self.number] = found
+            self._each.append((self._lowest, sweeps, planned, now - self._since))
         self.number += 1
-        self._lowest[...], self._since = np.inf, now
+        self._lowest, self._since = np.full_like(self._lowest, np.inf), now
         return not self.is_over and (self._most is None or self.number < self._most)
 
     def written(self) -> dict[str, npt.NDArray[Any]]:
         """What a file holds of all anneals that are over, by the names under which checkpoints hold it."""
-        return self._each | {"anneals_done": np.array(self.number, np.int64)} | super().state()
+        return self._with_rows(self.recorded)
+
+    def _with_rows(self, rows: int) -> dict[str, npt.NDArray[Any]]:
+        """The same with room for so many anneals."""
+        each = _no_anneals(rows, self._lowest.shape)
+        for values, found in zip(each.values(), zip(*self._each, strict=True), strict=False):
+            values[: len(self._each)] = found
+        return each | {"anneals_done": np.array(self.number, np.int64)} | super().state()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All so far; nothing where nothing is recorded."""
@@ -176,7 +182,9 @@ class AnnealSearch(Search):
         """Go back to what a checkpoint holds."""
         if self.recorded:
             super().restore(saved)
-            self._each, self.number = {name: saved[name].copy() for name in self._each}, int(saved["anneals_done"])
+            self.number = int(saved["anneals_done"])
+            rows = [saved[name][: self.number] for name in _no_anneals(0, ())]
+            self._each = list(zip(*rows, strict=True))
             self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
 
     def in_layout(self, layout: Layout) -> Layout:
@@ -185,7 +193,7 @@ class AnnealSearch(Search):
 
     def result(self) -> Anneals | None:
         """Returns what came out; None where nothing is recorded."""
-        return _anneals(self.written(), self.target) if self.recorded else None
+        return _anneals(self._with_rows(len(self._each)), self.target) if self.recorded else None
 
 
 def _no_anneals(rows: int, shape: tuple[int, ...]) -> dict[str, npt.NDArray[Any]]:
