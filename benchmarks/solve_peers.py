@@ -128,7 +128,7 @@ def annealing_settings() -> list[Setting]:
     """What is tried of simulated annealing by others."""
     return [
         {"own_range": own, "doubling": doubling, "sweeps": sweeps}
-        for own in (True, False)
+        for own in (False, True)  # what meets the target first bounds how long the rest is tried
         for doubling in (False, True)
         for sweeps in SWEEPS
     ]
@@ -290,6 +290,8 @@ def solve(problem: Problem, asked: argparse.Namespace) -> Times:
             timed = partial(in_new_process, problem) if asked.fresh else seconds_of
             found[program.name].append(timed(program, setting, seed, asked.limit))
     on_cores(cores, len(cores))
+    medians = {name: in_words(statistics.median(times), asked.limit) for name, times in found.items()}
+    print(f"{problem.name}: ms {medians}", file=sys.stderr, flush=True)
     return found
 
 
