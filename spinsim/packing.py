@@ -9,7 +9,7 @@ Site-packed: ``words[sample, replica, colour, row, group, half]`` is ``uint64``;
 row ``y + Ly * z`` of colour ``c`` holds the sites ``x = 2 i + (y + z + c) % 2``, and bit ``b`` of half ``h`` of group
 ``q`` is the one with ``i = 128 * q + 64 * h + b``; 32-bit words, bits and signs as above. Every lane is in use.
 
-Unpacked: ``spins[sample, site, replica]`` is ``int8``, +1 or -1.
+Unpacked: ``spins[sample, site, replica]`` is ``int8``, +1 or -1; on a GPU words as replica-packed.
 """
 
 from __future__ import annotations

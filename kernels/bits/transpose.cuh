@@ -1,12 +1,12 @@
-// A square of 32 x 32 bits, in the registers of one thread.
+// Squares of 32 x 32 and of 8 x 8 bits, in the registers of one thread.
 #pragma once
 #include "bits/types.cuh"
 
 // Exchanges squares of WIDTH x WIDTH bits beside the diagonal; LOWER are the bits of the first of two such squares.
-template <int WIDTH, u32 LOWER>
-__device__ __forceinline__ void exchange_squares(u32 (&a)[32]) {
+template <int WIDTH, u32 LOWER, int WORDS>
+__device__ __forceinline__ void exchange_squares(u32 (&a)[WORDS]) {
 #pragma unroll
-    for (int k = 0; k < 16; ++k) {
+    for (int k = 0; k < WORDS / 2; ++k) {
         const int i = k / WIDTH * 2 * WIDTH + k % WIDTH;
         const u32 one = a[i], other = a[i + WIDTH];
         if constexpr (WIDTH == 16) {
@@ -23,6 +23,13 @@ __device__ __forceinline__ void exchange_squares(u32 (&a)[32]) {
 __device__ __forceinline__ void transpose(u32 (&a)[32]) {
     exchange_squares<16, 0x0000ffff>(a);
     exchange_squares<8, 0x00ff00ff>(a);
+    exchange_squares<4, 0x0f0f0f0f>(a);
+    exchange_squares<2, 0x33333333>(a);
+    exchange_squares<1, 0x55555555>(a);
+}
+
+// Does so with each of the four squares of 8 x 8 bits that lie side by side.
+__device__ __forceinline__ void transpose_octets(u32 (&a)[8]) {
     exchange_squares<4, 0x0f0f0f0f>(a);
     exchange_squares<2, 0x33333333>(a);
     exchange_squares<1, 0x55555555>(a);

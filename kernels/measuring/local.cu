@@ -1,6 +1,5 @@
 // Local susceptibilities of models of space and time: over measurements, squares of the sums of spins along world lines.
 #include "bits/lane_counts.cuh"
-#include "packing/unpacked.cuh"
 
 constexpr u32 THREADS = HOST(engine.measuring.in_time.cuda_local.THREADS), WARPS = THREADS / 32;
 constexpr u32 LINES = HOST(engine.measuring.in_time.cuda_local.LINES);  // of a thread block
@@ -62,31 +61,6 @@ __global__ __launch_bounds__(THREADS) void squares_of_replicas(const uint4* stat
             add_warp(counters, own);
             __syncwarp();
         }
-    }
-    __syncthreads();
-    add_squares(up, to);
-}
-
-// Adds the squares of unpacked spins state[sample][site], `words` words of four replicas each, a byte whose sign is set for -1:
-// LINES lines in x, 128 replicas in y, samples in z. A thread counts four replicas of a line.
-__global__ __launch_bounds__(THREADS) void squares_of_spins(const u32* state, u32 sites, u32 words, Lines to) {
-    __shared__ u32 up[LINES][COLUMN];
-    const u32 lane = threadIdx.x % 32, word = blockIdx.y * 32 + lane, first = blockIdx.x * LINES, slices = to.slices;
-    const u32* const lattice = state + (size_t)blockIdx.z * sites * words + word;
-    for (u32 line = threadIdx.x / 32; line < LINES && first + line < to.lines && word < words; line += WARPS) {
-        const int* const places = to.places + (size_t)(first + line) * slices;
-        u32 plus[4] = {slices, slices, slices, slices};
-        for (u32 begin = 0; begin < slices; begin += MOST) {
-            const u32 stop = min(slices, begin + MOST);
-            u32 minus = 0;  // counts of four replicas, a byte each
-#pragma unroll 4
-            for (u32 slice = begin; slice < stop; ++slice)
-                minus += __ldg(lattice + (size_t)__ldg(places + slice) * words) >> 7 & 0x01010101;
-#pragma unroll
-            for (int r = 0; r < 4; ++r) plus[r] -= minus >> 8 * r & 0xff;
-        }
-#pragma unroll
-        for (int r = 0; r < 4; ++r) up[line][4 * lane + r] = plus[r];
     }
     __syncthreads();
     add_squares(up, to);

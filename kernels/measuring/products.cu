@@ -21,16 +21,3 @@ __global__ __launch_bounds__(THREADS) void products_of_replicas(const uint4* sta
     const uint4 *const lattice = state + part * sites, one = lattice[ends[b].x], other = lattice[ends[b].y];
     to[part * bonds + b] = make_uint4(one.x ^ other.x, one.y ^ other.y, one.z ^ other.z, one.w ^ other.w);
 }
-
-// Writes to[sample][bond] of unpacked spins state[sample][site], `words` words of four replicas each, bytes whose sign is set
-// where both spins differ.
-__global__ __launch_bounds__(THREADS) void products_of_spins(const u32* state, u32 sites, u32 words, const int2* ends, u32 bonds,
-                                                             u32* to, u64* links, u32 pairs) {
-    const u32 b = blockIdx.x * THREADS + threadIdx.x;
-    set_links(links, pairs, bonds);
-    if (b >= bonds) return;
-    const u32* const lattice = state + (size_t)blockIdx.z * sites * words;
-    const u32 *const one = lattice + (size_t)ends[b].x * words, *const other = lattice + (size_t)ends[b].y * words;
-    u32* const mine = to + ((size_t)blockIdx.z * bonds + b) * words;
-    for (u32 w = 0; w < words; ++w) mine[w] = one[w] ^ other[w];
-}

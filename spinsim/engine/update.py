@@ -14,7 +14,8 @@ from spinsim.engine.protocols import Engine
 from spinsim.mesh.group import Group
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
+from spinsim.model.terms import degrees_of_terms
+from spinsim.model.units import largest_weight
 from spinsim.packing import LANES, Packing, block_count
 
 
@@ -48,6 +49,10 @@ class Outline(Protocol):
     @property
     def one_magnitude(self) -> bool:
         """Whether all couplings are +J or -J."""
+
+    @property
+    def largest_weight(self) -> int | None:
+        """Sum of |J| of a site's bonds, at most, in units (``Ising.weights``); None on lattices and without a unit."""
 
     @property
     def one_coupling(self) -> bool:
@@ -90,6 +95,11 @@ class OfModel:
         return self._model.magnitude is not None
 
     @property
+    def largest_weight(self) -> int | None:
+        """Sum of |J| of a site's bonds, at most, in units (``Ising.weights``); None on lattices and without a unit."""
+        return None if self.lattice else largest_weight(self._model)
+
+    @property
     def one_field(self) -> bool:
         """Whether all sites are in the same field."""
         return self._model.uniform_field is not None
@@ -102,14 +112,7 @@ class OfModel:
     @property
     def degrees_of_terms(self) -> tuple[int, int] | None:
         """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
-        terms = self._model.terms
-        if terms is None or self._model.term_magnitudes is None:
-            return None
-        edges = self._model.graph.edges
-        first, second = (
-            int(np.bincount(edges[terms == term].reshape(-1), minlength=self.sites).max()) for term in range(MOST_TERMS)
-        )
-        return first, second
+        return degrees_of_terms(self._model)
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ class Planned:
     in_field: bool = False
     in_terms: bool = False
     degrees_of_terms: tuple[int, int] | None = None
+    largest_weight = None  # a lattice's couplings of several sizes are updated one replica at a time
 
     @property
     def sites(self) -> int:

@@ -36,6 +36,7 @@ from spinsim.model.quanta import (
     round_to,
 )
 from spinsim.model.terms import check_terms, magnitudes_of
+from spinsim.model.units import weights_of
 
 _LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
@@ -191,6 +192,8 @@ class Ising(Exchanged):
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
 
+    weights = cached_property(weights_of)
+
     @cached_property
     def term_magnitudes(self) -> tuple[int, ...] | None:
         """|J| of each of two terms in quanta where all bonds of a term have the same nonzero one, else None."""
@@ -271,7 +274,7 @@ class Ising(Exchanged):
 
         What depends on all samples, such as the quantum, stays as it is; rows are not copied.
         """
-        _ = self.magnitude, self.term_magnitudes, self.uniform_field
+        _ = self.magnitude, self.weights, self.term_magnitudes, self.uniform_field
         part = copy(self)
         part.samples, part.drawn = stop - first, None
         part.couplings, part.fields = (

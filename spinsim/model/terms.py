@@ -6,12 +6,15 @@ exp(- beta_0 E_0 - beta_1 E_1). With one inverse temperature for both terms it i
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+
+if TYPE_CHECKING:
+    from spinsim.model.ising import Ising
 
 MOST_TERMS: Final = 2
 
@@ -55,3 +58,15 @@ def magnitudes_of(couplings: npt.NDArray[Any], terms: npt.NDArray[np.uint8], qua
             return None
         found.append(round(largest / quantum) if sizes.size else 1)
     return tuple(found)
+
+
+def degrees_of_terms(model: Ising) -> tuple[int, int] | None:
+    """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
+    terms = model.terms
+    if terms is None or model.term_magnitudes is None:
+        return None
+    edges = model.graph.edges
+    first, second = (
+        int(np.bincount(edges[terms == term].reshape(-1), minlength=model.sites).max()) for term in range(MOST_TERMS)
+    )
+    return first, second

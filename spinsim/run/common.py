@@ -298,7 +298,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     rng.check_dynamics(dynamics_number(attributes), str(plan.path))
     if plan.packing is Packing.REPLICA and attributes.get("engine", "").endswith(f", {Packing.UNPACKED}"):
         raise InputError(
-            f"{plan.path} is of an earlier version of spinsim, which updated graphs of such degrees unpacked, with "
+            f"{plan.path} is of an earlier version of spinsim, which updated such graphs unpacked, with "
             "other bits: go on with the version that wrote it, or run it anew under another name"
         )
     if listed and not plan.model.graph.is_listed:

@@ -12,7 +12,10 @@ from spinsim.engine.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_F
 from spinsim.engine.metropolis.packed.kinds import cheap_bits
 from spinsim.engine.metropolis.replica_packed.cpu import COSTS
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.metropolis.replica_packed.update import MOST_UNITS
 from spinsim.jobs.anneal.call import anneal
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.square import square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -56,6 +59,35 @@ def test_what_is_packed() -> None:
     assert choose_packing(Ising(more)) is Packing.UNPACKED
     few = Graph(40, STAR.edges[:MAX_DEGREE_IN_FIELD])
     assert choose_packing(Ising(few, 1.0, 0.5)) is Packing.REPLICA
+
+
+def test_couplings_of_few_units_are_packed() -> None:
+    model = PACKED["random-units-samples"]()
+    unit, weights = model.weights
+    assert unit * model.quantum == 1
+    np.testing.assert_array_equal(weights, np.abs(model.couplings[1]))
+    assert choose_packing(model) is Packing.REPLICA
+    assert choose_packing(model.in_field(0.5)) is Packing.UNPACKED
+    alone = model.of_samples(0, 1)
+    np.testing.assert_array_equal(alone.weights[1], weights)
+
+    def pair(*couplings: float) -> Packing:
+        return choose_packing(Ising(Graph(3, np.array([[0, 1], [0, 2]])), np.array(couplings)))
+
+    assert pair(MOST_UNITS - 1, -1) is Packing.REPLICA
+    assert pair(0.125 * (MOST_UNITS - 1), 0.125) is Packing.REPLICA
+    assert pair(MOST_UNITS, 1) is Packing.UNPACKED
+    assert pair(0, 2) is Packing.UNPACKED
+    assert (
+        choose_packing(Ising(Graph(3, np.array([[0, 1], [0, 2]])), np.array([[1.0, 2.0], [1.0, 1.0]])))
+        is Packing.UNPACKED
+    )
+    assert choose_packing(EdwardsAnderson(square(4), couplings_along=(1, 0.5))) is Packing.ANISOTROPIC
+    assert choose_packing(Ising(square(4), np.arange(32) % 2 + 1.0)) is Packing.UNPACKED
+
+
+def test_a_ladder_of_couplings_of_few_units(device: str) -> None:
+    temper_both(device, PACKED["random-units"](), 1 / np.linspace(0.5, 4.0, 5), 2, [(2, 1), (1, 2)])
 
 
 def test_a_field_that_changes() -> None:

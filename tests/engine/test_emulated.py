@@ -88,8 +88,14 @@ def test_site_packed(name: str) -> None:
     check_counts(create_engine(make(), replicas, Dynamics(), "cuda"))
 
 
-def test_unpacked() -> None:
-    run_both("cuda", GENERAL["gaussian"](), 70, 0.6, (1, 3))
+@pytest.mark.parametrize("room", [2**17, 0])
+def test_unpacked(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.metropolis.unpacked import cuda
+
+    monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
+    for model, beta in ((GENERAL["gaussian-samples-field"](), 0.6), (GENERAL["many-degrees"](), 0.2)):
+        run_both("cuda", model, 70, beta, (1, 3))
+        check_counts(create_engine(model, 70, Dynamics(), "cuda"))
 
 
 @pytest.mark.parametrize("name", ["signs", "three-bytes", "eight-bytes"])

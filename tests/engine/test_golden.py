@@ -138,6 +138,13 @@ RUNS: dict[str, Case] = {
     "square-zero-acceptance": swept(ss.EdwardsAnderson(ss.square(6)), 64, 0.9, 200, zero_acceptance=0.7),
     "cubic-antiferromagnet-double-bonds": swept(ss.Ising(ss.cubic(4, 2, 2), -2.5), 129, 0.1, 200, zero_acceptance=1.0),
     "sparse-graph": swept(sparse(60, 150), 70, 0.6, 200, seed=11),
+    "sparse-graph-of-units": swept(
+        ss.Ising(sparse(60, 100).graph, sparse(60, 100).couplings * (0.5 + np.arange(100) % 3 / 2)),
+        130,
+        0.6,
+        200,
+        seed=11,
+    ),
     "site-packed-square": swept(ss.Ising(ss.square(256, 2)), 2, 0.44, 200, seed=4),
     "site-packed-field-temperatures": swept(
         ss.EdwardsAnderson(ss.square(256, 4), samples=2, seed=3, field=-0.7), 3, [0.0, 0.4, 3.0], 200, seed=4

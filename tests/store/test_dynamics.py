@@ -100,17 +100,18 @@ def test_a_checkpoint_of_other_dynamics_is_not_gone_on_with(do, refused, monkeyp
     refused("resume a.h5 --sweeps 400", "the checkpoint of a.h5 has dynamics 2 and this version")
 
 
-def test_a_graph_that_was_updated_unpacked_is_not_gone_on_with(do, refused, monkeypatch) -> None:
+@pytest.mark.parametrize("bonds", [[(k, -1) for k in range(2, 35)], [(2, -1), (3, 2)]], ids=["hub", "units"])
+def test_a_graph_that_was_updated_unpacked_is_not_gone_on_with(do, refused, monkeypatch, bonds) -> None:
     line = "temper star.txt --temperatures 1,2 --thermalize 10 --sweeps 100 --quiet --out a.h5"
     star = Path("star.txt").absolute()  # do's folder is made from the name of the run
-    star.write_text("34 33\n" + "".join(f"1 {k} -1\n" for k in range(2, 35)))
+    star.write_text(f"34 {len(bonds)}\n" + "".join(f"1 {k} {weight}\n" for k, weight in bonds))
     path = do(line.replace("star.txt", str(star)))
     monkeypatch.chdir(path.parent)
     with h5py.File("a.h5", "r+") as file:
         assert file.attrs["engine"] == "cpu, replica-packed"
         file.attrs["engine"] = "cpu, unpacked"
     for again in (line.replace("star.txt", str(star)), "resume a.h5 --sweeps 200"):
-        refused(again, "a.h5 is of an earlier version of spinsim, which updated graphs of such degrees unpacked")
+        refused(again, "a.h5 is of an earlier version of spinsim, which updated such graphs unpacked")
 
 
 @pytest.mark.parametrize("name", ["anneal", "temper", "transfer", *UNFINISHED])

@@ -50,6 +50,12 @@ def random_signs(graph: Graph, seed: int, samples: int = 1) -> Ising:
     return Ising(graph, np.random.default_rng(seed).choice([-1.0, 1.0], (samples, graph.bonds)))
 
 
+def units(bonds: int, samples: int, largest: int) -> np.ndarray:
+    """Random whole couplings of sizes from 1 to the largest, which samples share, and of signs of their own."""
+    generator = np.random.default_rng(3)
+    return generator.integers(1, largest + 1, bonds) * generator.choice([-1.0, 1.0], (samples, bonds))
+
+
 PACKED = {
     "chain-8": lambda: Ising(chain(8)),
     "chain-7-odd": lambda: Ising(chain(7)),
@@ -69,6 +75,8 @@ PACKED = {
     "random-graph-field": lambda: Ising(random_graph(30, 130, 2), -1.0, 0.5),
     "random-graph-hubs": lambda: Ising(hubs(70, 260, 3.0, 3), -1.0),
     "random-graph-hubs-samples": lambda: random_signs(hubs(90, 600, 2.0, 4), 2, samples=2),
+    "random-units": lambda: Ising(hubs(40, 50, 2.0, 3), 0.5 * units(hubs(40, 50, 2.0, 3).bonds, 1, 3)),
+    "random-units-samples": lambda: Ising(random_graph(40, 160, 1), units(random_graph(40, 160, 1).bonds, 3, 5)),
     "isolated-sites": lambda: Ising(Graph(5, np.array([[0, 1]], np.int32))),
     "triangular": lambda: EdwardsAnderson(triangular(6, 3), samples=2, seed=3),
     "triangular-odd": lambda: Ising(triangular(5, 4), -1.0),
@@ -105,6 +113,7 @@ GENERAL = {
     "many-zero-costs": lambda: Ising(chain(9), np.where(np.arange(9) % 2, 1.0, 2.0)),
     "field-only": lambda: Ising(Graph(6, np.empty((0, 2), np.int32)), 1.0, np.arange(6) / 4),
     "dense": lambda: random_signs(random_graph(20, 3000, 1), 1),
+    "many-degrees": lambda: normal(hubs(40, 160, 2.0, 3), 1, 2.0**-40, field=np.arange(40) % 3 / 4),
 }
 
 

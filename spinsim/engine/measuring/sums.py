@@ -109,37 +109,47 @@ def of_up_and_unsatisfied(sites: int, bonds: int, magnitude: int, field: int, fi
     )
 
 
-def of_energy_and_down(model: Ising, first: int) -> Observables:
-    """From the total ``energy`` in quanta, spins -1, ``down``, and those of the first sublattice, ``down_first``.
+def of_energy_and_down(model: Ising) -> Observables:
+    """From the total ``energy`` in quanta and spins -1, ``down``, of models without sublattices."""
+    none = Linear({"energy": 0, "down": 0, "down_first": 0}, 0)
+    return Observables(
+        energy=Linear({"energy": 1, "down": 0, "down_first": 0}, 0),
+        magnetization=Linear({"energy": 0, "down": -2, "down_first": 0}, model.sites),
+        staggered_magnetization=none,
+    )
+
+
+def of_energy_and_up(model: Ising, first: int) -> Observables:
+    """From the total ``energy`` in quanta, spins +1, ``up``, and those of the first sublattice, ``up_first``.
 
     ``first`` is the number of its sites, 0 where the model is not bipartite.
     """
     there = 1 if first else 0
     return Observables(
-        energy=Linear({"energy": 1, "down": 0, "down_first": 0}, 0),
-        magnetization=Linear({"energy": 0, "down": -2, "down_first": 0}, model.sites),
+        energy=Linear({"energy": 1, "up": 0, "up_first": 0}, 0),
+        magnetization=Linear({"energy": 0, "up": 2, "up_first": 0}, -model.sites),
         staggered_magnetization=Linear(
-            {"energy": 0, "down": 2 * there, "down_first": -4}, there * (2 * first - model.sites)
+            {"energy": 0, "up": -2 * there, "up_first": 4}, there * (model.sites - 2 * first)
         ),
     )
 
 
-def of_energies_and_down(model: Ising, first: int) -> Observables:
-    """From spins -1, ``down``, energies of both terms in quanta, and spins -1 of the first sublattice, ``down_first``.
+def of_energies_and_up(model: Ising, first: int) -> Observables:
+    """From spins +1, ``up``, energies of both terms in quanta, and spins +1 of the first sublattice, ``up_first``.
 
     ``first`` is the number of its sites, 0 where the model is not bipartite.
     """
-    one = of_energy_and_down(model, first)
+    one = of_energy_and_up(model, first)
 
     def of_spins(given: Linear) -> Linear:
-        down, of_first = (given.weights[name] for name in ("down", "down_first"))
-        return Linear({"down": down, "energy_0": 0, "energy_1": 0, "down_first": of_first}, given.constant)
+        up, of_first = (given.weights[name] for name in ("up", "up_first"))
+        return Linear({"up": up, "energy_0": 0, "energy_1": 0, "up_first": of_first}, given.constant)
 
     first_term, second = (
-        Linear({"down": 0, "energy_0": of_first, "energy_1": 1 - of_first, "down_first": 0}, 0) for of_first in (1, 0)
+        Linear({"up": 0, "energy_0": of_first, "energy_1": 1 - of_first, "up_first": 0}, 0) for of_first in (1, 0)
     )
     return Observables(
-        energy=Linear({"down": 0, "energy_0": 1, "energy_1": 1, "down_first": 0}, 0),
+        energy=Linear({"up": 0, "energy_0": 1, "energy_1": 1, "up_first": 0}, 0),
         magnetization=of_spins(one.magnetization),
         staggered_magnetization=of_spins(one.staggered_magnetization),
         terms=(first_term, second),

@@ -28,10 +28,12 @@ struct alignas(8) int2 { int x, y; };
 struct alignas(16) int4 { int x, y, z, w; };
 
 struct alignas(16) float4 { float x, y, z, w; };
+struct alignas(8) float2 { float x, y; };
 struct alignas(16) double2 { double x, y; };
 struct uint3 { unsigned x, y, z; };
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 static inline int2 make_int2(int x, int y) { return {x, y}; }
 
 static uint3 threadIdx, blockIdx, blockDim, gridDim;

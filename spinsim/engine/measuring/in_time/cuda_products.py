@@ -26,12 +26,11 @@ class Layout:
     Attributes:
         kernel: Name of the kernel that makes products.
         compares: Name of the kernel that compares lists of them.
-        shape: (samples, blocks) where replica-packed, (samples, 1) else.
+        shape: (samples, blocks).
         words: Words of 32 bits of a site in a block.
         width: Arguments of kernels that say how wide a state is.
         columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
-        packed: Whether spins are replica-packed.
     """
 
     kernel: str
@@ -41,7 +40,6 @@ class Layout:
     width: dict[str, np.uint32]
     columns: int
     place: npt.NDArray[np.uint32] | None
-    packed: bool
 
 
 class Products:
@@ -70,7 +68,7 @@ class Products:
         alone = Compared(what.device, what.model, what.tempering, what.wanted._replace(full=False, even=False))
         items, lines = [all_bonds_in_space(graph)], lines_of_bonds(graph)
         parts, in_time = [Part(items[0].segments, items[0].size, what.pairs)], None
-        if layout.packed and fits_in_time(graph.slices):
+        if fits_in_time(graph.slices):
             replicas, pairs = what.tempering.ladder.replicas, what.tempering.pairs(0)
             in_time = InTime(what.device, lines, what.times, layout.shape, replicas, pairs)
         else:

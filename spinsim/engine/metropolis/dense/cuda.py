@@ -27,8 +27,7 @@ from spinsim.engine.metropolis.dense.matrix import (
     matrix,
 )
 from spinsim.engine.metropolis.dense.plan import DensePlan
-from spinsim.engine.metropolis.unpacked.cuda import CALLS_A_BLOCK, compare
-from spinsim.engine.metropolis.unpacked.cuda_spins import SpinBytes, SpinSweeper
+from spinsim.engine.metropolis.unpacked.cuda_spins import CALLS_A_BLOCK, SpinBytes, SpinSweeper, compare
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -59,7 +58,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     check_grid(model.samples, 1)
     with queue.here():
         spins = DenseSpins(model, replicas, dynamics, plan, queue)
-        observables = of_energy_and_down(model, 0)
+        observables = of_energy_and_down(model)
         shape = len(observables.sums), model.samples, spins.width
         counting = CudaCounting(queue.stream, observables, shape, replicas, spins.add)
     parts = CudaParts(

@@ -62,7 +62,7 @@ def counts(plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> Counts:
 
     def count(first: int, stop: int) -> None:
         count_lattices(
-            lattices[first:stop], plan.batches.order, plan.first, plan.model.graph.edges, plan.negative, first, number,
+            lattices[first:stop], plan.batches.order, plan.first, plan.graph.edges, plan.negative, first, number,
             sums[first:stop],
         )  # fmt: skip
 
@@ -137,7 +137,7 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
             mine = slice(first, stop)
             rounds_of(
                 self._blocks.state[mine],
-                (model.graph.edges, plan.negative, plan.classes.magnitude, plan.classes.field),
+                (plan.graph.edges, plan.negative, plan.classes.magnitude, plan.classes.field),
                 plan.batches, plan.lanes, tuple(array[mine] for array in tables), ladder,
                 tuple(array[mine] for array in tempering.exchange), shape, (first, plan.dynamics.first_sample),
                 self._key, self._rng_rounds, np.uint64(half_sweep), (tempering.round, rounds, sweeps),

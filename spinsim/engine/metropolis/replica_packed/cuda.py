@@ -46,7 +46,7 @@ MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of a model of couplings of one magnitude and a uniform field."""
-    many = int(model.graph.degrees().max()) > MOST_BONDS
+    many = model.magnitude is None or int(model.graph.degrees().max()) > MOST_BONDS
     plan = ReplicaPlan(model, replicas, dynamics, TILE_SITES if many else UNBOUNDED, mixed=many)
     queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])
@@ -83,7 +83,7 @@ def compare(plan: PlacedPlan, device: int, tempering: CudaTempering, wanted: Wan
     if what.times and fits_in_time(graph.slices):
         in_time = InTime(device, place[graph.world_lines()], what.times, shape, plan.replicas, tempering.pairs(0))
     if wanted.even:
-        layout = Layout("products_of_replicas", expression, shape, WORDS, width, columns, place, packed=True)
+        layout = Layout("products_of_replicas", expression, shape, WORDS, width, columns, place)
         products = Products(what, layout)
     return compare_replicas(what, expression, width, columns, place, in_time, products)
 

@@ -52,7 +52,7 @@ def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
 
 def require_state(plan: ReplicaPlan, device: int, lists: Sequence[npt.NDArray[Any]]) -> None:
     """Refuse a run whose state and lists have no room on a GPU."""
-    others = plan.lanes, plan.negative, plan.model.graph.edges, plan.batches.order
+    others = plan.lanes, plan.negative, plan.graph.edges, plan.batches.order
     needed = sum(array.nbytes for array in (*lists, *others)) + 8 * int(np.prod(plan.shape))
     require_memory(device, needed, f"the state of {plan.model.name}")
 
@@ -74,7 +74,7 @@ class CountedWords(PlacedWords):
         import cupy
 
         self.plan, self._queue = plan, queue
-        edges = places(plan.batches)[plan.model.graph.edges].view(np.int32)
+        edges = places(plan.batches)[plan.graph.edges].view(np.int32)
         given = plan.lanes, plan.negative.astype(np.uint8), edges
         self.lanes, self._negative, self.edges = (cupy.asarray(array) for array in given)
         super().__init__(plan, queue, self.lanes)
@@ -82,7 +82,7 @@ class CountedWords(PlacedWords):
     @cached_property
     def _count(self) -> Launch:
         """The counting kernel."""
-        bonds = self.plan.model.bonds
+        bonds = self.plan.graph.bonds
         return Launch(self._queue.device, "measuring/count_replica_packed.cu", "count_replica", {
             "state": self.present, "sites": np.uint32(self.plan.model.sites), "edges": self.edges,
             "negative": self._negative, "sign_stride": np.uint64(bonds if len(self._negative) > 1 else 0),
@@ -94,7 +94,7 @@ class CountedWords(PlacedWords):
     def _count_grid(self) -> tuple[int, int, int]:
         """Its thread blocks."""
         samples, blocks, sites, _ = self.plan.shape
-        return -(-max(self.plan.model.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
+        return -(-max(self.plan.graph.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
 
     def add(self, to: tuple[int, ...]) -> None:
         """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the first sublattice's."""

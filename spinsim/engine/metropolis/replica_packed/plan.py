@@ -18,13 +18,14 @@ from spinsim.engine.metropolis.packed.lane_tables import Tables, build_tables, d
 from spinsim.errors import InputError
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
+from spinsim.model.units import bonds_of_units
 
 
 class ReplicaPlan:
     """A replica-packed run of a model.
 
     Args:
-        model: Couplings of one magnitude and a uniform field.
+        model: Couplings of one magnitude and a uniform field, or no field and couplings that are few units.
         replicas: Replicas of each sample.
         dynamics: How they move.
         largest_batch: Sites that the engine's kernel takes at once.
@@ -34,13 +35,14 @@ class ReplicaPlan:
     Attributes:
         shape: Of the packed state, (samples, blocks, sites, 2).
         batches: The order of the sites.
-        negative: Which couplings are below 0, (1 or samples, bonds).
+        graph: The bonds that are counted: of a coupling of several units as many side by side.
+        negative: Which couplings of these are below 0, (1 or samples, bonds).
         used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
             one.
         lanes: Lanes in use, uint64 (blocks, 2).
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
-        by_degree: Whether sites have more than seven bonds and no field, so that those of like degree stand together.
+        by_degree: Whether there is no field and counts have more than three bits: sites of like degree stand together.
         colours: Half-sweeps in a sweep.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
         observables: From the spins +1, those of the first sublattice and the unsatisfied bonds.
@@ -58,22 +60,22 @@ class ReplicaPlan:
         costs: Costs | None = None,
         mixed: bool = False,
     ) -> None:
-        magnitude, field = model.magnitude, model.uniform_field
-        if magnitude is None or field is None:
+        found, field = bonds_of_units(model), model.uniform_field
+        if found is None or field is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.has_field = field != 0
-        self.classes = Classes.of(int(model.graph.degrees().max()), magnitude, field)
+        self.has_field, (self.graph, self.negative, magnitude) = field != 0, found
+        degree, least = self.graph.degrees(), 0 if self.graph is model.graph else 2**LEAST_COUNT_BITS
+        self.classes = Classes.of(max(int(degree.max()), least), magnitude, field)
         self.by_degree = self.classes.count_bits > LEAST_COUNT_BITS and not self.has_field
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
-        self.negative = np.array(model.negative_bonds(), order="C")  # one layout: kernels are compiled for each
         self.batches = build_batches(
-            model.graph, colour, self.classes, self.negative, largest_batch, costs if self.by_degree else None, mixed
+            self.graph, colour, self.classes, self.negative, largest_batch, costs if self.by_degree else None, mixed
         )
         self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
-        self.observables = of_up_and_unsatisfied(model.sites, model.bonds, magnitude, field, self.first)
-        parity = model.graph.degrees() % 2
+        self.observables = of_up_and_unsatisfied(model.sites, self.graph.bonds, magnitude, field, self.first)
+        parity = degree % 2
         self.used_tables = int(parity.min()), int(parity.max()) + 1
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
@@ -86,7 +88,7 @@ class ReplicaPlan:
     @cached_property
     def phantoms(self) -> int:
         """How many unsatisfied phantom bonds are counted with the bonds of the last colour."""
-        degree = self.model.graph.degrees()[self.last_colour]
+        degree = self.graph.degrees()[self.last_colour]
         return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
     def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:

@@ -16,18 +16,23 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
 WORD_BYTES: Final = 16  # of a site of 128 replicas
+MOST_UNITS: Final = 63  # of a site's couplings: beyond, local fields are faster where replicas are hot
+UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
 
 
 def suits(outline: Outline) -> bool:
-    """Returns whether couplings have one magnitude and one term, the field is uniform and counts of bonds have room."""
-    if outline.in_terms or not outline.one_magnitude or not outline.one_field:
+    """Returns whether couplings of one term have one magnitude in a uniform field, or are few units without a field."""
+    if outline.in_terms or not outline.one_field:
         return False
+    if not outline.one_magnitude:
+        return (outline.largest_weight or MAX_DEGREE) <= MOST_UNITS and not outline.in_field
     return outline.largest_degree <= (MAX_DEGREE_IN_FIELD if outline.in_field else MAX_DEGREE)
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
     """Memory that a run takes at most."""
-    return bytes_with_adjacency(outline, replicas, WORD_BYTES)
+    units = 0 if outline.one_magnitude else outline.sites * (outline.largest_weight or 0) // 2
+    return bytes_with_adjacency(outline, replicas, WORD_BYTES) + units * UNIT_BYTES
 
 
 def pack(_: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:

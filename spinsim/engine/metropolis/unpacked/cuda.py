@@ -1,49 +1,62 @@
-"""Unpacked spins on a GPU: a thread for one or four Philox calls, each of four replicas of a site."""
+"""Any couplings and fields on a GPU: spins are bits of words, a thread has a site of 32 replicas."""
 
 from __future__ import annotations
 
-import itertools
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors
+from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.measuring.correlations import Wanted
-from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.in_time.cuda_local import CudaSquares
-from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
-from spinsim.engine.measuring.lists.cuda import compare_replicas
-from spinsim.engine.metropolis.unpacked.cuda_spins import SpinBytes, SpinSweeper
+from spinsim.engine.measuring.sums import of_energies_and_up, of_energy_and_up
+from spinsim.engine.metropolis.packed.cuda_state import PlacedWords
+from spinsim.engine.metropolis.replica_packed.cuda import compare, squares
+from spinsim.engine.metropolis.replica_packed.cuda_lattices import COUNT_THREADS, ITEMS_A_THREAD
+from spinsim.engine.metropolis.unpacked.cuda_spins import SpinSweeper
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
-from spinsim.engine.metropolis.unpacked.replica_order import WORDS
-from spinsim.engine.tempering.cuda import CudaTempering
-from spinsim.engine.tempering.ladder import Ladder
+from spinsim.engine.metropolis.unpacked.slots import SLOTS, SlotRows, slot_rows
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
-THREADS: Final = 256
+WORD: Final = 32  # replicas of a thread, sites of a warp where it has one word of each
+WORDS: Final = packing.LANES // WORD  # of a block of 128 replicas
+SUMS_BYTES: Final = 4 << SLOTS  # of a row
+MOST_THREADS: Final = 512
+RESIDENT_WARPS: Final = 16  # of a multiprocessor, with the registers that a thread takes
+GLOBAL_THREADS: Final = 128  # of a block whose lattices lie in global memory
+UPDATES_A_LAUNCH: Final = 2**35  # so that a launch stays well below a second
+SWEEPS_A_LAUNCH: Final = 1000
+MEASURE_THREADS: Final = 256
 MEASURE_BLOCKS: Final = 2  # of an energy measurement on one multiprocessor
-MEASURE_SITES: Final = 255  # at most, that a thread counts spins of
-WORD_REPLICAS: Final = 32  # of a column in shared memory, where copies are compared
-CALLS_A_BLOCK: Final = np.uint32(packing.LANES // WORDS)  # of 128 replicas
+MEASURE_REPLICAS: Final = 16  # of a thread
 MEASURE_COLUMNS: Final = 32  # threads side by side in a block, at most
+
+SLOTS_TYPE: Final = struct_type(
+    near=ADDRESS, couplings=ADDRESS, stride=SIZE, levels=ADDRESS, level_start=ADDRESS, terms=SIZE
+)
+EXACT_TYPE: Final = struct_type(
+    **dict.fromkeys(("start", "middle", "near", "couplings", "fields"), ADDRESS),
+    coupling_stride=SIZE,
+    field_stride=SIZE,
+)
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of any couplings and fields."""
-    plan, queue = UnpackedPlan(model), Queue(device, dynamics)
-    check_grid(model.samples, 1)
+    plan, queue = SlotPlan(model, replicas, dynamics), Queue(device, dynamics)
+    check_grid(model.samples, plan.shape[1] * WORDS)
     with queue.here():
-        spins = UnpackedSpins(model, replicas, dynamics, plan, queue)
-        shape = len(plan.observables.sums), model.samples, spins.width
+        spins = UnpackedSpins(plan, queue)
+        shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
         counting = CudaCounting(queue.stream, plan.observables, shape, replicas, spins.add)
     parts = CudaParts(
         packing=packing.Packing.UNPACKED,
@@ -51,106 +64,195 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
         state=spins,
         sweeper=UnpackedSweeper(queue, spins, dynamics.zero_acceptance),
         counting=counting,
-        compare=partial(compare, model, spins.width, device),
-        temperatures=tuple(range(1, plan.terms + 1)),
-        squares=partial(squares, model, spins.width, device),
+        compare=partial(compare, plan, device),
+        temperatures=tuple(range(1, plan.plan.terms + 1)),
+        squares=partial(squares, plan, device),
     )
     return CudaEngine(model, replicas, parts)
 
 
-def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
-    """What compares copies of a ladder, as fully as is wanted."""
-    shape = {"sites": np.uint32(model.sites), "width": np.uint32(width)}
-    columns, kernel, products = -(-width // WORD_REPLICAS), "differing_spins", None
-    what = Compared(device, model, tempering, wanted)
-    if wanted.even:
-        layout = Layout("products_of_spins", kernel, (model.samples, 1), width // 4, shape, columns, None, packed=False)
-        products = Products(what, layout)
-    return compare_replicas(what, kernel, shape, columns, None, products=products)
-
-
-def squares(model: Ising, width: int, device: int, ladder: Ladder) -> CudaSquares:
-    """Returns what adds up squares along world lines."""
-    words = {"words": np.uint32(width // WORDS)}
-    return CudaSquares(device, model, ladder, None, "squares_of_spins", packing.block_count(width), words)
-
-
-class UnpackedSpins(SpinBytes):
-    """The spins of an unpacked run, and what kernels read of its model.
+class SlotPlan:
+    """A run whose words a GPU holds in the order of its rows of slots.
 
     Args:
         model: What is simulated.
         replicas: Replicas of each sample.
-        dynamics: How they start.
+        dynamics: How they move.
+
+    Attributes:
+        model: As given.
+        replicas: As given.
+        dynamics: As given.
         plan: What devices share.
+        batches: The rows, which know the order of the sites.
+        shape: Of the state, (samples, blocks, sites, 2).
+        observables: From energies, spins +1 and those of the first sublattice.
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics) -> None:
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self.plan = UnpackedPlan(model)
+        self.batches: SlotRows = slot_rows(self.plan)
+        self.shape = model.samples, packing.block_count(replicas), model.sites, 2
+        self.observables = (of_energy_and_up if self.plan.terms == 1 else of_energies_and_up)(model, self.plan.first)
+
+    def exact(self) -> tuple[npt.NDArray[Any], ...]:
+        """Compressed rows of neighbours by places: start, middle, neighbours, couplings and fields."""
+        plan, order = self.plan, self.batches.order
+        degree = np.diff(plan.start)[order]
+        start = np.append(0, np.cumsum(degree))
+        at = np.repeat(plan.start[order] - start[:-1], degree) + np.arange(plan.neighbour.size)
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size, dtype=order.dtype)
+        middle = start[:-1] + (plan.middle - plan.start[:-1])[order]
+        return start, middle, place[plan.neighbour[at]], plan.couplings[:, at], plan.fields[:, order]
+
+
+class Grouping(NamedTuple):
+    """How words of 32 replicas are shared out to thread blocks.
+
+    Attributes:
+        words: Of a thread block.
+        threads: Of a thread block.
+        held: Whether it holds its lattices in shared memory.
+        blocks: Thread blocks that share the sites of a colour.
+    """
+
+    words: int
+    threads: int
+    held: bool
+    blocks: int
+
+    def shared_bytes(self, sites: int, terms: int) -> int:
+        """Shared memory of a block: temperatures, lattices, sums, which begin at a multiple of a row's bytes."""
+        sums = self.threads // WORD * (WORD // self.words) * SUMS_BYTES + SUMS_BYTES
+        return 4 * WORD * self.words * terms + sums + (4 * (sites + 1) * self.words if self.held else 0)
+
+
+def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
+    """What fills a device of so many multiprocessors, each with ``room`` bytes of shared memory."""
+    sites, terms, samples = plan.model.sites, plan.plan.terms, plan.model.samples
+    colour, columns = int(np.diff(plan.plan.colour_start).max()), -(-plan.replicas // WORD)
+    words = next((w for w in (WORDS, WORDS // 2) if 2 * samples * -(-columns // w) >= 3 * processors), 1)
+    groups = samples * -(-columns // words)
+    tiles = -(-colour * words // WORD)
+    alone = Grouping(words, WORD * min(tiles, RESIDENT_WARPS), True, 1)
+    if alone.shared_bytes(sites, terms) <= room and (2 * groups >= processors or tiles <= 2 * RESIDENT_WARPS):
+        for beside in (4, 2):
+            several = Grouping(words, WORD * min(tiles, RESIDENT_WARPS // beside), True, 1)
+            if -(-groups // processors) >= beside and beside * (several.shared_bytes(sites, terms) + 1024) <= room:
+                return several
+        return alone
+    words = min(WORDS, 1 << (columns - 1).bit_length())
+    return Grouping(words, GLOBAL_THREADS, False, -(-colour * words // GLOBAL_THREADS))
+
+
+class UnpackedSpins(PlacedWords):
+    """The spins of an unpacked run, and what kernels read of its model.
+
+    Args:
+        plan: The run.
         queue: Where its work is queued; the present device and stream of CuPy.
 
     Attributes:
         plan: As given.
-        calls_a_thread: Philox calls of one thread: 4 or 16 replicas.
+        grouping: How replicas and sites are shared out.
         order: Sites, colour by colour.
-        middle: Where neighbours by bonds of term 1 begin.
+        colour_start: Where each colour begins, and where the last ends.
+        slots: Rows of slots, as kernels take them.
+        exact: Couplings and fields, likewise.
     """
 
-    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, plan: UnpackedPlan, queue: Queue) -> None:
+    def __init__(self, plan: SlotPlan, queue: Queue) -> None:
         import cupy
 
-        self.plan = plan
-        arrays = (plan.order, plan.start, plan.middle, plan.neighbour, plan.couplings, plan.fields)
-        super().__init__(model, replicas, dynamics, queue, sum(a.nbytes for a in arrays))
-        self.calls_a_thread = 1 if self.calls % 4 else 4
-        on_device = (cupy.asarray(array) for array in arrays)
-        self.order, self._start, self.middle, self._near, self._couplings, self._fields = on_device
+        self.plan, self._queue, rows = plan, queue, plan.batches
+        arrays = [*plan.exact(), rows.near, rows.couplings, rows.levels.view(np.uint32), rows.level_start, rows.order]
+        needed = sum(a.nbytes for a in arrays) + 8 * int(np.prod(plan.shape))
+        require_memory(queue.device, needed, f"the state of {plan.model.name}")
+        self.grouping = grouping(plan, shared_memory(queue.device), multiprocessors(queue.device))
+        self._arrays = [cupy.asarray(np.ascontiguousarray(array)) for array in arrays]
+        self._start, self._middle, self._near, self._couplings, self._fields, *slots, self.order = self._arrays
+        self.colour_start = cupy.asarray(plan.plan.colour_start.astype(np.uint32))
+        of_slots = dict(zip(("near", "couplings", "levels", "level_start"), slots, strict=True))
+        self.slots = record(SLOTS_TYPE, **of_slots, stride=_stride(rows.couplings), terms=plan.plan.terms)
+        self.exact = record(
+            EXACT_TYPE, start=self._start, middle=self._middle, near=self._near, couplings=self._couplings,
+            fields=self._fields, coupling_stride=_stride(self._couplings), field_stride=_stride(self._fields),
+        )  # fmt: skip
+        super().__init__(plan, queue, cupy.asarray(packing.lane_masks(plan.replicas)))
+
+    @property
+    def model(self) -> Ising:
+        """What is simulated."""
+        return self.plan.model
+
+    @property
+    def replicas(self) -> int:
+        """Replicas of each sample."""
+        return self.plan.replicas
+
+    @property
+    def width(self) -> int:
+        """Replicas rounded up to whole blocks."""
+        return packing.LANES * self.plan.shape[1]
 
     @property
     def integer(self) -> str:
         """The type of couplings and fields in kernels."""
-        return "int" if self.plan.couplings.dtype == np.int32 else "long long"
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What kernels take: spins, neighbours, couplings and fields, with stride 0 where samples share them."""
-        strides = [np.uint64(a.shape[1] if len(a) > 1 else 0) for a in (self.plan.couplings, self.plan.fields)]
-        return {
-            "spins": self.present, "sites": np.uint32(self.model.sites), "start": self._start, "near": self._near,
-            "couplings": self._couplings, "coupling_stride": strides[0], "fields": self._fields,
-            "field_stride": strides[1],
-        }  # fmt: skip
+        return "int" if self.plan.plan.couplings.dtype == np.int32 else "long long"
 
     @cached_property
-    def _count(self) -> tuple[tuple[list[Launch], Launch], tuple[int, int, int], int]:
-        """The kernels that count bonds of each term and the first sublattice, their grid and the threads of a block."""
-        samples, sites, parts = self.model.samples, self.model.sites, self.calls // self.calls_a_thread
-        across = -(-parts // MEASURE_COLUMNS)
-        columns = -(-parts // across)
-        rows = THREADS // columns
-        file, width = "measuring/count_unpacked.cu", {"parts": np.uint32(parts), "columns": np.uint32(columns)}
-        expression = instance("total_energy", self.integer, self.calls_a_thread)
-        arguments = {**self.arguments, **width, "energies": np.uint64(0), "down": np.uint64(0)}
-        bonds: tuple[dict[str, Any], ...] = ({"stop": self._start[1:]},)
-        if self.plan.terms > 1:
-            others = {"start": self.middle, "stop": self._start[1:], "fields": np.uint64(0)}  # fields belong to term 0
-            bonds = {"stop": self.middle}, others
-        of_terms = [Launch(self._queue.device, file, expression, arguments | given) for given in bonds]
-        first = Launch(self._queue.device, file, instance("count_down", self.calls_a_thread), {
-            "spins": self.present, "sites": np.uint32(sites), **width, "chosen": self.order,
-            "count": np.uint32(self.plan.first), "down_first": np.uint64(0),
+    def _energies(self) -> list[Launch]:
+        """The kernels that add up the energy of each term."""
+        file, terms = "measuring/count_unpacked.cu", self.plan.plan.terms
+        columns = min(MEASURE_COLUMNS, self.width // MEASURE_REPLICAS)
+        common = {
+            "state": self.present, "sites": np.uint32(self.model.sites), "blocks": np.uint32(self.plan.shape[1]),
+            "columns": np.uint32(columns), "near": self._near, "couplings": self._couplings,
+            "coupling_stride": np.uint64(_stride(self._couplings)), "energies": np.uint64(0),
+        }  # fmt: skip
+        fields = {"fields": self._fields, "field_stride": np.uint64(_stride(self._fields))}
+        none = {"fields": np.uint64(0), "field_stride": np.uint64(0)}  # they belong to term 0
+        bonds = [{"start": self._start, "stop": self._start[1:]} | fields]
+        if terms > 1:
+            bonds = [{"start": self._start, "stop": self._middle} | fields]
+            bonds.append({"start": self._middle, "stop": self._start[1:]} | none)
+        expression = instance("total_energy", self.integer)
+        return [Launch(self._queue.device, file, expression, common | given) for given in bonds]
+
+    @cached_property
+    def _spins_up(self) -> Launch:
+        """The kernel that counts spins +1."""
+        none = dict.fromkeys(("edges", "negative", "sign_stride", "unsatisfied", "up", "up_first"), np.uint64(0))
+        return Launch(self._queue.device, "measuring/count_replica_packed.cu", "count_replica", {
+            "state": self.present, "sites": np.uint32(self.model.sites), "bonds": np.uint32(0),
+            "first_sites": np.uint32(self.plan.plan.first), **none,
         })  # fmt: skip
-        fill = MEASURE_BLOCKS * multiprocessors(self._queue.device) // (across * samples)
-        least, most = -(-sites // (rows * MEASURE_SITES)), -(-sites // rows)
-        return (of_terms, first), (max(least, min(fill, most)), across, samples), columns * rows
+
+    @cached_property
+    def _energy_grid(self) -> tuple[int, int, int]:
+        """Thread blocks that add up energies: shares of the sites, columns of replicas, samples."""
+        columns = self.width // MEASURE_REPLICAS
+        across, rows = -(-columns // MEASURE_COLUMNS), MEASURE_THREADS // min(MEASURE_COLUMNS, columns)
+        fill = MEASURE_BLOCKS * multiprocessors(self._queue.device) // (across * self.model.samples)
+        return max(1, min(fill, -(-self.model.sites // rows))), across, self.model.samples
 
     def add(self, to: tuple[int, ...]) -> None:
         """Queue adding to the sums of ``plan.observables``; the last, of the first sublattice, may be left out."""
-        names = self.plan.observables.sums[:-1]
-        down, of_first = to[names.index("down")], to[len(names) :]
-        (of_terms, first), grid, threads = self._count
-        energies = (address for address, name in zip(to, names, strict=False) if name != "down")
-        for launch, energy in zip(of_terms, energies, strict=True):
-            launch(self._queue.stream, grid, threads, energies=energy, down=down)
-            down = 0  # spins are counted once
-        if of_first and self.plan.first:
-            first(self._queue.stream, grid, threads, down_first=of_first[0])
+        names, stream = self.plan.observables.sums[:-1], self._queue.stream
+        samples, blocks, sites, _ = self.plan.shape
+        energies = (address for address, name in zip(to, names, strict=False) if name != "up")
+        for launch, energy in zip(self._energies, energies, strict=True):
+            launch(stream, self._energy_grid, MEASURE_THREADS, energies=energy)
+        grid = -(-sites // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
+        up_first = (*to[len(names) :], 0)[0] if self.plan.plan.first else 0
+        self._spins_up(stream, grid, COUNT_THREADS, up=to[names.index("up")], up_first=up_first)
+
+
+def _stride(rows: Any) -> int:
+    """From one sample's rows to the next one's; 0 where samples share them."""
+    return rows[0].size if len(rows) > 1 else 0
 
 
 class UnpackedSweeper(SpinSweeper):
@@ -163,33 +265,37 @@ class UnpackedSweeper(SpinSweeper):
     """
 
     def __init__(self, queue: Queue, spins: UnpackedSpins, zero_acceptance: float) -> None:
-        super().__init__(queue, spins, spins.plan.colours, spins.plan.terms)
+        super().__init__(queue, spins, spins.plan.plan.colours, spins.plan.plan.terms)
         self._unpacked, self._zero_acceptance = spins, zero_acceptance
 
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None:
         """Make ready for sweeps at temperatures (samples, terms, width); all samples share one row."""
-        spins, (rows, terms, _) = self._unpacked, double_beta.shape
-        expression = instance("sweep_general", spins.integer, spins.calls_a_thread, self._queue.rng_rounds, terms)
+        spins, (rows, terms, width) = self._unpacked, double_beta.shape
+        how, (samples, blocks, sites, _) = spins.grouping, spins.plan.shape
+        expression = instance("sweep_unpacked", spins.integer, terms, how.held, self._queue.rng_rounds)
         self._launch = Launch(self._queue.device, "metropolis/unpacked.cu", expression, {
-            **spins.arguments, "middle": spins.middle, "batch": np.uint64(0), "batch_size": np.uint32(0),
-            "double_beta": double_beta, "single_beta": single_beta,
-            "beta_stride": np.uint32(terms * spins.calls if rows > 1 else 0),
-            "zero_acceptance": np.float64(self._zero_acceptance), "calls": np.uint32(spins.calls),
-            "first_sample": self._queue.first_sample, "first_call": self._queue.first_block * CALLS_A_BLOCK,
-            "half_sweep": np.uint64(0), "key": self._queue.keys,
-        })  # fmt: skip
+            "state": spins.present, "sites": np.uint32(sites), "blocks": np.uint32(blocks),
+            "replicas": np.uint32(spins.replicas), "words": np.uint32(how.words), "order": spins.order,
+            "colour_start": spins.colour_start, "colours": np.uint32(self.colours), "slots": spins.slots,
+            "exact": spins.exact, "double_beta": double_beta, "single_beta": single_beta,
+            "beta_stride": np.uint64(terms * width if rows > 1 else 0),
+            "coldest": np.float32(self._coldest[0]), "coldest_other": np.float32(self._coldest[-1]),
+            "zero_acceptance": np.float64(self._zero_acceptance), "first_sample": self._queue.first_sample,
+            "first_block": self._queue.first_block, "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0),
+            "key": self._queue.keys,
+        }, how.shared_bytes(sites, terms))  # fmt: skip
+        self._grid = how.blocks, -(-spins.replicas // (WORD * how.words)), samples
 
     def sweep(self, count: int, half_sweep: int) -> None:
         """Queue ``count`` attempts of every spin, after so many half-sweeps."""
         if self._launch is None:
             raise InputError(NO_TEMPERATURE)
-        spins = self._unpacked
-        starts, threads = spins.plan.colour_start.tolist(), spins.calls // spins.calls_a_thread
-        for _ in range(count):
-            for first, stop in itertools.pairwise(starts):
-                grid = (-(-(stop - first) * threads // THREADS), spins.model.samples, 1)
-                self._launch(
-                    self._queue.stream, grid, THREADS,
-                    batch=spins.order.data.ptr + 4 * first, batch_size=stop - first, half_sweep=half_sweep,
-                )  # fmt: skip
-                half_sweep += 1
+        how, sites = self._unpacked.grouping, self._unpacked.model.sites
+        updates = sites * self._unpacked.width * self._unpacked.model.samples
+        most = max(1, min(UPDATES_A_LAUNCH // updates, SWEEPS_A_LAUNCH)) * self.colours if how.held else 1
+        left = count * self.colours
+        while left:
+            several = min(left, most)
+            self._launch(self._queue.stream, self._grid, how.threads, half_sweep=half_sweep, half_sweeps=several)
+            half_sweep += several
+            left -= several

@@ -1,9 +1,9 @@
-"""The spins of replicas on a GPU, a byte each, whatever moves them."""
+"""Spins of replicas on a GPU, a byte each, and temperatures of replicas that are updated one by one."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,25 @@ from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
+from spinsim.engine.measuring.lists.cuda import compare_replicas
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS
 from spinsim.engine.resampling.moves import Moves
-from spinsim.engine.tempering.cuda import Placed
+from spinsim.engine.tempering.cuda import CudaTempering, Placed
 from spinsim.model.ising import Ising
 
 LAY_THREADS: Final = 256
+CALLS_A_BLOCK: Final = np.uint32(packing.LANES // WORDS)  # of 128 replicas
+WORD_REPLICAS: Final = 32  # of a column in shared memory, where copies are compared
+
+
+def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
+    """What compares copies of a ladder whose spins have a byte each; no such model has time."""
+    shape = {"sites": np.uint32(model.sites), "width": np.uint32(width)}
+    what = Compared(device, model, tempering, wanted)
+    return compare_replicas(what, "differing_spins", shape, -(-width // WORD_REPLICAS), None)
 
 
 class SpinBytes:
@@ -87,6 +99,22 @@ class SpinBytes:
         return np.asarray(state[sample, :, replica].get())
 
 
+class Replicas(Protocol):
+    """Spins whose replicas may each have a temperature."""
+
+    @property
+    def model(self) -> Ising:
+        """The model."""
+
+    @property
+    def replicas(self) -> int:
+        """Replicas of each sample."""
+
+    @property
+    def width(self) -> int:
+        """Replicas that kernels read."""
+
+
 class SpinSweeper(ABC):
     """What a ``CudaSweeper`` of such spins knows of temperatures; its launch is made anew when they change.
 
@@ -99,12 +127,13 @@ class SpinSweeper(ABC):
 
     rounds = measured_rounds = None  # there is no kernel of many rounds
 
-    def __init__(self, queue: Queue, spins: SpinBytes, colours: int, terms: int) -> None:
+    def __init__(self, queue: Queue, spins: Replicas, colours: int, terms: int) -> None:
         self.colours, self.tasks = colours, spins.model.samples  # replicas run side by side within each
         self._queue, self._spins, self._terms = queue, spins, terms
         self._launch: Launch | None = None
         self._lay: Launch | None = None
         self._rows = 0  # of temperatures that change: samples times terms
+        self._coldest = np.zeros(terms)  # largest 2 beta times the quantum, of each term
 
     @abstractmethod
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None: ...
@@ -115,7 +144,10 @@ class SpinSweeper(ABC):
 
         spins = self._spins
         check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
-        double_beta = cupy.asarray(UnpackedPlan.double_beta(spins.model, check(beta, spins.replicas)[None]))
+        values = UnpackedPlan.double_beta(spins.model, check(beta, spins.replicas)[None])
+        missing = spins.width - values.shape[-1]
+        double_beta = cupy.asarray(np.pad(values, [(0, 0), (0, 0), (0, missing)], "edge"))
+        self._coldest = np.broadcast_to(values[0].max(axis=-1), self._terms)
         self._make_launch(double_beta, double_beta.astype(cupy.float32))
         self._lay = None
 
@@ -127,6 +159,7 @@ class SpinSweeper(ABC):
         by_term = np.ascontiguousarray(ladder.beta.reshape(ladder.temperatures, -1).T)
         shape = model.samples, len(by_term), width
         double_beta, single_beta = cupy.empty(shape, cupy.float64), cupy.empty(shape, cupy.float32)
+        self._coldest = 2.0 * model.quantum * np.broadcast_to(by_term.max(axis=-1), self._terms)
         self._make_launch(double_beta, single_beta)
         self._rows = shape[0] * shape[1]
         self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_betas", {

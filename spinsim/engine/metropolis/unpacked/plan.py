@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.measuring.sums import of_energies_and_down, of_energy_and_down
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS
 from spinsim.model.colouring import Adjacency, adjacency, colouring
 from spinsim.model.ising import Ising
@@ -25,7 +24,6 @@ class UnpackedPlan:
         fields: h in quanta, (1 or samples, sites), of the same type.
         colours: Half-sweeps in a sweep.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
-        observables: From energies, the spins -1 and those of the first sublattice, which CUDA kernels count.
         terms: Terms of the energy: 2 where the model states them.
         bonds: The model's bonds, those of term 0 first.
         edges: Their end sites.
@@ -40,7 +38,6 @@ class UnpackedPlan:
         self.colour_start = np.searchsorted(colour[self.order], np.arange(self.colours + 1))
         self.first = int(self.colour_start[1]) if model.is_bipartite else 0
         self.terms = 1 if model.terms is None else MOST_TERMS
-        self.observables = (of_energy_and_down if self.terms == 1 else of_energies_and_down)(model, self.first)
         self.start, self.middle = near.start, near.start[1:]
         self.bonds: slice | npt.NDArray[np.int64] = slice(None)
         self.of_first = model.bonds

@@ -36,5 +36,5 @@ def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> En
 
 
 UPDATE: Final = Update(
-    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda), pace=Pace(300, in_one_call=False)
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda), pace=Pace(500, in_one_call=False)
 )

@@ -72,7 +72,7 @@ class DegreeLattices(CountedWords):
 
         batches = plan.batches
         lists = (
-            np.column_stack([batches.order, plan.model.graph.degrees()[batches.order]]).astype(np.uint32),
+            np.column_stack([batches.order, plan.graph.degrees()[batches.order]]).astype(np.uint32),
             wanted(batches),
         )
         require_state(plan, queue.device, lists)
