@@ -53,7 +53,8 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     with job.progress(silent) as progress:
         try:
             ran = job.to_file(
-                plan, Watch(progress.begin, progress.advance, partial(say, err=True), progress.watch_parts)
+                plan,
+                Watch(progress.begin, progress.advance, partial(say, err=True), progress.watch_parts, progress.note),
             )
         except KeyboardInterrupt:
             progress.stop()

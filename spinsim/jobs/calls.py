@@ -177,7 +177,7 @@ def carried_out(
             bar.advance(done)
             on_updates(done)
 
-        watch = Watch(bar.begin, advance, partial(warn, stacklevel=4), bar.watch_parts)
+        watch = Watch(bar.begin, advance, partial(warn, stacklevel=4), bar.watch_parts, bar.note)
         if out is None and in_memory is not None:
             return in_memory(plan, watch)
         _interruptible(plan, partial(job.to_file, plan, watch))

@@ -62,12 +62,14 @@ class Watch:
         on_updates: Called now and then with the number of these since the last call.
         on_warning: Called with a sentence.
         on_parts: Called with a function that says how fast each device is, in updates/ns, where there are several.
+        on_note: Called with what a search has found so far, a few words.
     """
 
     on_stage: OnStage = lambda what, updates, done=0: None
     on_updates: OnUpdates = lambda updates: None
     on_warning: OnWarning = lambda sentence: None
     on_parts: OnParts = lambda rates: None
+    on_note: OnWarning = lambda words: None
 
 
 SILENT: Final = Watch()

@@ -41,6 +41,11 @@ class Bar:
     def watch_parts(self, rates: Callable[[], list[float]]) -> None:
         """Take what says how fast each of several devices is."""
 
+    def note(self, words: str) -> None:
+        """Show a few words beside the bar."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=words)
+
     def advance(self, count: int) -> None:
         """Count what was done since the last call."""
         if self._bar is not None:

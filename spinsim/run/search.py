@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -139,14 +139,22 @@ class Search:
         model: What is searched.
         target: Of each sample, (samples,), None for none.
         time_limit: Seconds, None for any number.
+        on_note: Called with the best value of a single sample, in words, whenever a better one is met.
 
     Attributes:
         met_seconds: Time at which each sample's target was met, (samples,), NaN until then.
         met_after: What was done by then, in a unit of the caller's, ``int64`` (samples,), -1 until then.
     """
 
-    def __init__(self, model: Ising, target: Array | None, time_limit: float | None) -> None:
-        self._model, self._target = model, target
+    def __init__(
+        self,
+        model: Ising,
+        target: Array | None,
+        time_limit: float | None,
+        on_note: Callable[[str], None] = lambda words: None,
+    ) -> None:
+        self._model, self._target, self._on_note = model, target, on_note
+        self._lowest_met = math.inf
         self._limit = math.inf if time_limit is None else time_limit
         self.met_seconds = np.full(model.samples, np.nan)
         self.met_after = np.full(model.samples, -1)
@@ -185,6 +193,10 @@ class Search:
 
     def look(self, energy: Array, after: int) -> None:
         """Take in energies (samples, replicas), of states that are kept, after so much was done."""
+        lowest = float(energy.min())
+        if lowest < self._lowest_met and self._model.samples == 1:
+            self._lowest_met = lowest
+            self._on_note(f"best {value_name(self._model)} {float(value_of(self._model, lowest)):.10g}")
         if self._target is not None:
             new = np.isnan(self.met_seconds) & met(self._model, energy, self._target).any(axis=1)
             self.met_seconds[new], self.met_after[new] = self.elapsed, after

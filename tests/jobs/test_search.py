@@ -14,7 +14,11 @@ from places import DATA
 import spinsim as ss
 from spinsim import rng
 from spinsim.errors import InputError
+from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
+from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
+from spinsim.run import Watch
 from spinsim.run.search import Search
+from spinsim.settings.shared import ModelSettings, RunSettings
 
 MODEL = ss.EdwardsAnderson(ss.square(6), samples=2, seed=4)
 HOW: dict[str, Any] = {"steps": 6, "sweeps": 3, "replicas": 5, "seed": 7}
@@ -104,6 +108,19 @@ def test_time_ends_a_search_within_an_anneal() -> None:
     assert 0 < sweeps < 10**9
     again = ss.anneal(MODEL, **(how | {"sweeps": sweeps}))
     np.testing.assert_array_equal(again.best_energy, found.best_energy)
+
+
+def test_who_watches_hears_of_better_states(tmp_path: Path) -> None:
+    notes: list[str] = []
+    config = Anneal(
+        model=ModelSettings(instance=str(DATA / "pm1s_100.0.mc")),
+        anneal=AnnealSettings(target="126", steps=20, sweeps=5),
+        run=RunSettings(out=str(tmp_path / "a.h5"), device="cpu"),
+    )
+    assert anneal_to_file(plan_anneal(config), Watch(on_note=notes.append))
+    cuts = [float(note.removeprefix("best cut ")) for note in notes]
+    assert cuts == sorted(set(cuts))
+    assert cuts[-1] >= 126
 
 
 @pytest.mark.parametrize("stop", [2, 7, 12, 17])

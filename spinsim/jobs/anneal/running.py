@@ -190,7 +190,8 @@ class _Annealing(SampledRun):
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
-        self._search = AnnealSearch(plan.model, run.number_of_replicas, a.target, a.time_limit, a.anneals)
+        how = a.target, a.time_limit, a.anneals, watch.on_note
+        self._search = AnnealSearch(plan.model, run.number_of_replicas, *how)
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._population: Population | None = None
         self._frames = self._frames_of(self.engine)

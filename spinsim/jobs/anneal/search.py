@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -121,6 +121,7 @@ class AnnealSearch(Search):
         target: As the setting has it.
         time_limit: Seconds, None for any number.
         most: Anneals, None for any number; one where there is neither target nor limit.
+        on_note: As that of ``Search``.
 
     Attributes:
         number: Of the present anneal, from 0.
@@ -134,9 +135,10 @@ class AnnealSearch(Search):
         target: str | None,
         time_limit: float | None,
         most: int | None,
+        on_note: Callable[[str], None] = lambda words: None,
     ) -> None:
         self.target = targets_of(model, target)
-        super().__init__(model, self.target, time_limit)
+        super().__init__(model, self.target, time_limit, on_note)
         searches = target is not None or time_limit is not None
         self._most = most or (None if searches else 1)
         shape = model.samples, replicas

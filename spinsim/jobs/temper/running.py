@@ -120,7 +120,7 @@ def _run_of(
     if not t.searches:
         frames = tempering(engine, ladder, t.times, *how, saving.due, t.correlations)
         return LadderRun(plan, saving, watch, engine, frames, layout, row_of)
-    search = Search(plan.model, targets_of(plan.model, t.target), t.time_limit)
+    search = Search(plan.model, targets_of(plan.model, t.target), t.time_limit, watch.on_note)
     endless = Times(0, _longest(t.measure_every, engine.colours), t.measure_every, t.swap_every)
     frames = tempering(engine, ladder, endless, *how, lambda: saving.due() or search.is_late(), t.correlations)
     return TemperSearch(plan, saving, watch, engine, frames, search.in_layout(layout), row_of, search)
