@@ -7,7 +7,8 @@
 
 constexpr int MOST_THREADS = HOST(engine.metropolis.replica_packed.degrees.cuda.MOST_THREADS);
 constexpr int MOST_BITS = HOST(engine.metropolis.packed.classes.MAX_COUNT_BITS) - 1;  // of a class
-constexpr int TOGETHER = 7;  // bonds that are added together
+constexpr int TOGETHER = 7;    // bonds that are added together
+constexpr int SHORT_BITS = 5;  // of counts of sites that always have one thread
 
 // Up to 32 sites of one colour, at places from `first` on; the last has most bonds.
 struct Tile { u32 first, size, most, offset; };
@@ -47,17 +48,19 @@ __device__ __forceinline__ void add_bonds(u32 (&count)[COUNT_BITS][4], const u32
     }
 }
 
-// Classes of a site of `degree` bonds, at most 2^COUNT_BITS - 1, among `most` slots whose words stand `size` apart.
+// Classes of a site of `degree` bonds, at most 2^COUNT_BITS - 1, among `most` slots whose words stand `size` apart. Where more
+// bits are counted than SHORT_BITS, threads that stand 2^apart apart share out the bonds of a site.
 template <int COUNT_BITS>
 __device__ __forceinline__ void classify_site(OfLanes& lanes, const uint4* lattice, const uint4& spin, const u32* wanted,
-                                              u32 size, u32 most, u32 degree) {
+                                              u32 size, u32 most, u32 degree, u32 apart) {
     u32 count[COUNT_BITS][4];
-    const u32 base = ((1u << COUNT_BITS) - 2 + (degree & 1) - degree) / 2;
+    const u32 part = (threadIdx.x & 31) >> apart, step = TOGETHER * 32 >> apart;
+    const u32 base = part ? 0 : ((1u << COUNT_BITS) - 2 + (degree & 1) - degree) / 2;
 #pragma unroll
     for (int b = 0; b < COUNT_BITS; ++b)
 #pragma unroll
         for (int w = 0; w < 4; ++w) count[b][w] = 0u - (base >> b & 1);
-    for (u32 k = 0; k < most; k += TOGETHER) {
+    for (u32 k = part * TOGETHER; k < most; k += step) {
         u32 bond[TOGETHER];
         uint4 near[TOGETHER];
 #pragma unroll
@@ -73,6 +76,20 @@ __device__ __forceinline__ void classify_site(OfLanes& lanes, const uint4* latti
 #pragma unroll
             for (int j = 0; j < TOGETHER; ++j) x[j] = parity(word_of(near[j], w), word_of(spin, w), bond[j]);
             add_bonds<COUNT_BITS>(count, x, w);
+        }
+    }
+    if constexpr (COUNT_BITS > SHORT_BITS) {
+        for (u32 far = 1u << apart; far < 32; far *= 2) {
+#pragma unroll
+            for (int w = 0; w < 4; ++w) {
+                u32 carry = 0;
+#pragma unroll
+                for (int b = 0; b < COUNT_BITS; ++b) {
+                    const u32 own = count[b][w], other = __shfl_xor_sync(~0u, own, far);
+                    count[b][w] = parity(own, other, carry);
+                    carry = majority(own, other, carry);
+                }
+            }
         }
     }
 #pragma unroll
@@ -262,7 +279,8 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void sweep_degrees(uint4* state, u
         const u32 begin = colour_start[colour], end = colour_start[colour + 1];
         for (u32 t = begin + warp; t < end; t += warps) {
             const Tile tile = tiles[end - 1 - (t - begin)];  // those of many bonds first
-            const u32 q = min(threadIdx.x & 31, tile.size - 1), place = tile.first + q;
+            const u32 apart = tile.most >> SHORT_BITS ? 32 - __clz(tile.size - 1) : 5;
+            const u32 q = min(threadIdx.x & ((1u << apart) - 1), tile.size - 1), place = tile.first + q;
             const bool there = (threadIdx.x & 31) < tile.size;
             const uint2 own = bonds.sites[place];
             const uint4 spin = lattice[place];
@@ -270,11 +288,11 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void sweep_degrees(uint4* state, u
             OfLanes lanes;
             const u32* const mine = wanted + tile.offset + q;
             if (tile.most < 16)
-                classify_site<4>(lanes, lattice, spin, mine, tile.size, tile.most, own.y);
+                classify_site<4>(lanes, lattice, spin, mine, tile.size, tile.most, own.y, 5);
             else if (tile.most < 32)
-                classify_site<5>(lanes, lattice, spin, mine, tile.size, tile.most, own.y);
+                classify_site<SHORT_BITS>(lanes, lattice, spin, mine, tile.size, tile.most, own.y, 5);
             else
-                classify_site<MOST_BITS + 1>(lanes, lattice, spin, mine, tile.size, tile.most, own.y);
+                classify_site<MOST_BITS + 1>(lanes, lattice, spin, mine, tile.size, tile.most, own.y, apart);
             const Cheap<BITS> cheap(lanes, bits);
             u32 flip[4], open[4], undecided[4], accepted[4], deep[4];
             cheap.pick(table.from(1 + (odd << bits)), flip);

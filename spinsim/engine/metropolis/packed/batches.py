@@ -27,12 +27,14 @@ class Costs(NamedTuple):
         batch: Of every batch.
         site: Of so many sites, without their bonds.
         bond: Of a bond of each of them.
+        doubling: Whether n is rounded up to a power of two, as where the threads of a warp share out few sites' bonds.
     """
 
     width: int
     batch: int
     site: int
     bond: int
+    doubling: bool = False
 
 
 class Batches(NamedTuple):
@@ -120,7 +122,10 @@ def _cut(degree, largest, costs):  # type: ignore[no-untyped-def]
     for stop in range(1, degree.size + 1):
         least[stop] = np.iinfo(np.int64).max
         for n in range(1, min(stop, largest) + 1):
-            units = (n + costs.width - 1) // costs.width
+            counted = 1
+            while costs.doubling and counted < n:
+                counted *= 2
+            units = (max(n, counted) + costs.width - 1) // costs.width
             cost = least[stop - n] + costs.batch + units * (costs.site + costs.bond * degree[stop - 1])
             if cost < least[stop]:
                 least[stop], before[stop] = cost, stop - n

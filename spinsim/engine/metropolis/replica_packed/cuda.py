@@ -27,7 +27,7 @@ from spinsim.engine.metropolis.packed.kinds import Kind, Limits, kind_of
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
-from spinsim.engine.metropolis.replica_packed.degrees.cuda import TILE_SITES, DegreeLattices, DegreeSweeper
+from spinsim.engine.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
@@ -47,7 +47,7 @@ MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of a model of couplings of one magnitude and a uniform field."""
     many = model.magnitude is None or int(model.graph.degrees().max()) > MOST_BONDS
-    plan = ReplicaPlan(model, replicas, dynamics, TILE_SITES if many else UNBOUNDED, mixed=many)
+    plan = ReplicaPlan(model, replicas, dynamics, TILE_SITES if many else UNBOUNDED, COSTS if many else None, many)
     queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])
     with queue.here():

@@ -14,7 +14,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import NO_TEMPERATURE
-from spinsim.engine.metropolis.packed.batches import Batches
+from spinsim.engine.metropolis.packed.batches import Batches, Costs
 from spinsim.engine.metropolis.packed.classes import PLANES
 from spinsim.engine.metropolis.packed.cuda_state import places
 from spinsim.engine.metropolis.packed.kinds import Limits, cheap_bits
@@ -25,6 +25,7 @@ from spinsim.engine.tempering.cuda import Placed
 from spinsim.errors import InputError
 
 TILE_SITES: Final = 32  # of a warp
+COSTS: Final = Costs(width=1, batch=32 * 1000, site=0, bond=40, doubling=True)  # instructions of a thread, 32 for each
 MOST_THREADS: Final = 512
 RESIDENT_WARPS: Final = 16  # of a multiprocessor, with the registers that a thread takes
 QUEUE_BYTES: Final = 768  # of a warp's undecided lanes
