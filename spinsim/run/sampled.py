@@ -120,15 +120,16 @@ class SampledRun(ABC):
             make_room: Called before a file is opened that was begun with fewer rows.
             keep_checkpoint: Whether the finished run may be extended from its last state.
         """
-        plan, rows = self._plan, self._plan.rows
+        plan, rows, like = self._plan, self._plan.rows, self.state()
         if not begun:
             check_disk(plan.path, plan.model, self.engine.replicas, self.layout, rows)
             attributes = plan.attributes | engine_attributes(self.engine)
-            store.create(plan.path, plan.model, self.layout, rows, attributes, self.engine.replicas, self.state())
+            store.create(plan.path, plan.model, self.layout, rows, attributes, self.engine.replicas, like)
         elif make_room is not None:
             make_room()
         with open_own(plan, begun) as file:
-            saved, damaged = file.saved(self.state())
+            saved, damaged = file.saved(like)
+            del like  # which takes much of large lattices
             if damaged:
                 self._watch.on_warning(damaged)
             file.forget_summary()

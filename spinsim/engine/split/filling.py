@@ -21,9 +21,9 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int) -> i
     """Replicas of each sample that keep all GPUs busy, at least ``USUAL``; ``USUAL`` on a CPU.
 
     A multiprocessor is busy as the update of the model says (``Update.busy``): with so many spins, in whole groups of
-    replicas where it has several of them, so that none waits for others. Samples share the groups. The answer depends
-    on the kind of the GPUs and not on what else runs there: these spins take 2 MiB of a multiprocessor's share of the
-    memory at most.
+    replicas where it has several of them, so that none waits for others; of lattices that multiprocessors share it has
+    up to twice as many spins, as these wait for each other. Samples share the groups. The answer depends on the kind of
+    the GPUs and not on what else runs there: the spins take 2 MiB of a multiprocessor's share of the memory at most.
 
     Args:
         outline: Of the model.
@@ -35,6 +35,6 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int) -> i
     gpus, busy = number_of_devices(device), choose(outline).busy
     of_each = min(busy.most, busy.spins / (busy.group * outline.sites))
     processors = gpus * multiprocessors(gpu_numbers(device)[0])
-    groups = round(of_each) * processors if of_each >= 1 else ceil(of_each * processors)
+    groups = round(of_each) * processors if of_each >= 1 else ceil(min(1, 2 * of_each) * processors)
     room = gpus * BYTES // (outline.samples * bytes_a_replica * busy.group)
     return max(USUAL, busy.group * min(ceil(groups / outline.samples), room))

@@ -39,9 +39,9 @@ def of_132(monkeypatch) -> None:
         (planned(SMALL, 1000), "cuda", STEPS, 128),
         (planned(SMALL), "cuda", 100 * STEPS, 8 * 128),  # many steps: a file of 256 MiB
         (planned(ss.cubic(20)), "cuda", STEPS, 132 * 128),
-        (planned(ss.cubic(40)), "cuda", STEPS, 17 * 128),  # several multiprocessors share a lattice
+        (planned(ss.cubic(40)), "cuda", STEPS, 34 * 128),  # several multiprocessors share a lattice
         (planned(ss.cubic(200)), "cuda", STEPS, 128),
-        (planned(ss.square(256)), "cuda", STEPS, 17 * 128),
+        (planned(ss.square(256)), "cuda", STEPS, 33 * 128),
         (OfModel(ss.Ising.from_matrix(np.ones((200, 200)) - np.eye(200))), "cuda", STEPS, 132 * 16),
     ],
 )
