@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from spinsim.cli.values import Real, Whole
+from spinsim.mesh.launched import launched
 from spinsim.settings.config import AnyConfig, Config, tables_of
 from spinsim.settings.setting import Setting
 
@@ -37,6 +38,10 @@ def command(job: type[AnyConfig]) -> Callable[[Callable[[AnyConfig, bool, bool],
             from spinsim.settings.config import build_config
             from spinsim.settings.toml import read_toml
 
+            if given.get("device") != "cpu" and given.get("gpus") is None and launched() is None:
+                from spinsim.cuda.device import wake
+
+                wake()  # while modules are loaded
             tables: dict[str, dict[str, Any]] = {name: {} for name in tables_of(job)}
             for name, value in given.items():
                 table, one = places[name]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from threading import Thread
+
 from spinsim.errors import InputError
 from spinsim.machine.memory import readable
 
@@ -17,6 +20,20 @@ def why_not() -> str | None:
     except cupy.cuda.runtime.CUDARuntimeError as error:
         return f"CUDA finds no usable GPU ({str(error).split(': ')[-1]}): check the driver with nvidia-smi"
     return None if count else "CUDA finds no GPU: check the driver with nvidia-smi"
+
+
+def wake() -> None:
+    """Have a thread make the first GPU ready, if there is one, which takes the driver a third of a second."""
+
+    def begin() -> None:
+        with contextlib.suppress(Exception):  # whoever uses it will say what is wrong
+            if why_not() is None:
+                import cupy
+
+                with cupy.cuda.Device(0):
+                    cupy.cuda.runtime.free(0)  # which makes a context
+
+    Thread(target=begin).start()
 
 
 def names() -> list[str]:

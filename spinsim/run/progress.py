@@ -89,6 +89,7 @@ class UpdateProgress(Bar):
         self._rates: Callable[[], list[float]] = list
         self._done = 0
         self._began: float | None = None
+        self._ended: float | None = None
         self._clock: Callable[[], float] = time.perf_counter
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
@@ -99,10 +100,17 @@ class UpdateProgress(Bar):
         self._clock = lambda: time.perf_counter() - compiling_seconds()
         super().begin(what, total, done)
 
+    def stop(self) -> None:
+        """Stop the clock and take the bar away."""
+        if self._ended is None:
+            self._ended = self._clock()
+        super().stop()
+
     @property
     def seconds(self) -> float:
-        """Time since the engine was ready, without that of compiling."""
-        return 0.0 if self._began is None else self._clock() - self._began
+        """Time from when the engine was ready to the end of the run, so far, without that of compiling."""
+        now = self._clock() if self._ended is None else self._ended
+        return 0.0 if self._began is None else now - self._began
 
     @property
     def rate(self) -> float:
