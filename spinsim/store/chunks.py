@@ -9,6 +9,7 @@ import zlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
+from math import prod
 from typing import Any, Final
 
 import h5py
@@ -27,7 +28,11 @@ Place = tuple[slice, ...]
 def copy_chunks(old: h5py.Dataset, new: h5py.Dataset) -> None:
     """Fill a new dataset, which has these filters and nothing yet, with the numbers of one of its shape and type."""
     ranges = [range(0, length, size) for length, size in zip(old.shape, new.chunks, strict=True)]
-    threads = min(available_threads(), max(1, old.nbytes // (np.prod(new.chunks) * old.dtype.itemsize)))
+    many = prod(map(len, ranges))
+    if many == 1:
+        new.id.write_direct_chunk((0,) * old.ndim, filtered(_chunk(old, new, (0,) * old.ndim)))
+        return
+    threads = min(available_threads(), many)
     waiting: deque[tuple[tuple[int, ...], Future[bytes]]] = deque()
 
     def store_first() -> None:
