@@ -173,6 +173,7 @@ def _anneal(
 ) -> Iterator[AnnealFrame | None]:
     updates, portions = updates_a_sweep(engine), Portions(engine)
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
+    in_turn = isinstance(engine, InField | BestSlices)  # whose field is set before the temperature
     on_updates(0)
     for step in range(first, len(ladder)):
         if population is not None and not begun:
@@ -184,7 +185,8 @@ def _anneal(
         if population is not None and not begun:
             after = measure(engine).energy if isinstance(engine, InField) else before
             population.resample(step, (before / ladder[step - 1] if step else 0.0) - after / ladder[step])
-        engine.set_beta(1.0 / ladder[step])
+        if step == first or in_turn:
+            engine.set_beta(1.0 / ladder[step])
         while begun < sweeps:
             count = min(portions.sweeps, sweeps - begun)
             portions.begin()
@@ -196,6 +198,8 @@ def _anneal(
             on_updates(count * updates)
             if begun < sweeps and pause():
                 yield None
+        if step + 1 < len(ladder) and not in_turn:
+            engine.set_beta(1.0 / ladder[step + 1])  # while a GPU sweeps
         yield _frame(engine, step, float(ladder[step]), float(fields[step]))
         begun = 0
         if pause():
