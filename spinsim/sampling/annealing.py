@@ -173,7 +173,7 @@ def _anneal(
 ) -> Iterator[AnnealFrame | None]:
     updates, portions = updates_a_sweep(engine), Portions(engine)
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
-    in_turn = isinstance(engine, InField | BestSlices)  # whose field is set before the temperature
+    in_turn = isinstance(engine, InField | BestSlices)  # whose field comes first
     on_updates(0)
     for step in range(first, len(ladder)):
         if population is not None and not begun:
