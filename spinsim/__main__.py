@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from spinsim.cli import main
+from spinsim.cli import program
 
-main()
+program()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -67,6 +69,19 @@ def main() -> None:
     except InputError as error:
         status = refuse(str(error))
     sys.exit(status)
+
+
+def program() -> None:
+    """Run the command line as a process of its own, which ends at once: taking modules apart takes long."""
+    try:
+        main()
+    except SystemExit as end:
+        if launched() is not None:  # MPI has to end too
+            raise
+        atexit._run_exitfuncs()
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(int(end.code or 0))
 
 
 def _status() -> int:

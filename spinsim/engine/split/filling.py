@@ -35,6 +35,6 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int) -> i
     gpus, busy = number_of_devices(device), choose(outline).busy
     of_each = min(busy.most, busy.spins / (busy.group * outline.sites))
     processors = gpus * multiprocessors(gpu_numbers(device)[0])
-    groups = round(of_each) * processors if of_each >= 1 else ceil(min(1, 2 * of_each) * processors)
+    groups = int(of_each) * processors if of_each >= 1 else ceil(min(1, 2 * of_each) * processors)
     room = gpus * BYTES // (outline.samples * bytes_a_replica * busy.group)
     return max(USUAL, busy.group * min(ceil(groups / outline.samples), room))

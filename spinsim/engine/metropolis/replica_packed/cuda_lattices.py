@@ -42,12 +42,19 @@ def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
 def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
     """Threads of a lattice in ``room`` bytes of shared memory: enough to fill the device; 0 where it does not fit."""
     least, most = LEAST_SHARED_THREADS, MOST_SHARED_THREADS
-    lattices = plan.shape[0] * plan.shape[1]
-    wanted = max(most * processors // lattices, plan.model.sites // (plan.colours * SITES_A_THREAD))
+    wanted = max(
+        most * processors // (plan.shape[0] * plan.shape[1]), plan.model.sites // (plan.colours * SITES_A_THREAD)
+    )
     threads = least
     while 2 * threads <= min(wanted, most) and shared_bytes(plan, 2 * threads) <= room:
         threads *= 2
     return threads if shared_bytes(plan, threads) <= room else 0
+
+
+def fills_alone(plan: ReplicaPlan, room: int) -> bool:
+    """Whether a lattice has sites for all threads of a multiprocessor, and two would leave its cache no room."""
+    many, needed = plan.colours * MOST_SHARED_THREADS, shared_bytes(plan, MOST_SHARED_THREADS)
+    return plan.model.sites >= many and room / 3 < needed <= room
 
 
 def require_state(plan: ReplicaPlan, device: int, lists: Sequence[npt.NDArray[Any]]) -> None:
@@ -124,6 +131,8 @@ class ReplicaLattices(CountedWords):
         slots = set(plan.batches.slots.tolist())
         self.fixed = plan.classes.count_bits == 3 and not (len(slots) > 1 and self.shared_threads)
         self.slots = slots if self.fixed else {0}
+        if self.shared_threads and not self.fixed and fills_alone(plan, shared_memory(queue.device)):
+            self.shared_threads = MOST_SHARED_THREADS
         order, place = plan.batches.order, places(plan.batches)
         if self.fixed:
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
