@@ -41,11 +41,8 @@ def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
 
 def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
     """Threads of a lattice in ``room`` bytes of shared memory: enough to fill the device; 0 where it does not fit."""
-    least, most = LEAST_SHARED_THREADS, MOST_SHARED_THREADS
-    wanted = max(
-        most * processors // (plan.shape[0] * plan.shape[1]), plan.model.sites // (plan.colours * SITES_A_THREAD)
-    )
-    threads = least
+    threads, most, lattices = LEAST_SHARED_THREADS, MOST_SHARED_THREADS, plan.shape[0] * plan.shape[1]
+    wanted = max(most * processors // lattices, plan.model.sites // (plan.colours * SITES_A_THREAD))
     while 2 * threads <= min(wanted, most) and shared_bytes(plan, 2 * threads) <= room:
         threads *= 2
     return threads if shared_bytes(plan, threads) <= room else 0
