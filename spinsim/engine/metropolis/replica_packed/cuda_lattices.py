@@ -48,12 +48,6 @@ def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
     return threads if shared_bytes(plan, threads) <= room else 0
 
 
-def fills_alone(plan: ReplicaPlan, room: int) -> bool:
-    """Whether a lattice has sites for all threads of a multiprocessor, and two would leave its cache no room."""
-    many, needed = plan.colours * MOST_SHARED_THREADS, shared_bytes(plan, MOST_SHARED_THREADS)
-    return plan.model.sites >= many and room / 3 < needed <= room
-
-
 def require_state(plan: ReplicaPlan, device: int, lists: Sequence[npt.NDArray[Any]]) -> None:
     """Refuse a run whose state and lists have no room on a GPU."""
     others = plan.lanes, plan.negative, plan.graph.edges, plan.batches.order
@@ -128,8 +122,6 @@ class ReplicaLattices(CountedWords):
         slots = set(plan.batches.slots.tolist())
         self.fixed = plan.classes.count_bits == 3 and not (len(slots) > 1 and self.shared_threads)
         self.slots = slots if self.fixed else {0}
-        if self.shared_threads and not self.fixed and fills_alone(plan, shared_memory(queue.device)):
-            self.shared_threads = MOST_SHARED_THREADS
         order, place = plan.batches.order, places(plan.batches)
         if self.fixed:
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
