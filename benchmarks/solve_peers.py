@@ -329,8 +329,8 @@ def print_table(results: list[tuple[Problem, Times]], limit: float) -> None:
         medians = {program: statistics.median(times) for program, times in found.items()}
         others = [seconds for program, seconds in medians.items() if not program.startswith("spinsim")]
         factors = [
-            factor(min(others, default=math.inf), medians.get(f"spinsim {how}", math.inf), limit)
-            for how in ("anneal", "temper")
+            factor(min(others), medians[own], limit) if others and own in medians else "-"
+            for own in ("spinsim anneal", "spinsim temper")
         ]
         cells = [in_words(medians[each], limit) if each in medians else "-" for each in names]
         target = f"{value_name(problem.model)} {problem.target:.15g}"
