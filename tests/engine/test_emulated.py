@@ -98,7 +98,7 @@ def test_unpacked(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
         check_counts(create_engine(model, 70, Dynamics(), "cuda"))
 
 
-@pytest.mark.parametrize("name", ["signs", "three-bytes", "eight-bytes"])
+@pytest.mark.parametrize("name", ["signs", "signs-samples-field", "signs-and-zeros", "three-bytes", "eight-bytes"])
 def test_dense(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_kernel(name, monkeypatch)
 

@@ -46,6 +46,7 @@ MODELS = [
     ss.EdwardsAnderson(ss.square(6), couplings="gaussian"),
     ss.Ising(ss.square(256, 4)),
     ss.Ising(ss.Graph(130, np.column_stack(np.triu_indices(130, 1))), np.arange(8385) % 3),
+    ss.Ising(ss.Graph(130, np.column_stack(np.triu_indices(130, 1))), np.arange(8385) % 3 - 1),
     ss.EdwardsAnderson(ss.cubic(256, 2, 2)),
     ss.Ising(ss.Graph(41, np.column_stack([np.zeros(40, int), np.arange(1, 41)]))),  # a site of degree 40
     ss.EdwardsAnderson(ss.square(4), couplings_along=(1, 0.5)),

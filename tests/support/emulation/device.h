@@ -187,6 +187,7 @@ static inline unsigned __ballot_sync(unsigned, int predicate) {
         return votes;
     });
 }
+static inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 static inline unsigned __reduce_add_sync(unsigned, unsigned value) {
     return emulation::exchange(value, [](auto of) {
         unsigned sum = 0;
@@ -223,6 +224,7 @@ static inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b,
 static inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
 static inline double __dsub_rn(double a, double b) { return a - b; }
 static inline unsigned long long __double2ull_rz(double a) { return (unsigned long long)a; }
+static inline int __float2int_rd(float a) { return a < 0x1p31f ? a > -0x1p31f ? (int)std::floor(a) : INT32_MIN : INT32_MAX; }
 static inline double __longlong_as_double(long long a) { double d; memcpy(&d, &a, 8); return d; }
 static inline float __uint_as_float(unsigned a) { float f; memcpy(&f, &a, 4); return f; }
 
@@ -325,5 +327,28 @@ static inline void ptx_mma_sync_aligned_m16n8k32_row_col_s32_s8_s8_s32(int& c0, 
     for (unsigned k = 0; k < 32; ++k) {
         c0 += row[0][k] * column[0][k], c1 += row[0][k] * column[1][k];
         c2 += row[1][k] * column[0][k], c3 += row[1][k] * column[1][k];
+    }
+}
+// The same tile of C; words t and t + 4 of A's rows g, g + 8 and of B's column g: ones that both have are counted.
+static inline void ptx_mma_sync_aligned_m16n8k256_row_col_s32_b1_b1_s32_and_popc(int& c0, int& c1, int& c2, int& c3, unsigned a0,
+                                                                                 unsigned a1, unsigned a2, unsigned a3, unsigned b0,
+                                                                                 unsigned b1) {
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    unsigned row[2][8], column[2][8];
+    const auto share = [](unsigned low, unsigned high, auto take) {
+        emulation::exchange((uint64_t)high << 32 | low, [&](auto of) {
+            take(of);
+            return (uint64_t)0;
+        });
+    };
+    const auto gather = [](unsigned* to, auto of, unsigned first) {
+        for (unsigned k = 0; k < 4; ++k) to[k] = (unsigned)of(first + k), to[k + 4] = (unsigned)(of(first + k) >> 32);
+    };
+    share(a0, a2, [&](auto of) { gather(row[0], of, 4 * g); });
+    share(a1, a3, [&](auto of) { gather(row[1], of, 4 * g); });
+    share(b0, b1, [&](auto of) { gather(column[0], of, 8 * t), gather(column[1], of, 8 * t + 4); });
+    for (unsigned k = 0; k < 8; ++k) {
+        c0 += __popc(row[0][k] & column[0][k]), c1 += __popc(row[0][k] & column[1][k]);
+        c2 += __popc(row[1][k] & column[0][k]), c3 += __popc(row[1][k] & column[1][k]);
     }
 }

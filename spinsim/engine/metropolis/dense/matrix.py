@@ -1,8 +1,8 @@
-"""The couplings of a dense model as its GPU kernel takes them: in the order in which warps feed their tensor cores.
+"""Any couplings of a dense model as bytes, in the order in which kernels/metropolis/dense_bytes.cu multiplies them.
 
-A block of the sweep has 64 sites. Each of 16 warps multiplies 16 of their rows, a quarter of the columns, with spins,
-or 32 rows of two bits, an eighth of the columns. It fetches 1 kB at a time: 64 columns of one byte of the couplings, or
-128 columns of two bits. Within 64 columns lane 4 g + t of a warp has columns 16 t to 16 t + 15 of rows g, g + 8, ...
+A block of the sweep has 64 sites. Each of 16 warps multiplies 16 of their rows, a quarter of the columns, with spins.
+It fetches 1 kB at a time: 64 columns of one byte of the couplings, of which lane 4 g + t of a warp has columns 16 t to
+16 t + 15 of rows g and g + 8.
 """
 
 from __future__ import annotations
@@ -12,36 +12,27 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.metropolis.dense.plan import DensePlan
+from spinsim.engine.metropolis.dense.plan import SITES, DensePlan
 
-SITES: Final = 64
 PARTS: Final = 4
-PARTS_OF_CODES: Final = 8
 STAGE: Final = 1024
-BYTES: Final = (0, 1, 3, 4, 8)
-"""Bytes of a coupling in kernels; of those of 0 and +-unit two bits are kept."""
+BYTES: Final = (1, 3, 4, 8)
+"""Bytes of a coupling in kernels."""
 
 LARGE_GROUPS: Final = (3, 4)
 """Of these, those with kernels of 32 replicas too."""
-
-DEEPEST: Final = PARTS_OF_CODES * 2 * SITES
-"""Columns of two bits are a multiple of it."""
-
-HELD: Final = (1, 2)
-"""The multiples of which warps hold spins in registers."""
 
 Integers = npt.NDArray[np.signedinteger]
 
 
 class Matrix(NamedTuple):
-    """Couplings of all samples, over a unit.
+    """Couplings of all samples.
 
     Attributes:
         stages: As the kernel streams them, uint8 (1 or samples, bytes).
         own: Those within each block of the sweep, (1 or samples, blocks, 64, 64).
         bytes: Of a coupling, one of ``BYTES``.
         wide: Whether local fields have 64 bits.
-        unit: In quanta.
         depth: Columns, with those added that are 0.
     """
 
@@ -49,8 +40,12 @@ class Matrix(NamedTuple):
     own: Integers
     bytes: int
     wide: bool
-    unit: int
     depth: int
+
+    @property
+    def nbytes(self) -> int:
+        """Of the arrays."""
+        return self.stages.nbytes + self.own.nbytes
 
 
 def matrix(plan: DensePlan) -> Matrix:
@@ -58,21 +53,19 @@ def matrix(plan: DensePlan) -> Matrix:
     doubled, sites = plan.double_couplings, plan.order.size
     largest = int(np.abs(doubled).max()) // 2
     size = _bytes(doubled, largest)
-    unit = max(largest, 1) if size == 0 else 1
-    whole = DEEPEST if size == 0 else PARTS * SITES
-    depth = -(-sites // whole) * whole
-    blocks = -(-sites // SITES)
+    whole = PARTS * SITES
+    depth, blocks = -(-sites // whole) * whole, -(-sites // SITES)
     own = np.zeros((len(doubled), blocks, SITES, SITES), entry(size))
     stages = []
     for k, row in enumerate(doubled):
         for b in range(blocks):
             part = np.zeros((SITES, depth), np.int64)
             there = row[b * SITES : (b + 1) * SITES]
-            part[: len(there), :sites] = there // (2 * unit)
+            part[: len(there), :sites] = there // 2
             own[k, b] = part[:, b * SITES : (b + 1) * SITES]
-            stages.append(_codes(part) if size == 0 else _limbs(part, size))
+            stages.append(_limbs(part, size))
     wide = doubled.dtype == np.int64 or size > 3
-    return Matrix(np.stack(stages).reshape(len(doubled), -1), own, size, wide, unit, depth)
+    return Matrix(np.stack(stages).reshape(len(doubled), -1), own, size, wide, depth)
 
 
 def entry(size: int) -> type[np.signedinteger]:
@@ -82,18 +75,8 @@ def entry(size: int) -> type[np.signedinteger]:
 
 def _bytes(doubled: Integers, largest: int) -> int:
     """The fewest bytes that serve: signed ones, from -128 to 127, whose sum is the coupling."""
-    if doubled.dtype != np.int64 and np.all((doubled == 0) | (np.abs(doubled) == 2 * largest)):
-        return 0
     least = 3 if doubled.dtype == np.int64 else 1
-    return next(size for size in BYTES[1:] if size >= least and largest <= 127 * sum(256**k for k in range(size)))
-
-
-def _codes(part: Integers) -> npt.NDArray[np.uint8]:
-    """A block of rows (64, depth) of 0, +1 and -1 as bits; column 16 t + 4 q + j is at bit 8 j + 2 q of a word."""
-    codes = (part + 1).astype(np.uint32).reshape(2, 2, 2, 8, PARTS_OF_CODES, -1, 2, 4, 4, 4)  # rows, part step k t q j
-    q, j = np.ogrid[:4, :4]
-    words = (codes << (8 * j + 2 * q).astype(np.uint32)).sum(axis=(-2, -1), dtype=np.uint32)
-    return np.ascontiguousarray(words.transpose(0, 4, 5, 6, 3, 7, 1, 2), "<u4").reshape(-1).view(np.uint8)
+    return next(size for size in BYTES if size >= least and largest <= 127 * sum(256**k for k in range(size)))
 
 
 def _limbs(part: Integers, size: int) -> npt.NDArray[np.uint8]:

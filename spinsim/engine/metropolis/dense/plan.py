@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
+
+SITES: Final = 64
+"""Of a block of the sweep on a GPU."""
 
 
 class DensePlan:

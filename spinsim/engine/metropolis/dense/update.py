@@ -45,11 +45,10 @@ def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
-    from spinsim.engine.metropolis.dense.cuda import engine, fits
+    from spinsim.engine.metropolis.dense.cuda import engine
     from spinsim.engine.metropolis.unpacked.cuda import engine as unpacked_engine
 
-    make = engine if fits(model.sites, device) else unpacked_engine
-    return make(model, replicas, dynamics, device)
+    return engine(model, replicas, dynamics, device) or unpacked_engine(model, replicas, dynamics, device)
 
 
 UPDATE: Final = Update(

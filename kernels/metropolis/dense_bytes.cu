@@ -1,6 +1,6 @@
-// The Metropolis update of dense models, whose chain is that of one site at a time: a block's 64 local fields come from a product
+// The Metropolis update of dense models with any couplings, whose chain is that of one site at a time: a block's 64 local fields come from a product
 // on the tensor cores, then a warp for each replica visits the block's sites in order and keeps the fields of those to come.
-#include "metropolis/dense.cuh"
+#include "metropolis/dense_bytes.cuh"
 
 constexpr float SURELY = 1.0f / (1 << 20), NEARLY = 1.0f / (1 << 19);  // of -log u: relative and absolute
 constexpr u32 LEAST_UPPER = 1 << 20;  // below, the lower half of a uniform may count
@@ -46,13 +46,11 @@ __device__ __forceinline__ void draw(u32* uniforms, u32 site, HalfSweep time, u3
 }
 
 // Does `count` sweeps of a group of replicas (grid x) of a sample (grid y). `couplings` are laid out by
-// spinsim/engine/metropolis/dense/matrix.py, `own` are those within each block of sites, both over `unit`; `order` and `colour`
-// of the sites and `fields` in the order of visits, padded to whole blocks.
-template <int BYTES, typename Integer, int REPLICAS, int HELD, int ROUNDS>
-__global__ __launch_bounds__(THREADS, 1) void sweep_dense(
+// spinsim/engine/metropolis/dense/matrix.py, `own` are those within each block of sites; `order` and `colour` of the sites and `fields` in the order of visits, padded to whole blocks.
+template <int BYTES, typename Integer, int REPLICAS, int ROUNDS>
+__global__ __launch_bounds__(THREADS, 1) void sweep_bytes(
     signed char* spins, u32 sites, u32 width, u32 depth, const u32* order, const u32* colour, u32 colours, const char* couplings,
-    size_t coupling_stride, const char* own, size_t own_stride, const char* fields, size_t field_stride, u32 unit,
-    const double* double_beta, u32 beta_stride, double zero_acceptance, u32 first_sample, u32 first_call, u64 half_sweep,
+    size_t coupling_stride, const char* own, size_t own_stride, const char* fields, size_t field_stride, const double* double_beta, u32 beta_stride, double zero_acceptance, u32 first_sample, u32 first_call, u64 half_sweep,
     u32 count, const __grid_constant__ Key key) {
     using Entry = EntryOf<BYTES>;
     constexpr int MINE = REPLICAS / WARPS, COPIED = SITES * SITES * sizeof(Entry) / THREADS / 8;
@@ -62,7 +60,6 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, blocks = (sites + SITES - 1) / SITES;
     signed char* const lattice = spins + (size_t)sample * sites * width + first;
     const u32 mine = 31 - lane;  // of 32 sites: the first one to flip is the highest bit of a vote
-    const Integer less = -2 * (Integer)unit;
     double_beta += (size_t)sample * beta_stride + first;
     room.load(lattice, order, sites, width, depth, there);
     if (threadIdx.x < REPLICAS) room.per_beta[threadIdx.x] = 1.0f / (float)double_beta[min(threadIdx.x, there - 1)];
@@ -70,14 +67,7 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
     const u32 call = first_call + first / 4, block = counter_block(first_sample + sample, call / REFINE);
     const Integer* const field = (const Integer*)fields + sample * field_stride;
     __syncthreads();
-    Product<BYTES, Integer, REPLICAS, HELD> product(room);
-    int total[MINE] = {};  // of the spins, that codes of couplings leave to take off
-    if constexpr (BYTES == 0)
-#pragma unroll
-        for (int m = 0; m < MINE; ++m) {
-            for (u32 k = lane; k < sites; k += 32) total[m] += room.spins[(warp + m * WARPS) * room.pitch + k];
-            total[m] = (int)__reduce_add_sync(~0u, (u32)total[m]);
-        }
+    Product<BYTES, Integer, REPLICAS> product;
     for (u32 sweep = 0; sweep < count; ++sweep, half_sweep += colours)
         for (u32 b = 0; b < blocks; ++b) {
             const u32 visit = b * SITES + threadIdx.x % SITES;
@@ -104,7 +94,7 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const u32 at = 32 * h + mine;
-                    local[h] = (product.take(room, replica, at) - (BYTES ? 0 : total[m])) * (Integer)unit + field_of[h];
+                    local[h] = product.take(room, replica, at) + field_of[h];
                     half_costs[h] = bounds<Integer>(room.uniforms[replica * SITES + at], per_beta);
                     spin[h] = room.spins[replica * room.pitch + b * SITES + at];
                 }
@@ -114,7 +104,6 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
                     const u32 begin = b * SITES + 32 * h;
                     u32 left = begin >= sites ? 0 : sites - begin < 32 ? ~0u << (32 - (sites - begin)) : ~0u;  // sites to come
                     u32 up = __ballot_sync(~0u, spin[h] > 0);
-                    total[m] -= 2 * __popc(up);
                     while (true) {
                         const Integer half_cost = spin[h] * local[h];
                         const u32 sures = __ballot_sync(~0u, half_cost != 0 && half_cost <= half_costs[h].certain);
@@ -130,28 +119,26 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_dense(
                                                   {order[begin + next], block, then.word2, plane}, key))
                                 continue;
                         }
-                        const Integer change = up & bit ? less : -less;
+                        const Integer change = up & bit ? -2 : 2;
                         const Entry* const row = room.own + (32 * h + next) * SITES + mine;
 #pragma unroll
                         for (int other = h; other < 2; ++other) local[other] += change * (Integer)row[32 * other];
                         if (mine == next) spin[h] = -spin[h];
                         up ^= bit;
                     }
-                    total[m] += 2 * __popc(up);
                     room.spins[replica * room.pitch + begin + mine] = (signed char)spin[h];
                 }
             }
             __syncthreads();
-            product.renew(room, b);
         }
     room.store(lattice, order, sites, width, there);
 }
 
 // Adds energies in quanta and spins -1, (sample, replica), of the same groups.
-template <int BYTES, typename Integer, int REPLICAS, int HELD>
-__global__ __launch_bounds__(THREADS, 1) void energies_dense(
+template <int BYTES, typename Integer, int REPLICAS>
+__global__ __launch_bounds__(THREADS, 1) void energies_bytes(
     const signed char* spins, u32 sites, u32 width, u32 depth, const u32* order, const char* couplings, size_t coupling_stride,
-    const char* fields, size_t field_stride, u32 unit, u64* energies, u64* down) {
+    const char* fields, size_t field_stride, u64* energies, u64* down) {
     constexpr int MINE = REPLICAS / WARPS;
     extern __shared__ uint4 memory[];
     Room<BYTES, Integer, REPLICAS> room((char*)memory, depth);
@@ -161,8 +148,8 @@ __global__ __launch_bounds__(THREADS, 1) void energies_dense(
     CouplingStream stream(couplings + sample * coupling_stride, room.ring, steps_of<BYTES>(depth), blocks);
     const Integer* const field = (const Integer*)fields + sample * field_stride;
     __syncthreads();
-    Product<BYTES, Integer, REPLICAS, HELD> product(room);
-    long long twice[MINE] = {}, of_field[MINE] = {}, total[MINE] = {}, alone[MINE] = {};  // with couplings as they are stored
+    Product<BYTES, Integer, REPLICAS> product;
+    long long twice[MINE] = {}, of_field[MINE] = {}, total[MINE] = {}, alone[MINE] = {};
     for (u32 b = 0; b < blocks; ++b) {
         product.make(room, stream);
         __syncthreads();
@@ -185,8 +172,7 @@ __global__ __launch_bounds__(THREADS, 1) void energies_dense(
         for (int k = 0; k < 4; ++k)
             for (u32 far = 16; far; far /= 2) found[k] += __shfl_xor_sync(~0u, found[k], far);
         if (lane || replica >= there) continue;
-        if (BYTES == 0) found[0] -= found[2] * found[2];
-        energies[(size_t)sample * width + first + replica] -= (u64)(found[0] / 2 * (long long)unit + found[1]);
+        energies[(size_t)sample * width + first + replica] -= (u64)(found[0] / 2 + found[1]);
         down[(size_t)sample * width + first + replica] += (u64)(found[3] - found[2]) / 2;
     }
 }

@@ -5,26 +5,24 @@
 #include "metropolis/refined.cuh"
 #include "synchronisation/async_copy.cuh"
 
-constexpr int THREADS = HOST(engine.metropolis.dense.cuda.THREADS), WARPS = THREADS / 32;
-constexpr int SITES = HOST(engine.metropolis.dense.matrix.SITES);  // of a block of the sweep
+constexpr int THREADS = HOST(engine.metropolis.dense.cuda_bytes.THREADS), WARPS = THREADS / 32;
+constexpr int SITES = HOST(engine.metropolis.dense.plan.SITES);  // of a block of the sweep
 constexpr int STAGE = HOST(engine.metropolis.dense.matrix.STAGE);  // bytes of couplings that a warp fetches at once
-constexpr int STAGES = HOST(engine.metropolis.dense.cuda.STAGES);  // that it has room for
-constexpr int PITCH = SITES + HOST(engine.metropolis.dense.cuda.APART);  // of a replica's fields: other banks than the next one's
-constexpr int GAP = HOST(engine.metropolis.dense.cuda.GAP);  // bytes between replicas' spins, likewise
+constexpr int STAGES = HOST(engine.metropolis.dense.cuda_bytes.STAGES);  // that it has room for
+constexpr int PITCH = SITES + HOST(engine.metropolis.dense.cuda_bytes.APART);  // of a replica's fields: other banks than the next one's
+constexpr int GAP = HOST(engine.metropolis.dense.cuda_bytes.GAP);  // bytes between replicas' spins, likewise
 
-// Parts of the depth of the product, in which warps have 32 sites or, where couplings have bytes, 16.
-template <int BYTES>
-constexpr int PARTS = BYTES ? HOST(engine.metropolis.dense.matrix.PARTS) : HOST(engine.metropolis.dense.matrix.PARTS_OF_CODES);
-static_assert(WARPS == PARTS<1> * SITES / 16 && WARPS == PARTS<0> * SITES / 32, "warps have all sites and parts");
+constexpr int PARTS = HOST(engine.metropolis.dense.matrix.PARTS);  // of the depth of the product, in which warps have 16 sites
+static_assert(WARPS == PARTS * SITES / 16, "warps have all sites and parts");
 
 template <bool FIRST, typename One, typename Other>
 struct Either { using type = One; };
 template <typename One, typename Other>
 struct Either<false, One, Other> { using type = Other; };
 
-// What couplings of so many bytes are held in within a block of sites; 0 are two bits, J / unit + 1 of couplings of 0 and +-unit.
+// What couplings of so many bytes are held in within a block of sites.
 template <int BYTES>
-using EntryOf = typename Either<(BYTES <= 1), signed char, typename Either<(BYTES <= 4), int, long long>::type>::type;
+using EntryOf = typename Either<BYTES == 1, signed char, typename Either<(BYTES <= 4), int, long long>::type>::type;
 template <typename Integer>
 using UnsignedOf = typename Either<sizeof(Integer) == 4, u32, u64>::type;
 
@@ -32,11 +30,11 @@ using UnsignedOf = typename Either<sizeof(Integer) == 4, u32, u64>::type;
 template <int BYTES, typename Integer, int REPLICAS>
 struct Room {
     using Entry = EntryOf<BYTES>;
-    static constexpr int SUMS = (BYTES ? 1 : PARTS<0>) * REPLICAS * PITCH;
+    static constexpr int SUMS = REPLICAS * PITCH;
     signed char* spins;    // [replica][place], 0 past the last site; rows are `pitch` apart
     u32 pitch;
     char* ring;            // of this warp, [stage]
-    Integer* sums;         // [replica][site], rows PITCH apart: the product; of codes each part has its own
+    Integer* sums;         // [replica][site], rows PITCH apart: the product
     Entry* own;            // [site][site]: couplings within the block of sites
     u32* uniforms;         // [replica][site]
     float* per_beta;       // [replica]: 1 / double_beta
@@ -120,24 +118,20 @@ struct CouplingStream {
 // Stages of couplings that a warp takes for a block of sites.
 template <int BYTES>
 __device__ __forceinline__ u32 steps_of(u32 depth) {
-    return BYTES ? depth / PARTS<BYTES> / 64 * BYTES : depth / PARTS<BYTES> / 128;
+    return depth / PARTS / 64 * BYTES;
 }
 
 // Multiplies couplings and spins for a block of sites.
-template <int BYTES, typename Integer, int REPLICAS, int HELD>
+template <int BYTES, typename Integer, int REPLICAS>
 struct Product {
     static constexpr int TILES = REPLICAS / 8;
     using Shared = Room<BYTES, Integer, REPLICAS>;
     using Unsigned = UnsignedOf<Integer>;
-    static_assert(HELD == 0, "spins are held for codes alone");
-
-    __device__ __forceinline__ explicit Product(const Shared&) {}
-    __device__ __forceinline__ void renew(const Shared&, u32) {}
 
     // A warp has 16 sites; bytes of one place of all couplings are multiplied at a time.
     __device__ __forceinline__ void make(Shared& room, CouplingStream& stream) {
         const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4, steps = stream.steps / BYTES;
-        const signed char* column = room.spins + g * room.pitch + warp % PARTS<BYTES> * steps * 64 + 16 * t;
+        const signed char* column = room.spins + g * room.pitch + warp % PARTS * steps * 64 + 16 * t;
         int sums[BYTES][TILES][4] = {};
         for (u32 step = 0; step < steps; ++step, column += 64) {
             uint4 words[2], spins[TILES];
@@ -161,7 +155,7 @@ struct Product {
                 Unsigned sum = 0;  // a field fits, whatever its parts do
 #pragma unroll
                 for (int byte = BYTES - 1; byte >= 0; --byte) sum = (sum << 8) + (Unsigned)(Integer)sums[byte][tile][k];
-                const u32 replica = 8 * tile + 2 * t + k % 2, site = warp / PARTS<BYTES> * 16 + g + k / 2 * 8;
+                const u32 replica = 8 * tile + 2 * t + k % 2, site = warp / PARTS * 16 + g + k / 2 * 8;
                 atomicAdd((Unsigned*)room.sums + replica * PITCH + site, sum);
             }
     }
@@ -170,85 +164,6 @@ struct Product {
     __device__ __forceinline__ Integer take(Shared& room, u32 replica, u32 site) const {
         const Integer sum = room.sums[replica * PITCH + site];
         room.sums[replica * PITCH + site] = 0;
-        return sum;
-    }
-};
-
-// Does the same of codes. A warp has 32 sites, and its part of the spins in registers where the depth has HELD times 1024 places.
-template <int REPLICAS, int HELD>
-struct Product<0, int, REPLICAS, HELD> {
-    static constexpr int TILES = REPLICAS / 8;
-    using Shared = Room<0, int, REPLICAS>;
-    uint4 held[HELD ? HELD : 1][2][TILES];  // of pairs of 64 places
-
-    __device__ __forceinline__ static uint4 spins_of(const Shared& room, u32 place, int tile) {
-        const u32 lane = threadIdx.x % 32;
-        return *(const uint4*)(room.spins + (8 * tile + lane / 4) * room.pitch + place + lane % 4 * 16);
-    }
-
-    __device__ __forceinline__ explicit Product(const Shared& room) {
-#pragma unroll
-        for (int k = 0; k < 2 * HELD; ++k)
-#pragma unroll
-            for (int tile = 0; tile < TILES; ++tile)
-                held[k / 2][k % 2][tile] = spins_of(room, (threadIdx.x / 32 % PARTS<0> * 2 * HELD + k) * 64, tile);
-    }
-
-    // Takes the spins of a block of sites anew.
-    __device__ __forceinline__ void renew(const Shared& room, u32 block) {
-#pragma unroll
-        for (int k = 0; k < 2 * HELD; ++k)
-            if (block == threadIdx.x / 32 % PARTS<0> * 2 * HELD + k)
-#pragma unroll
-                for (int tile = 0; tile < TILES; ++tile) held[k / 2][k % 2][tile] = spins_of(room, block * 64, tile);
-    }
-
-    // Adds the product of 128 couplings of each row and `spins`. Codes of two places of a byte are multiplied where they stand.
-    __device__ __forceinline__ static void add(int (&sums)[2][2][TILES][4], const uint4 (&words)[2], const uint4 (&spins)[2][TILES]) {
-#pragma unroll
-        for (int q = 0; q < 4; ++q)
-#pragma unroll
-            for (int m = 0; m < 2; ++m) {
-                u32 a[4];
-#pragma unroll
-                for (int k = 0; k < 4; ++k) a[k] = (word_of(words[k / 2], 2 * m + k % 2) >> q / 2 * 4) & 0x03030303 << q % 2 * 2;
-#pragma unroll
-                for (int tile = 0; tile < TILES; ++tile)
-                    mma_int8(sums[q % 2][m][tile], a[0], a[1], a[2], a[3], word_of(spins[0][tile], q), word_of(spins[1][tile], q));
-            }
-    }
-
-    __device__ __forceinline__ void make(Shared& room, CouplingStream& stream) {
-        const u32 lane = threadIdx.x % 32, part = threadIdx.x / 32 % PARTS<0>;
-        int sums[2][2][TILES][4] = {};
-        uint4 words[2];
-        if constexpr (HELD) {
-#pragma unroll
-            for (int k = 0; k < HELD; ++k) stream.take(words), add(sums, words, held[k]);
-        } else {
-            for (u32 step = 0; step < stream.steps; ++step) {
-                uint4 spins[2][TILES];
-#pragma unroll
-                for (int k = 0; k < 2 * TILES; ++k)
-                    spins[k % 2][k / 2] = spins_of(room, ((part * stream.steps + step) * 2 + k % 2) * 64, k / 2);
-                stream.take(words);
-                add(sums, words, spins);
-            }
-        }
-        int* const to = room.sums + part * REPLICAS * PITCH + threadIdx.x / 32 / PARTS<0> * 32 + lane / 4;
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-#pragma unroll
-            for (int tile = 0; tile < TILES; ++tile)
-#pragma unroll
-                for (int k = 0; k < 4; ++k)
-                    to[(8 * tile + 2 * (lane % 4) + k % 2) * PITCH + 16 * m + k / 2 * 8] = sums[0][m][tile][k] + (sums[1][m][tile][k] >> 2);
-    }
-
-    __device__ __forceinline__ int take(Shared& room, u32 replica, u32 site) const {
-        int sum = 0;
-#pragma unroll
-        for (int part = 0; part < PARTS<0>; ++part) sum += room.sums[(part * REPLICAS + replica) * PITCH + site];
         return sum;
     }
 };

@@ -1,0 +1,57 @@
+"""What the kernels of a dense model take, whatever its couplings are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim.cuda.compile import instance
+from spinsim.cuda.launch import Launch
+
+DRAWS: Final = 80
+"""Bytes of shared memory for what all warps know of random numbers."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Kernels that sweep and add energies, and the couplings that they read.
+
+    Attributes:
+        name: Of the file in kernels/metropolis/, and of its kernels behind ``sweep_`` and ``energies_``.
+        kind: Template parameters of the first.
+        counting: Those of the second.
+        group: Replicas of a thread block.
+        threads: Of a thread block.
+        shared: Its bytes of shared memory.
+        arguments: What both take of the model.
+        sweeping: What the first takes besides.
+        adding: What the second takes besides.
+    """
+
+    name: str
+    kind: tuple[object, ...]
+    counting: tuple[object, ...]
+    group: int
+    threads: int
+    shared: int
+    arguments: dict[str, Any]
+    sweeping: dict[str, Any]
+    adding: dict[str, Any]
+
+    def sweeps(self, device: int, rounds: int, arguments: dict[str, Any]) -> Launch:
+        """The kernel of so many Philox rounds that sweeps."""
+        return self._launch(device, instance(f"sweep_{self.name}", *self.kind, rounds), self.sweeping | arguments)
+
+    def energies(self, device: int, arguments: dict[str, Any]) -> Launch:
+        """The kernel that adds energies."""
+        return self._launch(device, instance(f"energies_{self.name}", *self.counting), self.adding | arguments)
+
+    def _launch(self, device: int, expression: str, arguments: dict[str, Any]) -> Launch:
+        return Launch(device, f"metropolis/dense_{self.name}.cu", expression, self.arguments | arguments, self.shared)
+
+
+def stride(rows: Any, length: int) -> np.uint64:
+    """From one sample's row to the next one's; 0 where samples share one."""
+    return np.uint64(length if len(rows) > 1 else 0)
