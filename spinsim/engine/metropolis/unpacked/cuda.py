@@ -272,6 +272,7 @@ class UnpackedSweeper(SpinSweeper):
         """Make ready for sweeps at temperatures (samples, terms, width); all samples share one row."""
         spins, (rows, terms, width) = self._unpacked, double_beta.shape
         how, (samples, blocks, sites, _) = spins.grouping, spins.plan.shape
+        coldest = np.minimum(self._coldest, np.finfo(np.float32).max).astype(np.float32)
         expression = instance("sweep_unpacked", spins.integer, terms, how.held, self._queue.rng_rounds)
         self._launch = Launch(self._queue.device, "metropolis/unpacked.cu", expression, {
             "state": spins.present, "sites": np.uint32(sites), "blocks": np.uint32(blocks),
@@ -279,7 +280,7 @@ class UnpackedSweeper(SpinSweeper):
             "colour_start": spins.colour_start, "colours": np.uint32(self.colours), "slots": spins.slots,
             "exact": spins.exact, "double_beta": double_beta, "single_beta": single_beta,
             "beta_stride": np.uint64(terms * width if rows > 1 else 0),
-            "coldest": np.float32(self._coldest[0]), "coldest_other": np.float32(self._coldest[-1]),
+            "coldest": coldest[0], "coldest_other": coldest[-1],
             "zero_acceptance": np.float64(self._zero_acceptance), "first_sample": self._queue.first_sample,
             "first_block": self._queue.first_block, "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0),
             "key": self._queue.keys,

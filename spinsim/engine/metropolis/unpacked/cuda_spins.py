@@ -146,9 +146,10 @@ class SpinSweeper(ABC):
         check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
         values = UnpackedPlan.double_beta(spins.model, check(beta, spins.replicas)[None])
         missing = spins.width - values.shape[-1]
-        double_beta = cupy.asarray(np.pad(values, [(0, 0), (0, 0), (0, missing)], "edge"))
+        padded = np.pad(values, [(0, 0), (0, 0), (0, missing)], "edge")
         self._coldest = np.broadcast_to(values[0].max(axis=-1), self._terms)
-        self._make_launch(double_beta, double_beta.astype(cupy.float32))
+        single_beta = np.minimum(padded, np.finfo(np.float32).max).astype(np.float32)
+        self._make_launch(cupy.asarray(padded), cupy.asarray(single_beta))
         self._lay = None
 
     def set_ladder(self, placed: Placed) -> None:
