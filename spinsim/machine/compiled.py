@@ -50,6 +50,7 @@ SOURCES: Final = (
     "engine/metropolis/unpacked/cpu_tempering.py",
     "engine/metropolis/unpacked/replica_order.py",
     "engine/resampling/cpu.py",
+    "engine/resampling/parents.py",
     "engine/start/at_random.py",
     "engine/tempering/cpu_exchange.py",
     "engine/tempering/ladder.py",

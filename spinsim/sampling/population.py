@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.acceptance import exp_reduced, natural_log
+from spinsim.acceptance import natural_log
 from spinsim.engine.protocols import Counting, Resamples
+from spinsim.engine.resampling.parents import choose_parents
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
 
-_LEAST: Final = -700.0  # exponent of a weight, of which nothing is left beside 1
 _LN2: Final = 0.6931471805599453
 _SQRT2: Final = 1.4142135623730951
 
@@ -73,19 +73,17 @@ class Population:
             exponent: beta E before the change less beta E after it, (samples, replicas).
         """
         samples, populations = self.parents.shape
-        shape = samples * populations, -1
-        largest = exponent.reshape(shape).max(axis=1)
-        weight = _weights(exponent.reshape(shape) - largest[:, None])
-        order = np.argsort(self.family.reshape(shape), axis=1, kind="stable")  # a family's copies are rounded together
-        running = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
-        copies = np.empty(weight.shape, np.int64)
-        np.put_along_axis(copies, order, _copies(running, self._uniform(step)), axis=1)
-        mean = running[:, -1] / weight.shape[1]
-        self.log_partition += (natural_log(mean) + largest).reshape(self.parents.shape)
-        self.parents = (copies > 0).sum(axis=1).reshape(self.parents.shape)
-        parent = _parents(copies.reshape(samples, -1))
-        self.family = np.take_along_axis(self.family, parent, axis=1)
-        self._engine.take_from(parent)
+        by_population = exponent.reshape(samples * populations, -1)
+        largest = by_population.max(axis=1)
+        parent, total = np.empty(by_population.shape, np.int64), np.empty(largest.size)
+        choose_parents(
+            by_population - largest[:, None], self.family.reshape(parent.shape), self._uniform(step), populations,
+            parent, total, self.parents.reshape(-1),
+        )  # fmt: skip
+        self.log_partition += (natural_log(total / parent.shape[1]) + largest).reshape(self.parents.shape)
+        of_samples = parent.reshape(samples, -1)
+        self.family = np.take_along_axis(self.family, of_samples, axis=1)
+        self._engine.take_from(of_samples)
 
     def _uniform(self, step: int) -> Array:
         """A uniform number between 0 and 1 for each population, (samples * populations,).
@@ -131,28 +129,3 @@ def check_populations(count: int, replicas: int) -> None:
         raise InputError(
             f"{replicas} replicas make no {count} populations of equal size: give a number that divides the replicas"
         )
-
-
-def _weights(exponent: Array) -> Array:
-    """Weights of exponents up to 0, with the same bits everywhere."""
-    mantissa, power = exp_reduced(np.maximum(exponent, _LEAST))
-    return np.asarray(np.ldexp(mantissa, power.astype(np.int64)))
-
-
-def _copies(running: Array, uniform: Array) -> npt.NDArray[np.int64]:
-    """How often each is copied, (populations, size), from the running sums of weights and a number for each population.
-
-    With the expected copies added up to x_i these are the whole numbers n with x_{i-1} <= n + uniform < x_i.
-    """
-    size = running.shape[1]
-    expected = running * (size / running[:, -1:])
-    below = np.ceil(expected - uniform[:, None]).astype(np.int64)
-    below[:, -1] = size
-    return np.asarray(np.diff(np.clip(below, 0, size), axis=1, prepend=0))
-
-
-def _parents(copies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The parent of each replica, (samples, replicas): who is copied keeps its place, all others are replaced."""
-    parent = np.broadcast_to(np.arange(copies.shape[1]), copies.shape).copy()
-    parent[copies == 0] = np.repeat(parent.reshape(-1), np.maximum(copies - 1, 0).reshape(-1))
-    return parent

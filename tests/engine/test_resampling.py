@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 import oracle
 import pytest
 from engines import DENSE, GENERAL, GENERAL_TERMS, PACKED, SITE, TERMS, configurations, of_terms, plainly
@@ -13,7 +14,7 @@ from several import on_cpus
 import spinsim as ss
 from spinsim.acceptance import natural_log
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.split import shares
+from spinsim.engine.resampling.parents import choose_parents
 from spinsim.model.ising import Ising
 from spinsim.sampling import Population, annealing
 from spinsim.sampling import population as populations
@@ -96,8 +97,8 @@ def test_several_devices_have_the_bits_of_one(name: str, monkeypatch: pytest.Mon
     for devices in (1, 3, 5):
         with monkeypatch.context() as patch:
             on_cpus(patch, devices)
-            assert sum(seat.devices for seat in shares._all_seats("cpu")) == devices
             engine = create_engine(make(), replicas, Dynamics(seed=3), "cpu", slabs=False)
+            assert (engine.devices > 1) == (devices > 1)
             population = Population(engine, 1, 3)
             for _ in annealing(engine, np.array([4.0, 2.0]) * engine.model.energy_scale / 3, 1, population=population):
                 pass
@@ -123,14 +124,26 @@ def test_slabs_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(cut.snapshot()["spins"], whole.snapshot()["spins"])
 
 
+def copies_of(weight: npt.NDArray[np.float64], uniform: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """How often each replica of populations is copied, (populations, replicas), each its own family."""
+    parts, size = weight.shape
+    family, parent = np.tile(np.arange(size, dtype=np.int32), (parts, 1)), np.empty(weight.shape, np.int64)
+    total, copied = np.empty(parts), np.empty(parts, np.int64)
+    choose_parents(np.log(weight), family, uniform, 1, parent, total, copied)
+    found = np.stack([np.bincount(mine, minlength=size) for mine in parent])
+    np.testing.assert_array_equal((found > 0).sum(axis=1), copied)
+    np.testing.assert_allclose(total, weight.sum(axis=1), rtol=1e-12)
+    assert (np.take_along_axis(parent, parent, 1) == parent).all()  # parents keep their places
+    return found
+
+
 def test_copies_have_the_means_that_weights_say() -> None:
     """Whatever the order of replicas; each is that mean, rounded up or down."""
     generator = np.random.default_rng(1)
     weight = generator.exponential(size=(1, 12)) ** 2
     expected = 12 * weight[0] / weight.sum()
     draws = 4000
-    running = np.cumsum(np.repeat(weight, draws, axis=0), axis=1)
-    copies = populations._copies(running, generator.random(draws))
+    copies = copies_of(np.repeat(weight / weight.max(), draws, axis=0), generator.random(draws))
     assert (copies.sum(axis=1) == 12).all()
     assert ((copies == np.floor(expected)) | (copies == np.ceil(expected))).all()
     deviation = np.sqrt((expected % 1) * (1 - expected % 1) / draws)
@@ -151,14 +164,14 @@ def test_uniforms_of_populations() -> None:
 
 
 def test_equal_weights_move_nothing() -> None:
-    copies = populations._copies(np.cumsum(np.ones((3, 2**21)), axis=1), np.array([2.0**-32, 0.3, 1 - 2.0**-32]))
+    copies = copies_of(np.ones((3, 2**21)), np.array([2.0**-32, 0.3, 1 - 2.0**-32]))
     assert (copies == 1).all()
 
 
 def test_one_replica_with_all_weight() -> None:
     weight = np.full((2, 50), 1e-300)
     weight[0, 49] = weight[1, 0] = 1
-    copies = populations._copies(np.cumsum(weight, axis=1), np.array([2.0**-32, 0.9]))
+    copies = copies_of(weight, np.array([2.0**-32, 0.9]))
     assert copies[0, 49] == copies[1, 0] == 50
 
 
