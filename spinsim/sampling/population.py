@@ -76,11 +76,14 @@ class Population:
         by_population = exponent.reshape(samples * populations, -1)
         largest = by_population.max(axis=1)
         parent, total = np.empty(by_population.shape, np.int64), np.empty(largest.size)
+        copied = np.empty(largest.size, np.int64)
         choose_parents(
             by_population - largest[:, None], self.family.reshape(parent.shape), self._uniform(step), populations,
-            parent, total, self.parents.reshape(-1),
+            parent, total, copied,
         )  # fmt: skip
-        self.log_partition += (natural_log(total / parent.shape[1]) + largest).reshape(self.parents.shape)
+        change = natural_log(total / parent.shape[1]) + largest
+        self.log_partition = self.log_partition + change.reshape(samples, populations)
+        self.parents = copied.reshape(samples, populations)  # what was read before may still be on its way to a file
         of_samples = parent.reshape(samples, -1)
         self.family = np.take_along_axis(self.family, of_samples, axis=1)
         self._engine.take_from(of_samples)
