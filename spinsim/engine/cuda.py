@@ -284,7 +284,8 @@ class CudaEngine:
                 self.half_sweep += several * sweeps * self.colours
                 rounds -= several
             for _ in range(rounds):
-                self.sweep(sweeps)
+                self._sweeper.sweep(sweeps, self.half_sweep)
+                self.half_sweep += sweeps * self.colours
                 self._counting.add(tempering.sums)
                 tempering.exchange()
                 self._sweeper.lay_tables()

@@ -12,7 +12,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import round_keys
 from spinsim.engine.dynamics import Dynamics
 from spinsim.errors import InputError
-from spinsim.machine.gpu import using
+from spinsim.machine.gpu import refuse_without_memory, using
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 START_THREADS: Final = 128
@@ -45,8 +45,14 @@ class Queue:
     @contextmanager
     def here(self) -> Iterator[None]:
         """CuPy's calls go to this device and stream."""
-        with using(self.device), self.stream:
-            yield
+        import cupy
+
+        try:
+            with cupy.cuda.Device(self.device), self.stream:
+                yield
+        except Exception as error:
+            refuse_without_memory(error, self.device)
+            raise
 
     def start_at_random(
         self, state: Any, lanes: Any, order: Any = None, sample: int = 0, block: int = 0, site: int = 0

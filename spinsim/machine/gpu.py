@@ -21,8 +21,17 @@ def using(device: int) -> Iterator[None]:
         with cupy.cuda.Device(device):
             yield
     except Exception as error:
-        if not type(error).__module__.startswith("cupy") or "out of memory" not in str(error).lower():
-            raise
+        refuse_without_memory(error, device)
+        raise
+
+
+def refuse_without_memory(error: Exception, device: int) -> None:
+    """Say of which GPU the memory ran out, where that is what an error of CuPy means.
+
+    Raises:
+        InputError: where it does.
+    """
+    if type(error).__module__.startswith("cupy") and "out of memory" in str(error).lower():
         raise InputError(
             f"GPU {device} is out of memory: end what else uses it, take other GPUs, or choose a smaller size, fewer "
             "samples or fewer replicas"

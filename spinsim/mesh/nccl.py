@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from spinsim.errors import InputError
+from spinsim.machine.memory import readable
 from spinsim.mesh import session
 from spinsim.mesh.places import Place, answers
 
@@ -61,16 +63,26 @@ class Nccl:
         size: How many there are.
         name: Of all of them, as ``new_name`` gives it.
         index: Of this one.
+
+    Raises:
+        InputError: where one of them cannot begin, as on a GPU without memory.
     """
 
     def __init__(self, size: int, name: Any, index: int) -> None:
         os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # multicast serves collectives, and fails on some machines
-        from cupy.cuda import Device, nccl
+        from cupy.cuda import Device, nccl, runtime
 
         self._nccl, self._device = nccl, Device()
         with _within(CONNECT_WITHIN):
-            self._communicator = nccl.NcclCommunicator(size, name, index)
-            self._greet((index + 1) % size, (index - 1) % size)
+            try:
+                self._communicator = nccl.NcclCommunicator(size, name, index)
+                self._greet((index + 1) % size, (index - 1) % size)
+            except nccl.NcclError as error:  # which does not say that memory ran out
+                free = readable(runtime.memGetInfo()[0])
+                raise InputError(
+                    f"NCCL does not begin on GPU {self._device.id}, where {free} of memory are free ({error}): end "
+                    "what else uses it, or take other GPUs"
+                ) from error
 
     def _greet(self, after: int, before: int) -> None:
         """Send a number to one member and receive one: NCCL connects GPUs when they first do."""

@@ -276,6 +276,11 @@ static inline void ptx_cp_async_ca_shared_global_8(unsigned address, const void*
 static inline void ptx_cp_async_cg_shared_global(unsigned address, const void* from) {
     memcpy(emulation::shared_at(address), from, 16);
 }
+// Hints for the second-level cache say nothing here.
+static inline void ptx_createpolicy_fractional_L2(unsigned long long& policy) { policy = 0; }
+static inline void ptx_cp_async_cg_shared_global_L2(unsigned address, const void* from, unsigned long long) {
+    memcpy(emulation::shared_at(address), from, 16);
+}
 // With a number of bytes behind: so many are read, the rest is zero.
 static inline void copy_async(unsigned address, const void* from, int size, int used) {
     memset(emulation::shared_at(address), 0, size);
