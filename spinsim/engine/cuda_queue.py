@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import round_keys
 from spinsim.engine.dynamics import Dynamics
 from spinsim.errors import InputError
-from spinsim.machine.gpu import refuse_without_memory, using
+from spinsim.machine.gpu import using
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 START_THREADS: Final = 128
@@ -42,17 +41,9 @@ class Queue:
         with using(device):
             self.stream = cupy.cuda.Stream(non_blocking=True)
 
-    @contextmanager
-    def here(self) -> Iterator[None]:
+    def here(self) -> AbstractContextManager[None]:
         """CuPy's calls go to this device and stream."""
-        import cupy
-
-        try:
-            with cupy.cuda.Device(self.device), self.stream:
-                yield
-        except Exception as error:
-            refuse_without_memory(error, self.device)
-            raise
+        return using(self.device, self.stream)
 
     def start_at_random(
         self, state: Any, lanes: Any, order: Any = None, sample: int = 0, block: int = 0, site: int = 0

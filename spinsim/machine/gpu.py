@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from spinsim.errors import InputError
 
 
 @contextmanager
-def using(device: int) -> Iterator[None]:
-    """CuPy's calls go to the GPU of this number.
+def using(device: int, stream: Any = None) -> Iterator[None]:
+    """CuPy's calls go to the GPU of this number, and to a stream there if one is given.
 
     Raises:
         InputError: where its memory runs out, as when another process takes what was free.
@@ -18,20 +19,11 @@ def using(device: int) -> Iterator[None]:
     import cupy
 
     try:
-        with cupy.cuda.Device(device):
+        with cupy.cuda.Device(device), stream or nullcontext():
             yield
     except Exception as error:
-        refuse_without_memory(error, device)
-        raise
-
-
-def refuse_without_memory(error: Exception, device: int) -> None:
-    """Say of which GPU the memory ran out, where that is what an error of CuPy means.
-
-    Raises:
-        InputError: where it does.
-    """
-    if type(error).__module__.startswith("cupy") and "out of memory" in str(error).lower():
+        if not type(error).__module__.startswith("cupy") or "out of memory" not in str(error).lower():
+            raise
         raise InputError(
             f"GPU {device} is out of memory: end what else uses it, take other GPUs, or choose a smaller size, fewer "
             "samples or fewer replicas"
