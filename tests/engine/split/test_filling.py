@@ -1,4 +1,4 @@
-"""Replicas of a run that is not told how many: as many as fill its GPUs."""
+"""Replicas of a run that is not told how many: as many as fill a GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 
 import spinsim as ss
 from spinsim.engine import Planned
-from spinsim.engine.split import filling
 from spinsim.engine.split.filling import replicas_that_fill
 from spinsim.engine.update import OfModel, Outline
 from spinsim.model.ising import Ising
@@ -21,20 +20,12 @@ def planned(lattice: ss.Lattice, samples: int = 1) -> Outline:
     return Planned(lattice, samples, one_magnitude=True, one_coupling=True)
 
 
-@pytest.fixture
-def of_132(monkeypatch) -> None:
-    """A GPU with as many multiprocessors as an H200; ``cuda:2`` are two of them."""
-    monkeypatch.setattr(filling, "multiprocessors", lambda _: 132)
-    monkeypatch.setattr(filling, "gpu_numbers", lambda _: [0])
-    monkeypatch.setattr(filling, "number_of_devices", lambda device: 2 if device.endswith(":2") else 1)
-
-
 @pytest.mark.parametrize(
     ("outline", "device", "written", "replicas"),
     [
         (planned(SMALL), "cpu", STEPS, 128),
-        (planned(SMALL), "cuda", STEPS, 4 * 132 * 128),  # four blocks each
-        (planned(SMALL), "cuda:2", STEPS, 8 * 132 * 128),
+        (planned(SMALL), "cuda", STEPS, 4 * 132 * 128),  # four blocks for each multiprocessor
+        (planned(SMALL), "cuda:0,1", STEPS, 4 * 132 * 128),
         (planned(SMALL, 100), "cuda", STEPS, 6 * 128),  # samples share 528 blocks
         (planned(SMALL, 1000), "cuda", STEPS, 128),
         (planned(SMALL), "cuda", 100 * STEPS, 8 * 128),  # many steps: a file of 256 MiB
@@ -45,7 +36,7 @@ def of_132(monkeypatch) -> None:
         (OfModel(ss.Ising.from_matrix(np.ones((200, 200)) - np.eye(200))), "cuda", STEPS, 132 * 16),
     ],
 )
-def test_replicas_fill_the_gpu(of_132, outline: Outline, device: str, written: int, replicas: int) -> None:
+def test_replicas_fill_the_gpu(outline: Outline, device: str, written: int, replicas: int) -> None:
     assert replicas_that_fill(outline, device, written) == replicas
 
 
