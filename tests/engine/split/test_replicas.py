@@ -150,7 +150,7 @@ def test_gpus_do_not_share_out_what_takes_one_of_them_no_time(monkeypatch: pytes
         make, replicas = MODELS[packing]
         update = update_of(make())
         turn = shares.turn_of(update, make().sites, replicas, sweeps)
-        assert turn == pytest.approx(make().sites * replicas * (7 / 3000 if packing is Packing.SITE else 1 / 300))
+        assert turn == make().sites * replicas * (7 if packing is Packing.SITE else 1) / update.pace.rate
         for shortest, devices, words in ((turn, 3, " each"), (turn + 1, 1, "2 of 3 GPUs idle: too little to do")):
             monkeypatch.setattr(shares, "SHORTEST_TURN", shortest)
             engine = create_engine(make(), replicas, DYNAMICS, "cuda:all", slabs=False, round_sweeps=sweeps)
