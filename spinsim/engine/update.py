@@ -201,8 +201,8 @@ class Busy(NamedTuple):
 
     Attributes:
         group: Replicas that a thread block updates together.
-        most: Groups of these that a multiprocessor takes at once.
-        spins: From which on, where they are not yet so many groups, its rate hardly rises.
+        most: Groups of these that it is given of a lattice that it has for itself.
+        spins: From which on its rate hardly rises; lattices of which a group has more are shared by several.
     """
 
     group: int = LANES

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from spinsim.engine.choosing import choose_packing
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
@@ -59,8 +61,11 @@ class InField:
 def _is_rounded(model: Ising, without: Ising) -> bool:
     """Whether the couplings of a model are of other sizes in a field than without it.
 
-    Graphs of large degrees have another update in a field, which holds spins alike; all others have the same.
+    Graphs of large degrees, and of couplings that are few units, have another update in a field, which holds spins
+    alike; all others have the same.
     """
     if choose_packing(model) == choose_packing(without):
         return False
-    return model.terms is not None or model.magnitude is None
+    if model.terms is not None or without.weights is None:
+        return True
+    return model.weights is None or not np.array_equal(model.weights[1], without.weights[1])

@@ -104,6 +104,7 @@ def test_portions_and_pauses_change_nothing(device: str, monkeypatch, couplings,
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
 def test_measurements_without_room_are_refused_before_the_first_sweep(monkeypatch, couplings: str) -> None:
     engine = create_engine(ss.EdwardsAnderson(ss.square(4), couplings=couplings), 6, Dynamics(), "cpu")
+    monkeypatch.setattr("spinsim.machine.memory._ALWAYS_THERE", 0)
     monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 3 * 16 * 6)
     check_room(engine)
 

@@ -19,10 +19,9 @@ BYTES: Final = 2**28
 def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int) -> int:
     """Replicas of each sample that keep a GPU busy, at least ``USUAL``; ``USUAL`` on a CPU.
 
-    A multiprocessor is busy as the update of the model says (``Update.busy``): with so many spins, in whole groups of
-    replicas where it has several of them, so that none waits for others; of lattices that multiprocessors share it has
-    up to twice as many spins, as these wait for each other. Samples share the groups. The spins take 2 MiB of a
-    multiprocessor's share of the memory at most.
+    Where a multiprocessor has a lattice for itself it takes several groups of replicas, one after the other or side by
+    side (``Update.busy``); of larger lattices, which multiprocessors share, each has up to twice ``Busy.spins``.
+    Samples share the groups.
 
     Args:
         outline: Of the model.
@@ -32,7 +31,7 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int) -> i
     if device == "cpu":
         return USUAL
     busy = choose(outline).busy
-    of_each = min(busy.most, busy.spins / (busy.group * outline.sites))
-    groups = int(of_each) * MULTIPROCESSORS if of_each >= 1 else ceil(min(1, 2 * of_each) * MULTIPROCESSORS)
+    of_each = busy.spins / (busy.group * outline.sites)
+    groups = busy.most * MULTIPROCESSORS if of_each >= 1 else ceil(min(1, 2 * of_each) * MULTIPROCESSORS)
     room = BYTES // (outline.samples * bytes_a_replica * busy.group)
     return max(USUAL, busy.group * min(ceil(groups / outline.samples), room))

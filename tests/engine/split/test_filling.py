@@ -29,7 +29,7 @@ def planned(lattice: ss.Lattice, samples: int = 1) -> Outline:
         (planned(SMALL, 100), "cuda", STEPS, 6 * 128),  # samples share 528 blocks
         (planned(SMALL, 1000), "cuda", STEPS, 128),
         (planned(SMALL), "cuda", 100 * STEPS, 8 * 128),  # many steps: a file of 256 MiB
-        (planned(ss.cubic(20)), "cuda", STEPS, 132 * 128),
+        (planned(ss.cubic(20)), "cuda", STEPS, 4 * 132 * 128),
         (planned(ss.cubic(40)), "cuda", STEPS, 34 * 128),  # several multiprocessors share a lattice
         (planned(ss.cubic(200)), "cuda", STEPS, 128),
         (planned(ss.square(256)), "cuda", STEPS, 33 * 128),
