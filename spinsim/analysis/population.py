@@ -3,8 +3,9 @@
 Where a sample has several populations, each counts with its estimate of Z (Machta): the means of Z and of Z times an
 observable have no bias, whatever the size of a population. Replicas of one family are not independent, but families
 are: errors are those of sums over families, of which there are as many as replicas at infinite temperature, the extinct
-ones among them; with ten populations and more they are those of sums over populations. The relative variance of Z is so
-(rho_t - 1) / R, with the mean square family size rho_t, an overestimate where replicas forget their families.
+ones among them; with twenty populations and more they are those of sums over populations. The relative variance of Z is
+so (rho_t - 1) / R, with the mean square family size rho_t, an overestimate where replicas forget their families. Where
+few groups are left the scatter does not know of those that died out, and there are no errors.
 
 Sources: J. Machta, Phys. Rev. E 82, 026704 (2010); W. Wang, J. Machta, H. G. Katzgraber, Phys. Rev. E 92, 063307
 (2015); H. P. Chan, T. L. Lai, Ann. Statist. 41, 2877 (2013).
@@ -12,6 +13,7 @@ Sources: J. Machta, Phys. Rev. E 82, 026704 (2010); W. Wang, J. Machta, H. G. Ka
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,8 +23,11 @@ from spinsim.analysis.runs import Annealed
 
 Array = npt.NDArray[np.float64]
 
-MANY: Final = 10
-"""Populations of a sample from which on their scatter gives errors."""
+FEWEST: Final = 10
+"""Groups, 1 / (sum of the squares of their shares), from which on there are errors: those of free energies of a 4 x 4
+sample, by 32 and 64 replicas and 200 seeds each, had deviations of 0.8 to 1.1 errors above ten, of up to 1.6 below."""
+MANY: Final = 2 * FEWEST
+"""Populations of a sample from which on their scatter gives errors; they are of unequal Z."""
 ENOUGH: Final = 100
 """Families, by the exponential of their entropy, from which on a population is trusted (Wang et al.)."""
 
@@ -42,7 +47,7 @@ class Families(NamedTuple):
 
 
 class Populations:
-    """Averages and errors of each step and sample of a population run.
+    """Averages and errors of each step and sample of a population run; errors are NaN where groups are too few.
 
     Args:
         result: The run.
@@ -92,7 +97,7 @@ class Populations:
         for k in range(steps):
             members = self._by_family(k, None).reshape(samples, self._populations, size)
             share = members / size
-            entropy = -(share * np.log(np.where(members, share, 1))).sum(axis=2)
+            entropy = 0 - (share * np.log(np.where(members, share, 1))).sum(axis=2)  # of one family 0, not -0
             found.append(((members > 0).sum(axis=2), (share * members).sum(axis=2), entropy))
         if not found:
             return Families(*np.empty((3, 0, samples, self._populations)))
@@ -120,10 +125,13 @@ class Populations:
         sums = self._sums(np.ones(self._family.shape))
         return np.asarray(sums - 1 / sums.shape[2])
 
-    @staticmethod
-    def _deviation(sums: Array) -> Array:
-        """The standard deviation of a total of independent parts whose mean is 0, NaN of one."""
+    @cached_property
+    def _too_few(self) -> npt.NDArray[np.bool_]:
+        """Where Z is that of too few groups for errors, (steps, samples)."""
+        return np.asarray((self._sums(np.ones(self._family.shape)) ** 2).sum(axis=2) * FEWEST > 1)
+
+    def _deviation(self, sums: Array) -> Array:
+        """The standard deviation of a total of independent parts whose mean is 0, NaN of too few."""
         groups = sums.shape[2]
-        if groups < 2:
-            return np.full(sums.shape[:2], np.nan)
-        return np.asarray(np.sqrt((sums**2).sum(axis=2) * groups / (groups - 1)))
+        deviation = np.sqrt((sums**2).sum(axis=2) * groups / max(groups - 1, 1))
+        return np.where(self._too_few, np.nan, deviation)

@@ -30,6 +30,7 @@ Array = npt.NDArray[np.float64]
 
 _LN2: Final = 0.6931471805599453
 _SQRT2: Final = 1.4142135623730951
+_HOTTEST: Final = 2.0**20  # in units of 1 / b: beta + b minus b keeps eleven digits of beta
 
 
 class Resampled(Counting, Resamples, Protocol):
@@ -115,8 +116,16 @@ def temperatures_from_infinity(model: Ising, last: float, steps: int) -> Array:
     A step of beta is to be a constant part of the inverse deviation of the energy. With the root mean square local
     field s of N sites that is sqrt(N / 2) s at beta = 0, and sqrt(N) / beta at low temperatures where the heat capacity
     is 1 k_B a site; (beta + b) with b = sqrt(2) / s therefore grows by the same factor in all steps.
+
+    Raises:
+        InputError: for a last temperature beside which all couplings are as good as none.
     """
     shift = _SQRT2 / (model.energy_scale or 1.0)
+    if last * shift > _HOTTEST:
+        raise InputError(
+            f"t_stop {last:g} of populations is as good as the infinite temperature at which they begin: give at most "
+            f"{_HOTTEST / shift:.3g}, or temperatures"
+        )
     temperatures = 1 / (geometric(shift, shift + 1 / last, steps + 1)[1:] - shift)
     temperatures[-1] = last
     return np.asarray(temperatures)

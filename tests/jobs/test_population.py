@@ -206,7 +206,7 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
     assert {"families", "mean_square_family_size", "entropy_per_site_error"} <= set(by_sample.columns)
 
 
-@pytest.mark.parametrize(("populations", "entries"), [(1, "families"), (10, "populations")])
+@pytest.mark.parametrize(("populations", "entries"), [(1, "families"), (20, "populations")])
 def test_the_figure(populations: int, entries: str) -> None:
     model = ss.Ising(MODELS["graph"]().graph, maxcut_weight=6.0)  # which has two panels
     figure = thermodynamics_figure(anneal(model, replicas=100, steps=4, sweeps=1, populations=populations))
@@ -219,6 +219,27 @@ def test_few_families_are_told(capsys, monkeypatch, tmp_path) -> None:
     line = "anneal --size 8 --couplings pm-j --populations 2 --replicas 200 --steps 20 --sweeps 1 --out p.h5"
     done = run(capsys, monkeypatch, *line.split())
     assert "is too low to trust averages: take more replicas, more sweeps or more steps" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("populations", [1, 20])
+def test_no_errors_where_groups_died_out(populations: int, capsys, monkeypatch, tmp_path) -> None:
+    """A field that is switched on at once leaves a family, or a population that has all of Z."""
+    monkeypatch.chdir(tmp_path)
+    line = "anneal --size 6 --populations {} --fields 0,2,8 --temperatures 1 --replicas 120 --sweeps 1 --out p.h5"
+    done = run(capsys, monkeypatch, *line.format(populations).split())
+    groups = "families" if populations == 1 else "populations"
+    assert f"there are no errors, as too few {groups} are left" in " ".join(done.out.split())
+    table, result = ss.table("p.h5"), ss.load("p.h5")
+    for name in ("free_energy_per_site", "entropy_per_site", "energy_per_site", "specific_heat", "magnetization"):
+        assert np.isnan(table[f"{name}_error"].iloc[-1]), name
+        assert np.isfinite(table[name].iloc[-1]), name
+    assert np.isfinite(ss.anneal(result.model, [1e3], populations=1, replicas=120).free_energy_error).all()
+    shown = run(capsys, monkeypatch, "show", "p.h5").out
+    assert "nan" not in shown
+    assert "entropy -0\n" not in shown
+    assert '"free_energy_per_site_error": null' in run(capsys, monkeypatch, "show", "p.h5", "--json").out
+    assert not np.signbit(result.families.entropy).any()
+    assert f"errors over {groups}, left out where they count as fewer than 10." in thermodynamics_figure(result).caption
 
 
 def test_replicas_that_are_not_told() -> None:
@@ -243,6 +264,7 @@ def test_other_runs_keep_their_identity() -> None:
         ({"quantum": True}, "populations 1 do not go with quantum, whose slices begin at no infinite temperature"),
         ({"start": "up"}, "populations 1 do not go with start 'up', as they begin at infinite temperature"),
         ({"start": np.ones(16)}, "populations 1 do not go with start 'sha256:"),
+        ({"t_stop": 1e20}, "t_stop 1e.20 of populations is as good as the infinite temperature at which they begin"),
         ({"growing": True, "anneals": 2}, "populations 1 do not go with growing, as short anneals leave few families"),
         ({"schedule": "linear"}, "schedule 'linear' of populations, .* needs a first temperature: give t_start"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spinsim.analysis.population import ENOUGH
+from spinsim.analysis.population import ENOUGH, FEWEST, MANY
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.tables import of_populations
 
@@ -27,17 +27,31 @@ def last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     numbers = {name: value if np.isfinite(value) else None for name, value in found.items()}
     numbers |= {"fewest_families": int(number.min()), "family_entropy_least": float(entropy.min())}
     lines = [
-        f"Free energy    {found['free_energy_per_site']:.7g} +- {found['free_energy_per_site_error']:.2g} per site at "
-        f"T = {last.temperature[0]:.4g}, entropy {found['entropy_per_site']:.4g} +- "
-        f"{found['entropy_per_site_error']:.2g}" + (", means over samples" if last.energy.shape[1] > 1 else ""),
+        f"Free energy    {found['free_energy_per_site']:.7g}{_error(found['free_energy_per_site_error'])} per site at "
+        f"T = {last.temperature[0]:.4g}, entropy {found['entropy_per_site']:.4g}"
+        + _error(found["entropy_per_site_error"])
+        + (", means over samples" if last.energy.shape[1] > 1 else ""),
         f"Families       {_span(number)} of {whole}, mean square size {_span(size)}, entropy {_span(entropy)}",
     ]
+    if np.isnan(found["free_energy_per_site_error"]):
+        lines.append(f"               {_no_errors(number.shape[2])}")
     if few:
         lines.append(
             f"               an entropy below ln {ENOUGH} is too low to trust averages: "
             "take more replicas, more sweeps or more steps"
         )
     return numbers | {"families_trusted": not few}, lines
+
+
+def _error(error: float) -> str:
+    """Returns what follows a number whose error this is."""
+    return f" +- {error:.2g}" if np.isfinite(error) else ""
+
+
+def _no_errors(populations: int) -> str:
+    """Returns why errors are left out."""
+    groups = "populations" if populations >= MANY else "families"
+    return f"there are no errors, as too few {groups} are left to know them (by their shares in Z fewer than {FEWEST})"
 
 
 def _span(values: np.typing.NDArray[Any]) -> str:
@@ -62,4 +76,7 @@ def by_temperature(result: AnnealResult) -> list[str]:
         texts[0] = short(values[0])
         texts += [f"{columns['families'][k]:.6g}", f"{columns['mean_square_family_size'][k]:.4g}"]
         lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
+    missing = np.isnan(columns[names[1]])
+    if missing.any() and not missing[-1]:  # else the lines of the last step say so
+        lines.append(f"-: {_no_errors(result.families.number.shape[2])}")
     return lines

@@ -23,7 +23,7 @@ from spinsim.analysis.figures.panels import (
     tick_integers,
 )
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.population import MANY
+from spinsim.analysis.population import FEWEST, MANY
 from spinsim.analysis.thermodynamics import Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
@@ -135,7 +135,9 @@ def _entries(result: AnnealResult) -> str:
         return "over samples"
     if result.parents is None:
         return "over replicas"
-    return "over populations" if result.parents.shape[2] >= MANY else "over families"
+    groups = "populations" if result.parents.shape[2] >= MANY else "families"
+    few = f", left out where they count as fewer than {FEWEST}" if np.isnan(result.free_energy_error).any() else ""
+    return f"over {groups}{few}"
 
 
 def _abscissae(temperature: Array) -> str:
