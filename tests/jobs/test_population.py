@@ -209,7 +209,7 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
 @pytest.mark.parametrize(("populations", "entries"), [(1, "families"), (20, "populations")])
 def test_the_figure(populations: int, entries: str) -> None:
     model = ss.Ising(MODELS["graph"]().graph, maxcut_weight=6.0)  # which has two panels
-    figure = thermodynamics_figure(anneal(model, replicas=100, steps=4, sweeps=1, populations=populations))
+    figure = thermodynamics_figure(anneal(model, replicas=1000, steps=4, sweeps=4, populations=populations))
     assert figure.axes[-1].get_xscale() == "log"
     assert f"errors over {entries}." in figure.caption
 
