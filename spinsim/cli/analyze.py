@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spinsim.cli import flags, reweighting
-from spinsim.cli.saying import say
+from spinsim.cli.saying import say, say_json
 from spinsim.inputs.texts import wrapped
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None) -> None
             for line in [""] * (k > 0) + lines:
                 say(line)
         return
-    say(json.dumps(tables[0] if len(tables) == 1 else tables))
+    say_json(tables[0] if len(tables) == 1 else tables)
 
 
 def _check(file: Path) -> None:

@@ -54,7 +54,7 @@ def solve(
             f"  {one.anneals} anneals of {one.sweeps} sweeps, {one.replicas} replicas, {seconds_in_words(one.seconds)} "
             f"each, {found.rate:.3g} updates/ns"
         )
-        if one.of_replica is not None:
+        if one.of_replica is not None and one.of_anneal is not None:
             ps = (in_words(p, "{:.3g}") for p in (one.of_replica, one.of_anneal))
             say(f"  p of a replica {next(ps)}, of an anneal {next(ps)}")
         if one.tts is not None:

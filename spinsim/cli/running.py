@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.saying import say
+from spinsim.cli.saying import say, say_json
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import job_of
 
@@ -65,7 +64,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
             raise
     told = job.outcome(plan, progress.rate if ran else None)
     if as_json:
-        say(json.dumps(told.numbers))
+        say_json(told.numbers)
     elif not quiet:
         done = [] if ran else ["This very run is finished already; nothing was done again."]
         where = [f"Results  {plan.path}", f"Next     spinsim show {quoted(plan.path)}"]

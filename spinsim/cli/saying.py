@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import io
+import json
+import math
 import os
 import sys
 from typing import Any, Final
@@ -18,6 +20,20 @@ _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hu
 def say(line: object, err: bool = False) -> None:
     """Print a line on standard output, or on standard error; what a terminal would act on is escaped."""
     typer.echo(printable(str(line)), err=err)
+
+
+def say_json(numbers: Any) -> None:
+    """Print numbers as one line of JSON, which knows neither NaN nor infinity: null stands for them."""
+    say(json.dumps(_finite(numbers), allow_nan=False))
+
+
+def _finite(values: Any) -> Any:
+    """Returns values as JSON has them."""
+    if isinstance(values, dict):
+        return {name: _finite(value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [_finite(value) for value in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
 def open_streams() -> None:

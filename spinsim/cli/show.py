@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spinsim.cli.saying import say
+from spinsim.cli.saying import say, say_json
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Told
@@ -29,7 +28,7 @@ def show(
 
     told = [_solutions(file) if solution else job_of(read_attributes(file)["job"]).show(file) for file in files]
     if as_json:
-        say(json.dumps(told[0].numbers if len(files) == 1 else [one.numbers for one in told]))
+        say_json(told[0].numbers if len(files) == 1 else [one.numbers for one in told])
         return
     for number, one in enumerate(told):
         for line in [""] * (bool(number) and not solution) + one.lines:

@@ -41,12 +41,13 @@ def head(path: Path, result: Result, model: str, run: str, progress: str, state:
     ]
 
 
-def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned: int) -> list[str]:
-    """Returns the same of a run of replicas, of whose planned steps some have been done."""
+def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned: int | None) -> list[str]:
+    """Returns the same of a run of replicas, of whose planned steps some are done; None where it plans none."""
     model = result.model
     state = f"finished {result.attributes['finished']}" if result.finished else f"NOT finished: {completed_by(path)}"
     size = f"{model.sites} sites, {model.bonds} bonds, {model.samples} samples, quantum {model.quantum:g}"
-    lines = head(path, result, size, f"{replicas} replicas", f"{rows} of {planned} steps", state)
+    progress = f"{count(rows, 'row')} recorded" if planned is None else f"{rows} of {planned} steps"
+    lines = head(path, result, size, f"{replicas} replicas", progress, state)
     found = saved_in(path)
     if found is None:
         return lines
@@ -121,22 +122,29 @@ def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
     return [f"Lanes        {empty}: with --replicas {room} sweeps take no longer"]
 
 
-def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64]) -> list[str]:
-    """Returns what optimisers look for, a line each: the lowest energy met, the cut it means; of samples means."""
+def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[str]:
+    """Returns what optimisers look for, a line each: the lowest energy met, the cut it means; of samples means.
+
+    Args:
+        model: What was searched.
+        best_energy: Lowest energy that each replica met, (samples, replicas).
+        anneals: In which it may have met it.
+    """
     from spinsim.analysis.samples import lowest as of_samples
 
+    when = f" in any of {anneals} anneals" if anneals > 1 else ""
     if model.samples > 1:
         found, replicas = of_samples(model, best_energy), best_energy.shape[1]
         return [
             f"Lowest energy  {found.mean:.6f} +- {found.error:.2g} per site, mean over {model.samples} samples",
             f"               met by {found.hits.mean():.3g} of {replicas} replicas a sample, "
-            f"from {found.hits.min()} to {found.hits.max()}",
+            f"from {found.hits.min()} to {found.hits.max()}{when}",
         ]
     lowest = float(best_energy.min())
     hits = int((best_energy == lowest).sum())
     lines = [
         f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), "
-        f"met by {hits} of {best_energy.size} replicas"
+        f"met by {hits} of {best_energy.size} replicas{when}"
     ]
     if model.maxcut_weight is not None:
         lines.append(f"Best cut       {float(model.cut(lowest)):.10g}")

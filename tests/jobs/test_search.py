@@ -15,6 +15,7 @@ import spinsim as ss
 from spinsim import rng
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
+from spinsim.jobs.anneal.search import AnnealSearch
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.run import Watch
 from spinsim.run.search import Search
@@ -123,6 +124,26 @@ def test_who_watches_hears_of_better_states(tmp_path: Path) -> None:
     assert cuts[-1] >= 126
 
 
+def test_a_search_whose_time_is_up_within_its_first_step(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = ["anneal", DATA / "pm1s_100.0.mc", "--steps", "1", "--sweeps", "1000000000", "--time-limit", "0.05"]
+    told = run(capsys, monkeypatch, *line, "--out", "a.h5", "--json")
+    assert json.loads(told.out, parse_constant=pytest.fail)["last_energy_per_site"] is None
+    shown = run(capsys, monkeypatch, "show", "a.h5").out
+    assert "Progress   0 rows recorded" in shown
+    assert "Lowest energy" in shown
+    assert "Best cut" in shown
+    assert "spinsim plot" not in run(capsys, monkeypatch, *line, "--out", "b.h5").out
+
+
+def test_show_says_of_what_a_search_its_lines_are(tmp_path: Path, capsys, monkeypatch) -> None:
+    ss.anneal(MODEL, anneals=3, out=tmp_path / "a.h5", **HOW)
+    lines = run(capsys, monkeypatch, "show", tmp_path / "a.h5").out.splitlines()
+    assert any(line.endswith(" in any of 3 anneals") for line in lines)
+    assert "Series         of the first anneal, 18 sweeps" in lines
+    assert any(line.startswith("Progress   6 rows recorded, begun") for line in lines)
+
+
 @pytest.mark.parametrize("stop", [2, 7, 12, 17])
 def test_an_interrupted_search_has_the_same_bits(tmp_path: Path, stop: int) -> None:
     calls = 0
@@ -141,6 +162,28 @@ def test_an_interrupted_search_has_the_same_bits(tmp_path: Path, stop: int) -> N
     whole, resumed = ss.anneal(MODEL, **how), ss.resume(path)
     same_anneals(resumed, whole)
     np.testing.assert_array_equal(resumed.best_states, whole.best_states)
+
+
+def test_a_file_with_room_for_more_anneals_is_resumed(tmp_path: Path, monkeypatch) -> None:
+    """Earlier versions made room for a hundred at least, however many replicas there are."""
+
+    def interrupt(updates: int) -> None:
+        nonlocal calls
+        calls += updates > 0
+        if calls == 8:  # of the second anneal
+            raise KeyboardInterrupt
+
+    calls, path, how = 0, tmp_path / "a.h5", HOW | {"target": -1000}
+    monkeypatch.setattr("spinsim.model.problems.targets._bound", lambda model, sample: -2000.0)
+    monkeypatch.setattr("spinsim.jobs.anneal.search._BYTES", 0)
+    monkeypatch.setattr("spinsim.jobs.anneal.search._FEWEST", 100)
+    with pytest.raises(KeyboardInterrupt):
+        ss.anneal(MODEL, out=path, checkpoint_every=0, on_updates=interrupt, **how)
+    monkeypatch.setattr("spinsim.jobs.anneal.search._FEWEST", 8)
+    monkeypatch.setattr(AnnealSearch, "is_met", property(lambda search: search.number >= 10))
+    resumed = ss.resume(path).anneals
+    assert resumed is not None
+    assert len(resumed.energy) == resumed.done > 8
 
 
 def test_the_command_says_whether_the_target_was_met(tmp_path: Path, capsys, monkeypatch) -> None:

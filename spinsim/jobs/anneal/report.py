@@ -65,14 +65,14 @@ def _schedule(a: AnnealSettings) -> str:
 def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     """Returns what is said of a run when it is done, of its lowest energies and of its last step alone."""
     with open_to_read(plan.path) as file:
-        best_energy, energy = file["best/energy"][...], file["measurements/energy"]
-        last_energy = energy[-1] if len(energy) else np.full_like(best_energy, np.nan)
+        best_energy, rows = file["best/energy"][...], len(file["measurements/energy"])
+        last_energy = file["measurements/energy"][-1] if rows else None
         lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
         anneals = read_anneals(file, {})
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
-    lines = lowest_lines(plan.model, best_energy) + lanes + solution_lines(plan)
-    following = [f"spinsim plot {quoted(plan.path)}"]
-    if plan.config.anneal.populations and len(energy):
+    lines = lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done) + lanes + solution_lines(plan)
+    following = [f"spinsim plot {quoted(plan.path)}"] if rows else []
+    if plan.config.anneal.populations and rows:
         of_last, about_last = last_step(load_anneal(plan.path))
         numbers, lines = numbers | of_last, lines + about_last
     if anneals is None:
@@ -89,9 +89,9 @@ def _anneals_line(anneals: Anneals) -> list[str]:
 
 
 def _summary(
-    plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64]
+    plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64] | None
 ) -> dict[str, Any]:
-    """Returns the main numbers of a finished run; energies of shape (samples, replicas)."""
+    """Returns the main numbers of a finished run; energies (samples, replicas), None where no step was done."""
     model, lowest = plan.model, float(best_energy.min())
     numbers: dict[str, Any] = {
         "job": plan.config.job,
@@ -101,7 +101,7 @@ def _summary(
         "sites": model.sites,
         "lowest_energy": lowest,
         "lowest_energy_per_site": lowest / model.sites,
-        "last_energy_per_site": float(last_energy.mean()) / model.sites,
+        "last_energy_per_site": None if last_energy is None else float(last_energy.mean()) / model.sites,
         **precision(model),
     }
     if model.samples > 1:
@@ -130,7 +130,8 @@ def show(path: Path) -> Told:
     success = {} if found is None else {"success": found.numbers}
     searched = {} if result.anneals is None else result.anneals.numbers
     about |= {"configurations": saved_number(path)} | searched | success
-    head = head_of_steps(path, result, replicas, rows, planned) + _head_of_anneals(result)
+    head = head_of_steps(path, result, replicas, rows, planned if result.anneals is None else None)
+    head += _head_of_anneals(result)
     return Told(about | numbers, head + empty_lanes(result.attributes["engine"], replicas, 1) + lines)
 
 
@@ -165,14 +166,18 @@ def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]
 
 def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     """Returns the main numbers of a run, for ``--json`` and as lines."""
-    lowest = result.lowest_energy
-    if not len(result.temperature):
+    lowest, anneals = result.lowest_energy, result.anneals
+    if not lowest.size:
         return {"lowest_energy": None}, []
+    numbers = {"lowest_energy": float(lowest.min()), **precision(result.model)}
+    lines = lowest_lines(result.model, lowest, 1 if anneals is None else anneals.done)
+    if not len(result.temperature):
+        return numbers, lines
+    if anneals is not None and len(anneals.planned):
+        lines.append(f"Series         of the first anneal, {count(int(anneals.planned[0]), 'sweep')}")
     if result.gamma is not None:
-        numbers = {"lowest_energy": float(lowest.min()), **precision(result.model)}
-        return numbers, lowest_lines(result.model, lowest) + _by_gamma(result, result.gamma)
+        return numbers, lines + _by_gamma(result, result.gamma)
     table = thermodynamics(result)
-    lines = lowest_lines(result.model, lowest)
     order = table.order_parameter(result.model)
     first, last = ("T", order.symbol) if result.field is None else ("h", "<m>")
     lines.append(f"{first:>8}        E/N      error        C/N      error {last:>10}      error")
@@ -187,7 +192,6 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
         lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
     if not np.isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:
         lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")
-    numbers = {"lowest_energy": float(lowest.min()), **precision(result.model)}
     if result.family is None:
         return numbers, lines
     of_last, about_last = last_step(result)

@@ -157,7 +157,8 @@ class AnnealResult(Result):
     @property
     def _run_facts(self) -> dict[str, str]:
         name, series = ("T", self.temperature) if self.gamma is None else ("Gamma", self.gamma)
-        ends = f" from {name} = {series[0]:g} to {series[-1]:g}" if len(series) else ""
+        whose = " of the first anneal" if self.anneals is not None else ""
+        ends = f"{whose} from {name} = {series[0]:g} to {series[-1]:g}" if len(series) else ""
         return {
             "replicas": count(self.energy.shape[2], "replica"),
             "steps": count(len(self.temperature), "step") + ends,

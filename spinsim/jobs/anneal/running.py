@@ -23,7 +23,7 @@ from spinsim.errors import InputError
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.outline import OfSlices
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.search import SUMS, AnnealSearch
+from spinsim.jobs.anneal.search import SUMS, AnnealSearch, recorded_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
@@ -169,7 +169,7 @@ def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
 
 
 def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    _Annealing(plan, saving, watch).complete(begun)
+    _Annealing(plan, saving, watch, recorded_in(plan.path) if begun else None).complete(begun)
 
 
 def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
@@ -188,9 +188,9 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
 class _Annealing(SampledRun):
     """An annealing run under way, a single anneal or a search of several."""
 
-    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
+    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int | None = None) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
-        how = a.target, a.time_limit, a.anneals, watch.on_note
+        how = a.target, a.time_limit, a.anneals, watch.on_note, recorded
         self._search = AnnealSearch(plan.model, run.number_of_replicas, *how)
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._population: Population | None = None

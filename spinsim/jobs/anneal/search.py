@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 import h5py
@@ -15,6 +16,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
 from spinsim.run.search import Search, given_target, targets_of, told, verdict
+from spinsim.store import open_to_read
 from spinsim.store.forms import DamageError, group_of, length_of
 from spinsim.store.layout import ENERGY, Layout, Series
 
@@ -23,7 +25,7 @@ Array = npt.NDArray[np.float64]
 ANNEALS: Final = "anneals"
 """The group of the anneals of a search."""
 _BYTES: Final = 2**22  # of recorded energies
-_FEWEST, _MOST = 100, 4096
+_FEWEST, _MOST = 8, 4096
 SUMS: Final = {
     "anneal_energy": f"{ANNEALS}/energy",
     "anneal_sweeps": f"{ANNEALS}/sweeps",
@@ -122,6 +124,7 @@ class AnnealSearch(Search):
         time_limit: Seconds, None for any number.
         most: Anneals, None for any number; one where there is neither target nor limit.
         on_note: As that of ``Search``.
+        recorded: Anneals that a file has room for which was begun before, None where there is none.
 
     Attributes:
         number: Of the present anneal, from 0.
@@ -136,6 +139,7 @@ class AnnealSearch(Search):
         time_limit: float | None,
         most: int | None,
         on_note: Callable[[str], None] = lambda words: None,
+        recorded: int | None = None,
     ) -> None:
         self.target = targets_of(model, target)
         super().__init__(model, self.target, time_limit, on_note)
@@ -143,7 +147,7 @@ class AnnealSearch(Search):
         self._most = most or (None if searches else 1)
         shape = model.samples, replicas
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * model.samples * replicas)))
-        self.recorded = (most or fit) if searches or self._most != 1 else 0
+        self.recorded = recorded or (most or fit) if searches or self._most != 1 else 0
         if self.recorded * model.samples * replicas > _BYTES:  # the question itself takes longer than an easy problem
             require(32.0 * self.recorded * model.samples * replicas, count(self.recorded, "anneal"), "give fewer")
         self._each: list[tuple[Any, ...]] = []  # in the order of _no_anneals
@@ -261,6 +265,12 @@ def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
         raise DamageError("its search has no anneals")
     target = np.zeros(len(layout.scales["sample"])) if "target" in group else None
     return with_anneals(layout, anneals, target)
+
+
+def recorded_in(path: Path) -> int | None:
+    """Returns how many anneals a file has room for; None where it is of no search."""
+    with open_to_read(path) as file:
+        return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else None
 
 
 def read_anneals(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Anneals | None:

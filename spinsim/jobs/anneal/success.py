@@ -28,18 +28,18 @@ class Success:
         sweeps: Of an anneal.
         replicas: That it has side by side.
         anneals: How many there were.
-        of_replica: Probability that a replica meets the target in an anneal; None where anneals were not done to their
-            end when one did.
-        of_anneal: That any of its replicas does.
-        seconds: Mean time of a whole anneal, NaN where there was none.
-        tts: Time in which anneals, one after the other, meet the target with 99 %, None where ``seconds`` is NaN.
+        of_replica: Probability that a replica meets the target in an anneal; None of populations, whose replicas are
+            not independent, and of a search that stopped at its first success, which tells nothing of it.
+        of_anneal: That any of its replicas does; None of such a search.
+        seconds: Mean time of a whole anneal; of such a search, of those that missed the target.
+        tts: Time in which anneals, one after the other, meet the target with 99 %; None of such a search.
     """
 
     sweeps: int
     replicas: int
     anneals: int
     of_replica: Estimate | None
-    of_anneal: Estimate
+    of_anneal: Estimate | None
     seconds: float
     tts: Estimate | None
 
@@ -51,20 +51,21 @@ class Success:
             name: None if one is None else [number if np.isfinite(number) else None for number in one]
             for name, one in named.items()
         }
-        seconds = self.seconds if np.isfinite(self.seconds) else None
         counts = {"anneals": self.anneals, "sweeps": self.sweeps, "replicas": self.replicas}
-        return counts | {"seconds_of_anneal": seconds} | estimates
+        return counts | {"seconds_of_anneal": self.seconds} | estimates
 
     @property
     def line(self) -> str:
         """The same in a line."""
+        anneals = f"of {count(self.anneals, 'anneal')} of {self.sweeps} sweeps"
+        if self.of_anneal is None or self.tts is None:
+            return f"{anneals} the last met it, and the search stopped at this first success: p is not known"
         of_one = (
             "" if self.of_replica is None else f"a replica meets it with p = {in_words(self.of_replica, '{:.3g}')}, "
         )
-        time = "unknown" if self.tts is None else in_words(self.tts, seconds_in_words)
         return (
-            f"of {count(self.anneals, 'anneal')} of {self.sweeps} sweeps: {of_one}any of {self.replicas} with "
-            f"p = {in_words(self.of_anneal, '{:.3g}')}; time to solution at 99 %: {time}"
+            f"{anneals}: {of_one}any of {self.replicas} with p = {in_words(self.of_anneal, '{:.3g}')}; "
+            f"time to solution at 99 %: {in_words(self.tts, seconds_in_words)}"
         )
 
 
@@ -73,8 +74,8 @@ def success_of(
 ) -> Success | None:
     """What the longest anneals of a search say of a target, its own by default; None without one, or of many samples.
 
-    A search that ended with its target has its last anneal count as a success, as its replicas would have kept what
-    they had met; how many more of them would have met it is then not known.
+    A search that ended with its target stopped at its first success, so that the share of its anneals that met it is no
+    probability: it is told how many there were, if there was a whole one of that length before.
 
     Args:
         model: What was annealed.
@@ -84,18 +85,22 @@ def success_of(
     """
     if anneals is None or (target is None and anneals.target is None) or model.samples > 1 or not len(anneals.sweeps):
         return None
-    hits, whole = anneals.hits(model, target)[:, 0], anneals.whole
-    used = (anneals.planned == np.max(anneals.planned)) & (whole | (hits > 0))
+    hits, longest = anneals.hits(model, target)[:, 0], anneals.planned == np.max(anneals.planned)
+    sweeps, replicas = int(np.max(anneals.planned)), anneals.energy.shape[2]
+    used = longest & anneals.whole
+    own = target is None or (anneals.target is not None and target in anneals.target)
+    if own and anneals.is_met:
+        failed = anneals.seconds[used & (hits == 0)]
+        trials = int(longest.sum()) + anneals.done - len(anneals.sweeps)
+        return Success(sweeps, replicas, trials, None, None, float(failed.mean()), None) if failed.size else None
     if not used.any():
         return None
-    trials, replicas = int(used.sum()), anneals.energy.shape[2]
-    of_replica = None
-    if independent and whole[used].all():
+    trials, of_replica = int(used.sum()), None
+    if independent:
         of_replica = success_probability(int(hits[used].sum()), trials * replicas)
         of_anneal = side_by_side(of_replica, replicas)
     else:
         of_anneal = success_probability(int((hits[used] > 0).sum()), trials)
-    times = anneals.seconds[used & whole]
-    mean = float(np.mean(times)) if times.size else np.nan
-    tts = time_to_solution(times, of_anneal) if times.size else None
-    return Success(int(np.max(anneals.planned)), replicas, trials, of_replica, of_anneal, mean, tts)
+    times = anneals.seconds[used]
+    tts = time_to_solution(times, of_anneal)
+    return Success(sweeps, replicas, trials, of_replica, of_anneal, float(times.mean()), tts)

@@ -108,7 +108,7 @@ def show(path: Path) -> Told:
     planned = run["sweeps"] // run["measure_every"] if run else found.steps
     about = found.attributes | {"file": str(path), "steps": found.steps, "planned_steps": planned}
     about |= {"configurations": saved_number(path)}
-    head = head_of_steps(path, found, replicas, found.steps, planned)
+    head = head_of_steps(path, found, replicas, found.steps, planned if found.search is None else None)
     if found.search is not None:
         said = _verdict(found, found.search) if found.finished else ""
         lines = head + _search_lines(found, found.search) + ([f"Target         {said}"] if said else [])
