@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim.cuda.contract import fill_in
+from spinsim.machine.compiled import compiling
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 Instances = tuple[tuple[str, str], ...]
@@ -68,7 +69,7 @@ def kernel(device: int, file: str, expression: str) -> Any:
     """A compiled kernel on a device: ``expression`` names a function or a template instance of ``file``."""
     import cupy
 
-    with cupy.cuda.Device(device):
+    with cupy.cuda.Device(device), compiling():
         module = cupy.RawModule(code=source(file), options=OPTIONS, name_expressions=(expression,))
         return module.get_function(expression)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,13 +84,21 @@ class _CompilingTime(event.Listener):
         self._compiling, self._since, self._total = 0, 0.0, 0.0
 
     def on_start(self, event: event.Event) -> None:
+        """Numba begins in a thread."""
+        self.begin()
+
+    def on_end(self, event: event.Event) -> None:
+        """Numba is done in a thread."""
+        self.end()
+
+    def begin(self) -> None:
         """A thread begins."""
         with self._lock:
             if not self._compiling:
                 self._since = time.perf_counter()
             self._compiling += 1
 
-    def on_end(self, event: event.Event) -> None:
+    def end(self) -> None:
         """A thread is done."""
         with self._lock:
             self._compiling -= 1
@@ -104,6 +113,16 @@ class _CompilingTime(event.Listener):
 
 _COMPILING: Final = _CompilingTime()
 event.register("numba:compiler_lock", _COMPILING)  # type: ignore[no-untyped-call]
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """Count what is done meanwhile as the compiling of kernels, which no clock of a search or of a rate counts."""
+    _COMPILING.begin()
+    try:
+        yield
+    finally:
+        _COMPILING.end()
 
 
 def compiling_seconds() -> float:

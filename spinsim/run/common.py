@@ -298,7 +298,10 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         reason = str(error).rpartition(": ")[0]
         raise InputError(f"{reason} and is never overwritten: choose another --out") from error
     rng.check_dynamics(dynamics_number(attributes), str(plan.path))
-    if plan.packing is Packing.REPLICA and attributes.get("engine", "").endswith(f", {Packing.UNPACKED}"):
+    own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
+    is_whole = stored == own and "finished" in attributes
+    was_unpacked = attributes.get("engine", "").endswith(f", {Packing.UNPACKED}")
+    if plan.packing is Packing.REPLICA and was_unpacked and not is_whole:
         raise InputError(
             f"{plan.path} is of an earlier version of spinsim, which updated such graphs unpacked, with "
             "other bits: go on with the version that wrote it, or run it anew under another name"
@@ -306,9 +309,8 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     if listed and not plan.model.graph.is_listed:
         model = with_list(plan.model)
         plan = replace(plan, model=model, attributes=plan.attributes | {"model_sha256": model.content_sha256()})
-    own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
     if stored == own:
-        return plan, "finished" in attributes
+        return plan, is_whole
     if stored == plan.extends:
         return plan, False
     if own not in lengths(attributes) or not job_of(plan.config.job).may_be_longer:

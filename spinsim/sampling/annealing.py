@@ -105,6 +105,8 @@ def annealing(
 ) -> Iterator[AnnealFrame | None]:
     """Sweep through the temperatures in order and yield a measurement after each.
 
+    When a measurement is yielded the engine may have the next temperature already, which is set while a GPU sweeps.
+
     Args:
         engine: Replicas in their initial state, or restored to where such a run stood; changed in place.
         temperatures: In order of use, in the unit of the couplings.

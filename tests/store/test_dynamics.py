@@ -105,13 +105,14 @@ def test_a_graph_that_was_updated_unpacked_is_not_gone_on_with(do, refused, monk
     line = "temper star.txt --temperatures 1,2 --thermalize 10 --sweeps 100 --quiet --out a.h5"
     star = Path("star.txt").absolute()  # do's folder is made from the name of the run
     star.write_text(f"34 {len(bonds)}\n" + "".join(f"1 {k} {weight}\n" for k, weight in bonds))
-    path = do(line.replace("star.txt", str(star)))
+    line = line.replace("star.txt", str(star))
+    path = do(line)
     monkeypatch.chdir(path.parent)
     with h5py.File("a.h5", "r+") as file:
         assert file.attrs["engine"] == "cpu, replica-packed"
         file.attrs["engine"] = "cpu, unpacked"
-    for again in (line.replace("star.txt", str(star)), "resume a.h5 --sweeps 200"):
-        refused(again, "a.h5 is of an earlier version of spinsim, which updated such graphs unpacked")
+    do(line)  # what is finished stays so
+    refused("resume a.h5 --sweeps 200", "a.h5 is of an earlier version of spinsim, which updated such graphs unpacked")
 
 
 @pytest.mark.parametrize("name", ["anneal", "temper", "transfer", *UNFINISHED])
