@@ -11,11 +11,13 @@ from typing import Any, Final
 
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.call import anneal
+from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.anneal.success import Success, success_of
 from spinsim.jobs.temper.call import temper
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
-from spinsim.model.problems.targets import value_of
+from spinsim.model.problems.targets import check_targets, value_of
+from spinsim.settings.setting import settings_of
 
 BEST_KNOWN: Final = {
     "G11": (800, 564),
@@ -70,8 +72,14 @@ def solve_instances(
         repeats: Whole anneals, and searches, each with random numbers of its own.
         time_limit: Seconds after which a search gives up.
         settings: Of ``ss.anneal``.
+
+    Raises:
+        InputError: before anything is annealed, for targets that no state can have and times out of range.
     """
     problems = [(model, target_of(file, model, target)) for file in files for model in [read_instance(file)]]
+    settings_of(AnnealSettings)["time_limit"].check(time_limit)
+    for model, wanted in problems:
+        check_targets(model, wanted)
     for model, wanted in problems:
         yield solve(model, wanted, repeats, time_limit, settings)
 

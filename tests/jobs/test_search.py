@@ -206,6 +206,11 @@ def test_the_command_says_whether_the_target_was_met(tmp_path: Path, capsys, mon
         ("at least 0.001", ["--time-limit", "0"]),
     ):
         one_sentence(run(capsys, monkeypatch, *line, *more, "--out", "c.h5"), words)
+        solve = ["bench", "solve", DATA / "pm1s_100.0.mc", "--steps", "1", "--sweeps", "1"]
+        if words not in ("2 values", "cannot be read"):
+            one_sentence(run(capsys, monkeypatch, *solve, *more), words)
+    grows = [*line[:2], "--target", "127", "--save-configurations", "10", "--out", "c.h5"]
+    one_sentence(run(capsys, monkeypatch, *grows), "give steps, with which all have that length")
     assert not (tmp_path / "c.h5").exists()
 
 
@@ -279,6 +284,8 @@ def test_the_tempering_command_searches(tmp_path: Path, capsys, monkeypatch) -> 
     assert "Solution       a.txt" in told.out
     assert "cut 127" in (tmp_path / "a.txt").read_text()
     one_sentence(run(capsys, monkeypatch, *line, "--out", "b.h5", "--solution", "a.txt"), "exists already")
+    placed = ["--target", "127", "--temperatures", "auto:0.5:2:4", "--out", "b.h5"]
+    one_sentence(run(capsys, monkeypatch, *line, *placed), "do not go with target, as the pre-run")
     one_sentence(run(capsys, monkeypatch, "resume", "a.h5", "--sweeps", "100"), "holds a search")
     told = run(capsys, monkeypatch, *line, "--target", "128", "--time-limit", "0.1", "--out", "c.h5", "--json")
     assert told.status == 3

@@ -60,6 +60,15 @@ _MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
 class AnnealPlan(Plan[Anneal]):
     """An annealing run that is ready to begin."""
 
+    def __post_init__(self) -> None:
+        every = self.save_every
+        if self.config.anneal.growing and every > self.rows:
+            raise InputError(
+                f"save_configurations {every} is more than the {self.rows} steps of the first anneal, as anneals grow "
+                "where no length is given: give steps, with which all have that length, or a smaller number"
+            )
+        super().__post_init__()
+
     @property
     def temperatures(self) -> npt.NDArray[np.float64]:
         """The schedule, of a search that of the first anneal."""

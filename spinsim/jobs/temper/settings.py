@@ -44,8 +44,15 @@ class TemperSettings(Table):
         unit="coupling unit / k_B",
         numbers=GRID,
     )
-    thermalize: int = setting(2000, "Sweeps before the first measurement", low=0)
-    sweeps: int = setting(10_000, "Sweeps of the measured part", low=1, high=10**12)
+    thermalize: int = setting(
+        2000, "Sweeps before the first measurement; of a search only before the first row that is recorded", low=0
+    )
+    sweeps: int = setting(
+        10_000,
+        "Sweeps of the measured part; of a search only of the rows that are recorded: it goes on beyond them",
+        low=1,
+        high=10**12,
+    )
     measure_every: int = setting(10, "Sweeps between measurements", low=1)
     swap_every: int = setting(1, "Sweeps between exchanges of temperatures", low=1)
     correlations: bool = setting(
@@ -55,6 +62,18 @@ class TemperSettings(Table):
     time_limit: float | None = time_limit()
     solution: str | None = solution()
     zero_acceptance: float = zero_acceptance()
+
+    @classmethod
+    def check_given(cls, given: Mapping[str, Any]) -> None:
+        """Refuse a pre-run for a search, whose time it would not count in; runs begun by earlier versions go on."""
+        from spinsim.sampling.placement import PREFIX
+
+        text, ends = given.get("temperatures"), sorted({"target", "time_limit"} & set(given))
+        if ends and isinstance(text, str) and text.startswith(PREFIX):
+            raise InputError(
+                f"temperatures {text!r} do not go with {ends[0]}, as the pre-run that places them is no part of the "
+                "search: give them, or their ends and number such as 0.1:1:32g"
+            )
 
     @property
     def searches(self) -> bool:
