@@ -294,7 +294,7 @@ def test_a_search_makes_populations_anew() -> None:
 def test_populations_count_as_one_try(capsys, monkeypatch, tmp_path) -> None:
     monkeypatch.chdir(tmp_path)
     line = (
-        "anneal --size 4 --couplings pm-j --populations 1 --replicas 50 --steps 3 --sweeps 1 --anneals 3 --target -20"
+        "anneal --size 4 --couplings pm-j --populations 1 --replicas 50 --steps 3 --sweeps 1 --anneals 3 --target -32"
     )
     run(capsys, monkeypatch, *line.split(), "--out", "p.h5")
     shown = " ".join(run(capsys, monkeypatch, "show", "p.h5").out.split())
