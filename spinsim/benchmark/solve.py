@@ -33,7 +33,10 @@ BEST_KNOWN: Final = {
     "t3g6_5555": (216, 17434469),
     "t3g7_5555": (343, 28302918),
 }
-"""Sites and best known cuts of public instances by the names of their files: the G-set and the Biq Mac library."""
+"""Sites and best known cuts of public instances by the names of their files.
+
+The G-set as in Benlic and Hao, Eng. Appl. Artif. Intell. 26, 1162 (2013), the others from the Biq Mac library (Wiegele).
+"""
 
 
 @dataclass(frozen=True)
