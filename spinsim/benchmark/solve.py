@@ -35,7 +35,8 @@ BEST_KNOWN: Final = {
 }
 """Sites and best known cuts of public instances by the names of their files.
 
-The G-set as in Benlic and Hao, Eng. Appl. Artif. Intell. 26, 1162 (2013), the others from the Biq Mac library (Wiegele).
+Those of the G-set are as in Benlic and Hao, Eng. Appl. Artif. Intell. 26, 1162 (2013), the others as in the Biq Mac
+library (Wiegele).
 """
 
 
