@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import h5py
 import numpy as np
@@ -40,16 +40,18 @@ SUMS: Final = {name: f"{GROUP}/{name}" for name in ("done", "elapsed", "met_seco
 
 
 @dataclass(frozen=True)
-class Searched:
-    """How a search went that was one run.
+class Outcome:
+    """How a search went, whatever it did until it ended.
 
     Attributes:
-        done: Sweeps of the whole search, those before the first measurement among them.
-        elapsed: Its seconds, without the compiling of kernels.
+        done: How much was done in all, in the unit of ``UNIT``.
+        elapsed: Seconds of the whole search, without the compiling of kernels.
         target: Of each sample in the problem's own terms, (samples,); None where there was none.
         met_seconds: Time at which each sample's target was met, (samples,), NaN where it was not.
-        met_after: Sweeps done by then, ``int64`` (samples,), -1 where it was not.
+        met_after: How much was begun by then, ``int64`` (samples,), -1 where it was not.
     """
+
+    UNIT: ClassVar[str]
 
     done: int
     elapsed: float
@@ -63,6 +65,29 @@ class Searched:
         return self.target is not None and not np.isnan(self.met_seconds).any()
 
     @property
+    def numbers(self) -> dict[str, Any]:
+        """What it came to, for ``--json``."""
+        if self.target is None:
+            return {"search_seconds": self.elapsed}
+        when = [None if math.isnan(at) else at for at in self.met_seconds.tolist()]
+        found = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
+        return {"search_seconds": self.elapsed, **found}
+
+    def verdict(self, model: Ising, lowest: Array) -> str:
+        """Whether the targets were met, in a line, by lowest energies (samples,); empty without targets."""
+        if self.target is None:
+            return ""
+        done = count(int(self.met_after.max()) if self.is_met else self.done, self.UNIT)
+        return verdict(model, self.target, lowest, self.met_seconds, self.elapsed, done)
+
+
+@dataclass(frozen=True)
+class Searched(Outcome):
+    """How a search went that was one run: in sweeps, those before the first measurement among them."""
+
+    UNIT: ClassVar[str] = "sweep"
+
+    @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
         """What a file holds of it, by path."""
         found = {"done": np.array(self.done), "elapsed": np.array(self.elapsed)}
@@ -72,23 +97,7 @@ class Searched:
     @property
     def numbers(self) -> dict[str, Any]:
         """What it came to, for ``--json``."""
-        return {"search_sweeps": self.done, **told(self.elapsed, self.target, self.met_seconds)}
-
-    def verdict(self, model: Ising, lowest: Array) -> str:
-        """Whether the targets were met, in a line, by lowest energies (samples,); empty without targets."""
-        if self.target is None:
-            return ""
-        done = count(int(self.met_after.max()) if self.is_met else self.done, "sweep")
-        return verdict(model, self.target, lowest, self.met_seconds, self.elapsed, done)
-
-
-def told(elapsed: float, target: Array | None, met_seconds: Array) -> dict[str, Any]:
-    """What a search came to, for ``--json``."""
-    if target is None:
-        return {"search_seconds": elapsed}
-    when = [None if math.isnan(at) else at for at in met_seconds.tolist()]
-    is_met = None not in when
-    return {"search_seconds": elapsed, "target": target.tolist(), "target_met": is_met, "target_met_seconds": when}
+        return {"search_sweeps": self.done, **super().numbers}
 
 
 def with_search(layout: Layout, target: Array | None) -> Layout:

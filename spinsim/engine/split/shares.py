@@ -65,7 +65,7 @@ class Asked(NamedTuple):
 
 def in_words(work: Work, device: str) -> str:
     """How much each device gets, in a sentence; empty where there is one device."""
-    devices, ranks = number_of_devices(device), 1 + len(others())
+    devices, ranks = _number_of_devices(device), 1 + len(others())
     if devices == 1:
         return ""
     of_ranks = f" of {ranks} ranks" if ranks > 1 else ""
@@ -88,7 +88,7 @@ def in_words(work: Work, device: str) -> str:
     return f"{samples} x {blocks} {name} over {where}, {_either(least, most)} each{idle}"
 
 
-def number_of_devices(device: str) -> int:
+def _number_of_devices(device: str) -> int:
     """Devices of this process and of the ranks that serve it."""
     return len(seats(device))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import h5py
 import numpy as np
@@ -15,7 +15,7 @@ from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
-from spinsim.run.search import Search, given_target, targets_of, told, verdict
+from spinsim.run.search import Outcome, Search, given_target, targets_of
 from spinsim.store import open_to_read
 from spinsim.store.forms import DamageError, group_of, length_of
 from spinsim.store.layout import ENERGY, Layout, Series
@@ -40,40 +40,29 @@ SUMS: Final = {
 
 
 @dataclass(frozen=True)
-class Anneals:
+class Anneals(Outcome):
     """The anneals of a search, of which the first is the run of the same settings without a search.
+
+    ``done`` counts those too that are not in these arrays: of very many the first are recorded.
 
     Attributes:
         energy: Lowest energy that each replica met in each anneal, (anneals, samples, replicas), of the Ising model.
         sweeps: Sweeps of each, ``int64`` (anneals,): fewer than ``planned`` where the search ended within it.
         planned: Sweeps that each has when it goes on to its end, likewise.
         seconds: Time of each, without the compiling of kernels, (anneals,).
-        done: How many there were, those among them that are not in these arrays: of very many the first are recorded.
-        elapsed: Seconds of the whole search.
-        target: Of each sample in the problem's own terms, (samples,); None where there was none.
-        met_seconds: Time at which each sample's target was met, (samples,), NaN where it was not.
-        met_after: Anneals begun by then, ``int64`` (samples,), -1 where it was not.
     """
+
+    UNIT: ClassVar[str] = "anneal"
 
     energy: Array
     sweeps: npt.NDArray[np.int64]
     planned: npt.NDArray[np.int64]
     seconds: Array
-    done: int
-    elapsed: float
-    target: Array | None
-    met_seconds: Array
-    met_after: npt.NDArray[np.int64]
-
-    @property
-    def is_met(self) -> bool:
-        """Whether there were targets and all of them were met."""
-        return self.target is not None and not np.isnan(self.met_seconds).any()
 
     @property
     def numbers(self) -> dict[str, Any]:
         """What they came to, for ``--json``."""
-        return {"anneals": self.done, **told(self.elapsed, self.target, self.met_seconds)}
+        return {"anneals": self.done, **super().numbers}
 
     @property
     def whole(self) -> npt.NDArray[np.bool_]:
@@ -105,13 +94,6 @@ class Anneals:
     def in_layout(self, layout: Layout) -> Layout:
         """A layout that has room for them."""
         return with_anneals(layout, max(1, len(self.sweeps)), self.target)
-
-    def verdict(self, model: Ising, lowest: Array) -> str:
-        """Whether the targets were met, in a line, by lowest energies (samples,); empty without targets."""
-        if self.target is None:
-            return ""
-        done = count(int(self.met_after.max()) if self.is_met else self.done, "anneal")
-        return verdict(model, self.target, lowest, self.met_seconds, self.elapsed, done)
 
 
 class AnnealSearch(Search):
@@ -217,15 +199,15 @@ def _anneals(found: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Ann
     done = int(found["anneals_done"])
     kept = slice(min(done, len(found["anneal_sweeps"])))
     return Anneals(
-        found["anneal_energy"][kept],
-        found["anneal_sweeps"][kept],
-        found["anneal_planned"][kept],
-        found["anneal_seconds"][kept],
         done,
         float(found["elapsed"]),
         target,
         found["met_seconds"],
         found["met_after"],
+        found["anneal_energy"][kept],
+        found["anneal_sweeps"][kept],
+        found["anneal_planned"][kept],
+        found["anneal_seconds"][kept],
     )
 
 
