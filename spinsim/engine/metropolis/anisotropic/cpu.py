@@ -17,8 +17,8 @@ from spinsim.engine.metropolis.anisotropic.plan import TermPlan
 from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.metropolis.packed.cpu_sweeper import TableSweeper
 from spinsim.engine.metropolis.packed.steps import BATCH
+from spinsim.engine.metropolis.replica_packed.counting.cpu import count_unsatisfied, count_up
 from spinsim.engine.metropolis.replica_packed.cpu import SPLIT_SITES
-from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.machine.threads import Threads

@@ -7,7 +7,7 @@ import numpy as np
 from spinsim import rng
 from spinsim.engine.metropolis.anisotropic.cpu_sweep import sweep_terms
 from spinsim.engine.metropolis.packed.cpu_tables import lay_tables
-from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied, count_up
+from spinsim.engine.metropolis.replica_packed.counting.cpu import count_unsatisfied, count_up
 from spinsim.engine.tempering.cpu_exchange import exchange
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES

@@ -19,8 +19,8 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.metropolis.anisotropic.plan import TermPlan
 from spinsim.engine.metropolis.packed.cuda_state import PlacedWords, places
+from spinsim.engine.metropolis.replica_packed.counting.cuda import COUNT_THREADS, ITEMS_A_THREAD
 from spinsim.engine.metropolis.replica_packed.cuda import UNBOUNDED, compare, squares
-from spinsim.engine.metropolis.replica_packed.cuda_lattices import COUNT_THREADS, ITEMS_A_THREAD
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.tempering.cuda import Placed
 from spinsim.errors import InputError

@@ -21,7 +21,7 @@ from spinsim.engine.metropolis.packed.cpu_tables import lay_one_temperature
 from spinsim.engine.metropolis.packed.kinds import Limits, bits_up_to, cheap_bits
 from spinsim.engine.metropolis.packed.lane_tables import empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
-from spinsim.engine.metropolis.replica_packed.cpu_counting import count_lattices
+from spinsim.engine.metropolis.replica_packed.counting.cpu import count_lattices
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
 from spinsim.engine.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree

@@ -24,7 +24,7 @@ from spinsim.engine.metropolis.packed.steps import (
     prefixes,
     scatter,
 )
-from spinsim.engine.metropolis.replica_packed.cpu_counting import add_count, empty_into, finish_addition
+from spinsim.engine.metropolis.replica_packed.counting.cpu import add_count, empty_into, finish_addition
 from spinsim.machine.compiled import kernel, part
 
 

@@ -19,8 +19,8 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.sums import of_energies_and_up, of_energy_and_up
 from spinsim.engine.metropolis.packed.cuda_state import PlacedWords
+from spinsim.engine.metropolis.replica_packed.counting.cuda import COUNT_THREADS, ITEMS_A_THREAD
 from spinsim.engine.metropolis.replica_packed.cuda import compare, squares
-from spinsim.engine.metropolis.replica_packed.cuda_lattices import COUNT_THREADS, ITEMS_A_THREAD
 from spinsim.engine.metropolis.unpacked.cuda_spins import SpinSweeper
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.slots import SLOTS, SlotRows, slot_rows

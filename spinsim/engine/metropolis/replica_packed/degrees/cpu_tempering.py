@@ -9,7 +9,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.metropolis.packed.cpu_tables import lay_tables
-from spinsim.engine.metropolis.replica_packed.cpu_counting import count_unsatisfied
+from spinsim.engine.metropolis.replica_packed.counting.cpu import count_unsatisfied
 from spinsim.engine.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
 from spinsim.engine.tempering.cpu_exchange import exchange
 from spinsim.machine.compiled import kernel

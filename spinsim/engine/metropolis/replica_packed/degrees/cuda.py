@@ -18,7 +18,8 @@ from spinsim.engine.metropolis.packed.batches import Batches, Costs
 from spinsim.engine.metropolis.packed.classes import PLANES
 from spinsim.engine.metropolis.packed.cuda_state import places
 from spinsim.engine.metropolis.packed.kinds import Limits, cheap_bits
-from spinsim.engine.metropolis.replica_packed.cuda_lattices import CountedWords, require_state
+from spinsim.engine.metropolis.replica_packed.counting.cuda import CountedWords
+from spinsim.engine.metropolis.replica_packed.cuda_lattices import require_state
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.tempering.cuda import Placed

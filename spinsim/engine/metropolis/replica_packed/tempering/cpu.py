@@ -6,7 +6,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.metropolis.packed.cpu_tables import lay_tables
-from spinsim.engine.metropolis.replica_packed.cpu_counting import WORDS, count_unsatisfied, count_up
+from spinsim.engine.metropolis.replica_packed.counting.cpu import WORDS, count_unsatisfied, count_up
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import scratch_of_sweeps, sweep_and_tally
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
 from spinsim.engine.tempering.cpu_exchange import exchange

@@ -1,0 +1,1 @@
+"""Spins +1 and unsatisfied bonds of replica-packed words."""
