@@ -87,7 +87,7 @@ class OfModel:
     @property
     def largest_degree(self) -> int:
         """Bonds of the site that has most of them."""
-        return int(self._model.graph.degrees().max())
+        return self._model.graph.largest_degree
 
     @property
     def one_magnitude(self) -> bool:
@@ -97,7 +97,7 @@ class OfModel:
     @property
     def largest_weight(self) -> int | None:
         """Sum of |J| of a site's bonds, at most, in units (``Ising.weights``); None on lattices and without a unit."""
-        return None if self.lattice else largest_weight(self._model)
+        return None if self.lattice else self._model.once(largest_weight)
 
     @property
     def one_field(self) -> bool:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.keeping import own
 
 MOST_LISTED: Final = 2**27
 """Bonds of a lattice up to which files hold them as a list; of more the lattice alone says which they are."""
@@ -62,7 +63,7 @@ class Graph:
             loops = np.flatnonzero(edges[:, 0] == edges[:, 1])
             if len(loops):
                 raise InputError(f"bond {loops[0]} joins site {edges[loops[0], 0]} to itself: leave it out")
-        return edges.astype(np.int32, copy=False)
+        return own(edges.astype(np.int32, copy=False))
 
     @classmethod
     def of_lattice(cls, lattice: Lattice, slices: int = 1) -> Graph:
@@ -128,6 +129,11 @@ class Graph:
         if lattice:
             return np.full(self.sites, lattice.cell.coordination, np.int32)
         return np.bincount(self.edges.reshape(-1), minlength=self.sites).astype(np.int32)
+
+    @cached_property
+    def largest_degree(self) -> int:
+        """Bonds of the site that has most of them."""
+        return int(self.degrees().max())
 
 
 def _may_be_larger(lattice: Lattice | None) -> bool:

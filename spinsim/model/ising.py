@@ -21,6 +21,7 @@ from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
+from spinsim.model.keeping import Keeping, frozen
 from spinsim.model.problems.exchange import Exchanged
 from spinsim.model.problems.labels import Labels, as_labels, label_text
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic
@@ -55,7 +56,7 @@ class Drawn(NamedTuple):
     seed: int
 
 
-class Ising(Exchanged):
+class Ising(Exchanged, Keeping):
     """An Ising model on a lattice or graph, with one or more disorder samples.
 
     Args:
@@ -106,9 +107,9 @@ class Ising(Exchanged):
                 f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers"
             )
         self.quantum, self.rounded = common_quantum(rows, fields)
-        self.couplings = round_to(rows, self.quantum) if self.rounded else rows
-        self.fields = round_to(fields, self.quantum) if self.rounded else fields
-        self.rounding_error = max(relative_change(rows, self.couplings), relative_change(fields, self.fields))
+        held = [round_to(given, self.quantum) if self.rounded else given for given in (rows, fields)]
+        self.rounding_error = max(map(relative_change, (rows, fields), held))
+        self.couplings, self.fields = map(frozen, held)
         self.name = name or self.graph.label
         self.offset = offset
         self.maxcut_weight = maxcut_weight
