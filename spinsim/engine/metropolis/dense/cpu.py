@@ -22,7 +22,7 @@ from spinsim.model.ising import Ising
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
     """The engine of dense models."""
-    plan, pool = DensePlan(model), Threads(threads)
+    plan, pool = model.once(DensePlan), Threads(threads)
     state = WithFields(model, replicas, dynamics, pool, plan)
     parts = CpuParts(
         packing=packing.Packing.UNPACKED,

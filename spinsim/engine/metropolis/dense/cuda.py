@@ -31,7 +31,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     """The engine of dense models, None where not even a small group of replicas fits a multiprocessor."""
     if model.sites > MOST_SITES:
         return None
-    plan = DensePlan(model)
+    plan = model.once(DensePlan)
     couplings = signs(plan) or matrix(plan)
     room = shared_memory(device)
     if isinstance(couplings, Signs):

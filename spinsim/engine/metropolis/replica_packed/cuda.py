@@ -46,7 +46,7 @@ MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of a model of couplings of one magnitude and a uniform field."""
-    many = model.magnitude is None or int(model.graph.degrees().max()) > MOST_BONDS
+    many = model.magnitude is None or model.graph.largest_degree > MOST_BONDS
     plan = ReplicaPlan(model, replicas, dynamics, TILE_SITES if many else UNBOUNDED, COSTS if many else None, many)
     queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])

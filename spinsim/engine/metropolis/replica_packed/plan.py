@@ -21,25 +21,21 @@ from spinsim.model.ising import Ising
 from spinsim.model.units import bonds_of_units
 
 
-class ReplicaPlan:
-    """A replica-packed run of a model.
+class ModelPlan:
+    """The part of a plan that follows from the model and from what kernels take at once.
 
     Args:
         model: Couplings of one magnitude and a uniform field, or no field and couplings that are few units.
-        replicas: Replicas of each sample.
-        dynamics: How they move.
         largest_batch: Sites that the engine's kernel takes at once.
         costs: What batches of sites of any degrees cost there, where sites of like degree are to stand together.
         mixed: Whether sites of even and of odd degree may stand together.
 
     Attributes:
-        shape: Of the packed state, (samples, blocks, sites, 2).
         batches: The order of the sites.
         graph: The bonds that are counted: of a coupling of several units as many side by side.
         negative: Which couplings of these are below 0, (1 or samples, bonds).
         used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
             one.
-        lanes: Lanes in use, uint64 (blocks, 2).
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
         by_degree: Whether there is no field and counts have more than three bits: sites of like degree stand together.
@@ -51,19 +47,10 @@ class ReplicaPlan:
         InputError: for a model that cannot be replica-packed.
     """
 
-    def __init__(
-        self,
-        model: Ising,
-        replicas: int,
-        dynamics: Dynamics,
-        largest_batch: int,
-        costs: Costs | None = None,
-        mixed: bool = False,
-    ) -> None:
+    def __init__(self, model: Ising, largest_batch: int, costs: Costs | None = None, mixed: bool = False) -> None:
         found, field = bonds_of_units(model), model.uniform_field
         if found is None or field is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
-        self.model, self.replicas, self.dynamics = model, replicas, dynamics
         self.has_field, (self.graph, self.negative, magnitude) = field != 0, found
         degree, least = self.graph.degrees(), 0 if self.graph is model.graph else 2**LEAST_COUNT_BITS
         self.classes = Classes.of(max(int(degree.max()), least), magnitude, field)
@@ -77,6 +64,33 @@ class ReplicaPlan:
         self.observables = of_up_and_unsatisfied(model.sites, self.graph.bonds, magnitude, field, self.first)
         parity = degree % 2
         self.used_tables = int(parity.min()), int(parity.max()) + 1
+
+
+class ReplicaPlan(ModelPlan):
+    """A replica-packed run of a model.
+
+    Args:
+        model: As ``ModelPlan`` takes it.
+        replicas: Replicas of each sample.
+        dynamics: How they move.
+        largest_batch: Like ``costs`` and ``mixed`` as ``ModelPlan`` takes it.
+
+    Attributes:
+        shape: Of the packed state, (samples, blocks, sites, 2).
+        lanes: Lanes in use, uint64 (blocks, 2).
+    """
+
+    def __init__(
+        self,
+        model: Ising,
+        replicas: int,
+        dynamics: Dynamics,
+        largest_batch: int,
+        costs: Costs | None = None,
+        mixed: bool = False,
+    ) -> None:
+        vars(self).update(vars(model.once(ModelPlan, largest_batch, costs, mixed)))  # which many runs share
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
 

@@ -35,7 +35,7 @@ LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a t
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
     """The engine of any couplings and fields."""
-    plan, pool = UnpackedPlan(model), Threads(threads)
+    plan, pool = model.once(UnpackedPlan), Threads(threads)
     chunks = Chunks(model, replicas, dynamics, pool)
     parts = CpuParts(
         packing=packing.Packing.UNPACKED,
@@ -163,8 +163,8 @@ def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:
     def count(sample: int, first: int) -> None:
         spins = chunks.of(sample, first)
         sums = np.zeros((len(found), spins.shape[1]), np.int64)
-        couplings, fields = model.integer_couplings(sample)[plan.bonds], model.integer_fields(sample)
-        total_energies(spins, plan.edges, plan.of_first, couplings, fields, sums[:-2], sums[-2])
+        couplings, fields = model.once(_in_quanta, sample)
+        total_energies(spins, plan.edges, plan.of_first, couplings[plan.bonds], fields, sums[:-2], sums[-2])
         sum_spins(spins, first_sublattice, sums[-1])
         last = min(first + chunks.size, chunks.replicas)
         for target, source in zip(found, sums, strict=True):
@@ -175,6 +175,11 @@ def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:
     staggered = 2 * of_first - magnetization if first_sublattice.size else of_first
     by_term = np.stack(energies, axis=-1) if plan.terms > 1 else None
     return Counts(np.sum(energies, axis=0), magnetization, staggered, by_term)
+
+
+def _in_quanta(model: Ising, sample: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """J of each bond and h of each site of a sample, in quanta."""
+    return model.integer_couplings(sample), model.integer_fields(sample)
 
 
 class ChunkSweeper(ABC):
@@ -271,10 +276,11 @@ class UnpackedSweeper(ChunkSweeper):
         double_beta = UnpackedPlan.double_beta(model, ladder.beta[None])[0]
 
         def task(k: int) -> None:
+            couplings, fields = model.once(_in_quanta, k)
             temper_unpacked(
                 chunks.memory[k],
                 (model.sites, chunks.size),
-                (plan.edges, plan.of_first, model.integer_couplings(k)[plan.bonds], model.integer_fields(k)),
+                (plan.edges, plan.of_first, couplings[plan.bonds], fields),
                 (plan.order, plan.colour_start, plan.start, plan.middle, plan.neighbour),
                 plan.couplings[k % len(plan.couplings)],
                 plan.fields[k % len(plan.fields)],

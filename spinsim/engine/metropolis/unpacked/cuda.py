@@ -91,7 +91,7 @@ class SlotPlan:
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics) -> None:
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.plan = UnpackedPlan(model)
+        self.plan = model.once(UnpackedPlan)
         self.batches: SlotRows = slot_rows(self.plan)
         self.shape = model.samples, packing.block_count(replicas), model.sites, 2
         self.observables = (of_energy_and_up if self.plan.terms == 1 else of_energies_and_up)(model, self.plan.first)

@@ -1,0 +1,59 @@
+"""What models keep of what follows from them."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+import pytest
+
+import spinsim as ss
+from spinsim.model import keeping
+from spinsim.model.ising import Ising, with_list
+
+
+def made(model: Ising, name: str) -> list[str]:
+    """Anything that is worked out of a model."""
+    return [model.name, name]
+
+
+@pytest.fixture
+def model() -> Ising:
+    return ss.EdwardsAnderson(ss.square(4), samples=3, seed=2)
+
+
+def test_what_follows_from_a_model_is_worked_out_once(model: Ising) -> None:
+    assert model.once(made, "a") is model.once(made, "a")
+    assert model.once(made, "b") == [model.name, "b"]
+
+
+def test_copies_of_a_model_keep_nothing_of_it(model: Ising) -> None:
+    found = model.once(made, "a")
+    for other in (model.of_samples(1, 3), with_list(model), copy(model)):
+        assert other.once(made, "a") is not found
+    assert model.once(made, "a") is found
+
+
+def test_large_models_keep_nothing(model: Ising, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "MOST_KEPT", 3 * (16 + 32) - 1)
+    assert model.once(made, "a") is not model.once(made, "a")
+
+
+def test_a_model_does_not_change_with_the_arrays_that_it_was_made_of() -> None:
+    edges = np.array([[0, 1], [1, 2], [2, 0]], np.int32)
+    couplings, field = np.array([1.0, -1.0, 1.0]), np.array([0.5, 0.0, 0.0])
+    model = Ising(ss.Graph(3, edges), couplings, field)
+    before = model.content_sha256()
+    edges[0], couplings[0], field[0] = 2, 7.0, 0.0
+    assert model.content_sha256() == before
+    with pytest.raises(ValueError, match="read-only"):
+        model.couplings[0, 0] = 3.0
+
+
+def test_two_runs_of_one_model_are_those_of_two_models() -> None:
+    """A search shares the order of sites with the runs before it, and none of their spins."""
+    model = ss.EdwardsAnderson(ss.square(4), seed=2)
+    first = [ss.anneal(model, [2.0, 1.0], 5, replicas, seed) for replicas, seed in ((128, 1), (200, 2), (128, 1))]
+    other = ss.anneal(ss.EdwardsAnderson(ss.square(4), seed=2), [2.0, 1.0], 5, 200, 2)
+    assert np.array_equal(first[0].energy, first[2].energy)
+    assert np.array_equal(first[1].energy, other.energy)
