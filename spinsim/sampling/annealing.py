@@ -177,6 +177,8 @@ def _anneal(
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
     in_turn = isinstance(engine, InField | BestSlices)  # whose field comes first
     on_updates(0)
+    if isinstance(engine, InField) and first and not begun:
+        engine.set_field(float(fields[first - 1]))  # a population is weighted by energies in the field before
     for step in range(first, len(ladder)):
         if population is not None and not begun:
             before = measure(engine).energy

@@ -59,8 +59,9 @@ def _bound(model: Ising, sample: int) -> float:
 def met(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Whether energies of the Ising model meet targets: cuts as large, energies as low, or better.
 
-    Numbers are compared as they are reported, integers therefore exactly. Where values of the problem had to be rounded
-    to the quantum, a target is met to within what that may amount to.
+    Values count as equal that differ by less than rounding may have made: that of the problem to the quantum, and that
+    of whoever computed the target, who may add the same numbers up in another order. Problems that are multiples of
+    the quantum with their constant, such as integers, are therefore compared exactly.
 
     Args:
         model: The problem.
@@ -69,7 +70,16 @@ def met(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArr
     """
     values = value_of(model, energy)
     wanted = np.asarray(target, np.float64).reshape(-1, *(1,) * (values.ndim - 1))
-    slack = (model.bonds + model.sites) / 2 * model.quantum if model.rounded else 0.0
+    slack = _rounding(model)
     if model.maxcut_weight is not None:
         return np.asarray(values >= wanted - slack / 2)
     return np.asarray(values <= wanted + slack)
+
+
+def _rounding(model: Ising) -> float:
+    """How far apart two computations of the same energy with its constant may be; less than levels are, where known."""
+    constant = model.offset if model.maxcut_weight is None else model.maxcut_weight
+    terms, largest = model.bonds + model.sites, abs(constant) + model.sites * model.energy_scale
+    sums = terms * float(np.finfo(np.float64).eps) * largest
+    sums = sums + terms / 2 * model.quantum if model.rounded else min(sums, model.quantum / 2)
+    return max(sums, 2 * float(np.spacing(largest)))

@@ -24,7 +24,24 @@ def test_energies_have_the_constant_of_the_problem() -> None:
     reported = result.best.energy
     assert reported == pytest.approx(-0.9)
     assert met(model, result.best_energy, [reported]).all()
-    assert not met(model, result.best_energy, [np.nextafter(reported, -1)]).any()
+    assert met(model, result.best_energy, [np.nextafter(reported, -1)]).all()  # 0.1 is no multiple of the quantum
+    assert not met(model, result.best_energy, [reported - 1e-9]).any()
+
+
+@pytest.mark.parametrize("kind", ["integer", "float"])
+def test_targets_of_others_are_met(kind: str) -> None:
+    # Sums of the same numbers in another order, whose last bits differ.
+    rng = np.random.default_rng(3)
+    draw = (lambda: int(rng.integers(-3, 4))) if kind == "integer" else (lambda: float(rng.normal()))
+    for _ in range(20):
+        biases = {(i, j): draw() for j in range(8) for i in range(j + 1)}
+        offset = float(rng.normal() * 10)
+        model = ss.Ising.from_qubo(biases, offset=offset)
+        states = (np.arange(256)[:, None] >> np.arange(8)) & 1
+        energy = sum((bias * states[:, i] * states[:, j] for (i, j), bias in biases.items()), np.full(256, offset))
+        lowest = model.energy((2 * states.T - 1).astype(np.int8)[None]).min()
+        assert met(model, [[lowest]], [energy.min()]).all()
+        assert not met(model, [[lowest]], [energy.min() - 1e-6]).any()
 
 
 def test_what_was_rounded_meets_the_target_of_its_own_values() -> None:
