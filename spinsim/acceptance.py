@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from numba.extending import register_jitable
 
 from spinsim.errors import InputError
+from spinsim.machine.compiled import inlined
 
 ZERO_ACCEPTANCE: Final = 1 - 2.0**-6
 LARGEST_EXPONENT: Final = 45.0  # exp(-45) < 2^-64: beyond it the threshold is 0
@@ -28,7 +28,7 @@ _LN2_LOW: Final = 1.9082149292705877e-10
 ROUND: Final = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to an integer
 
 
-@register_jitable(forceinline=True)
+@inlined
 def exp_reduced(y: Any) -> tuple[Any, Any]:
     """(r, n) with exp(y) = r * 2^n, n a whole float; relative error below 2^-52 for |y| up to ``LARGEST_EXPONENT``.
 

@@ -25,11 +25,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba.extending import register_jitable
 
 from spinsim.errors import InputError
-
-_inlined = register_jitable(forceinline=True)  # a call inside a loop would stop its vectorisation
+from spinsim.machine.compiled import inlined
 
 Words: TypeAlias = Any  # np.uint64 or an array of it: one body for NumPy and Numba
 
@@ -73,13 +71,13 @@ class Stream(IntEnum):
     RESAMPLE = 10  # which replicas of a population are copied
 
 
-@_inlined
+@inlined
 def low32(x: Words) -> Words:
     """The 32-bit value of a Philox word."""
     return x & MASK32
 
 
-@_inlined
+@inlined
 def philox_round(x0: Words, x1: Words, x2: Words, x3: Words, k0: Words, k1: Words) -> tuple[Words, ...]:
     """One Philox round; only the low 32 bits of what goes in count."""
     a = MULTIPLIER_0 * (x0 & MASK32)
@@ -87,7 +85,7 @@ def philox_round(x0: Words, x1: Words, x2: Words, x3: Words, k0: Words, k1: Word
     return (b >> SHIFT32) ^ x1 ^ k0, b, (a >> SHIFT32) ^ x3 ^ k1, a
 
 
-@_inlined
+@inlined
 def philox(c0: Words, c1: Words, c2: Words, c3: Words, k0: Words, k1: Words, rounds: int) -> tuple[Words, ...]:
     """Philox4x32 with 7 or 10 ``rounds``: four counter words and two key words to four random 32-bit words."""
     for _ in range(7):
@@ -102,7 +100,7 @@ def philox(c0: Words, c1: Words, c2: Words, c3: Words, k0: Words, k1: Words, rou
     return c0, c1, c2, c3
 
 
-@_inlined
+@inlined
 def philox_prefix(c0: Words, c1: Words, c2: Words, k0: Words, k1: Words) -> tuple[Words, ...]:
     """The part of Philox's first three rounds that does not depend on counter word 3."""
     x0, x1, x2, x3 = philox_round(c0, c1, c2, np.uint64(0), k0, k1)
@@ -117,7 +115,7 @@ def philox_prefix(c0: Words, c1: Words, c2: Words, k0: Words, k1: Words) -> tupl
     return x2, y0, (b >> SHIFT32) ^ k0, b, a ^ k1
 
 
-@_inlined
+@inlined
 def philox_finish(
     p0: Words, p1: Words, p2: Words, p3: Words, p4: Words, c3: Words, k0: Words, k1: Words, rounds: int
 ) -> tuple[Words, ...]:
@@ -142,13 +140,13 @@ def philox_finish(
     return x0, x1, x2, x3
 
 
-@_inlined
+@inlined
 def counter_block(sample: Words, block: Words) -> Words:
     """Counter word 1."""
     return (sample << np.uint64(BLOCK_BITS)) | block
 
 
-@_inlined
+@inlined
 def counter_plane(half_sweep: Words, stream: Words, plane: Words) -> Words:
     """Counter word 3."""
     return ((half_sweep >> SHIFT32) << np.uint64(16)) | (stream << np.uint64(8)) | plane

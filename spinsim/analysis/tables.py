@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from spinsim.analysis.runs import Floats
 from spinsim.analysis.samples import AnyRun, lowest, sample_of
-from spinsim.analysis.summary import Estimate, Summary
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
 from spinsim.machine.outputs import write_outputs
@@ -22,6 +21,8 @@ from spinsim.result import Result, load
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from spinsim.analysis.summary import Estimate, Summary
 
 Columns = dict[str, npt.NDArray[np.generic]]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim.cuda.contract import fill_in
-from spinsim.machine.compiled import compiling
+from spinsim.machine.clock import compiling
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 Instances = tuple[tuple[str, str], ...]

@@ -37,7 +37,7 @@ def adjacency(graph: Graph) -> Adjacency:
     np.cumsum(graph.degrees(), out=start[1:])
     neighbour = np.empty(2 * graph.bonds, np.int32)
     bond = np.empty(2 * graph.bonds, np.int32)
-    _fill_rows(graph.edges, start[:-1].copy(), neighbour, bond)
+    _fill_rows.with_steps(graph.bonds, graph.edges, start[:-1].copy(), neighbour, bond)
     return Adjacency(start, neighbour, bond)
 
 
@@ -88,9 +88,11 @@ def colouring(graph: Graph) -> npt.NDArray[np.int32]:
             return regular
     near = adjacency(graph)
     colour = np.full(graph.sites, -1, np.int32)
-    if not _breadth_first_two_colours(near.start, near.neighbour, colour, np.empty(graph.sites, np.int32)):
+    steps, queue = graph.sites + 2 * graph.bonds, np.empty(graph.sites, np.int32)
+    if not _breadth_first_two_colours.with_steps(steps, near.start, near.neighbour, colour, queue):
         colour[:] = -1
         degree = np.diff(near.start)
         order = np.argsort(-degree, kind="stable")
-        _greedy(near.start, near.neighbour, order, colour, np.full(int(degree.max()) + 2, -1, np.int64))
+        taken = np.full(int(degree.max()) + 2, -1, np.int64)
+        _greedy.with_steps(steps, near.start, near.neighbour, order, colour, taken)
     return colour

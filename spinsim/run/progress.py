@@ -94,7 +94,7 @@ class UpdateProgress(Bar):
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
         """Start the bar and the clock anew for what comes now: its updates, and how many of them were done before."""
-        from spinsim.machine.compiled import compiling_seconds
+        from spinsim.machine.clock import compiling_seconds
 
         self._done, self._began = 0, None
         self._clock = lambda: time.perf_counter() - compiling_seconds()

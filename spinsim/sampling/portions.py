@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from spinsim.engine.protocols import Sweeps
-from spinsim.machine.compiled import seconds_without_compiling
+from spinsim.machine.clock import seconds_without_compiling
 from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 

@@ -16,7 +16,7 @@ from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.running import plan_temper, temper_to_file
 from spinsim.jobs.temper.settings import Temper, TemperSettings
-from spinsim.machine.compiled import compiling_seconds
+from spinsim.machine.clock import compiling_seconds
 from spinsim.run import Watch
 from spinsim.run.progress import UpdateProgress
 from spinsim.settings.shared import ModelSettings, RunSettings

@@ -13,7 +13,7 @@ from pathlib import Path
 from places import ROOT as CHECKOUT
 
 import spinsim
-from spinsim.machine.compiled import SOURCES, _or_nothing
+from spinsim.machine.compiler import SOURCES, _or_nothing
 
 ROOT = Path(spinsim.__file__).parent
 LAYERS = [
@@ -94,9 +94,10 @@ def constants_from(path: Path) -> set[Path]:
 
 def test_cached_kernels_are_stamped_with_all_they_may_inline() -> None:
     """Kernels inline parts, which lie in such files too, and constants."""
-    decorated = re.compile(r"^@(kernel|real_kernel|part|_inlined)$", re.M)
+    decorated = re.compile(r"^@(kernel|real_kernel|part|body|inlined)$", re.M)
     kernels = {path for path in ROOT.rglob("*.py") if decorated.search(path.read_text())}
-    stamped = kernels | {module for path in kernels for module in constants_from(path)} | {ROOT / "machine/compiled.py"}
+    making = {ROOT / "machine/compiler.py", ROOT / "machine/intrinsics.py"}
+    stamped = kernels | {module for path in kernels for module in constants_from(path)} | making
     assert set(SOURCES) == {path.relative_to(ROOT).as_posix() for path in stamped}
 
 

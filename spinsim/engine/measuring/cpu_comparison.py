@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from spinsim.machine.compiled import kernel, part, set_bits
+from spinsim.machine.compiled import kernel, part
+from spinsim.machine.intrinsics import set_bits
 from spinsim.packing import LANES
 
 HALF = 64

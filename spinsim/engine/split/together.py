@@ -10,7 +10,7 @@ import numpy as np
 
 from spinsim.engine.protocols import Counts, Engine, LadderMeasurement
 from spinsim.engine.split.parts import Located
-from spinsim.machine.compiled import compiling_seconds
+from spinsim.machine.clock import compiling_seconds
 from spinsim.mesh.places import Kept, Reply, answers
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing

@@ -119,16 +119,17 @@ def _fill(first, slots, offset, order, start, near, near_bond, negative, neighbo
 def _cut(degree, largest, costs):  # type: ignore[no-untyped-def]
     """Where batches of at most ``largest`` of some sites begin, whose degrees rise, so that all cost least."""
     least, before = np.zeros(degree.size + 1, np.int64), np.zeros(degree.size + 1, np.int64)
+    units = np.empty(min(degree.size, largest), np.int64)  # of batches of 1, 2, ... sites
+    counted = 1
+    for k in range(units.size):
+        if costs.doubling and counted <= k:
+            counted *= 2
+        units[k] = (max(k + 1, counted) + costs.width - 1) // costs.width
     for stop in range(1, degree.size + 1):
-        least[stop] = np.iinfo(np.int64).max
-        for n in range(1, min(stop, largest) + 1):
-            counted = 1
-            while costs.doubling and counted < n:
-                counted *= 2
-            units = (max(n, counted) + costs.width - 1) // costs.width
-            cost = least[stop - n] + costs.batch + units * (costs.site + costs.bond * degree[stop - 1])
-            if cost < least[stop]:
-                least[stop], before[stop] = cost, stop - n
+        begin = max(0, stop - largest)
+        cost = least[begin:stop][::-1] + units[: stop - begin] * (costs.site + costs.bond * degree[stop - 1])
+        best = np.argmin(cost)
+        least[stop], before[stop] = cost[best] + costs.batch, stop - 1 - best
     begins = np.zeros(degree.size, np.bool_)
     stop = degree.size
     while stop > 0:
@@ -161,13 +162,14 @@ def build_batches(
     width = int(degree.max()) + 1
     order = np.empty(colour.size, np.uint32)
     ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
-    _sort_sites(degree, colour, width, not mixed, ends, order)
+    _sort_sites.with_steps(2 * graph.sites, degree, colour, width, not mixed, ends, order)
     bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
     if costs is None:
         chunks = [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
     else:
         in_order = degree[order].astype(np.int64)
-        chunks = [a + _cut(in_order[a:b], largest, costs) for a, b in itertools.pairwise(bounds)]
+        runs = [in_order[a:b] for a, b in itertools.pairwise(bounds)]
+        chunks = [a + _cut.with_steps(8 * run.size, run, largest, costs) for a, run in zip(bounds, runs, strict=False)]
     segment = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])
     first = np.append(np.concatenate(chunks), colour.size)
     parity = segment & 1
@@ -183,6 +185,7 @@ def build_batches(
     if lattice and lattice.joins_layers and lattice.dimension > 1:  # a chain has phantom bonds
         _fill_lattice(first, offset, order, np.array(lattice.shape), negative, neighbour, signs)
     else:
-        _fill(first, slots, offset, order, *adjacency(graph), negative, neighbour, signs)
+        near = adjacency(graph)
+        _fill.with_steps(signs.size, first, slots, offset, order, *near, negative, neighbour, signs)
     colour_start = np.searchsorted(segment, np.arange(0, len(chunks) + 1, 2))
     return Batches(colour_start, first, slots, parity, base, offset, order, neighbour, signs)

@@ -27,7 +27,8 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
-from spinsim.machine.compiled import part, trailing_zeros
+from spinsim.machine.compiled import part
+from spinsim.machine.intrinsics import trailing_zeros
 
 BATCH: Final = 64  # sites updated together
 ROW: Final = 2 * BATCH

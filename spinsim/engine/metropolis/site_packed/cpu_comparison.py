@@ -8,7 +8,8 @@ from spinsim.engine.measuring.cpu_comparison import (
     HALF,
     transpose,
 )
-from spinsim.machine.compiled import kernel, set_bits
+from spinsim.machine.compiled import kernel
+from spinsim.machine.intrinsics import set_bits
 
 
 @kernel

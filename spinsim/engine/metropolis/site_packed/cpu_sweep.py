@@ -31,7 +31,8 @@ from spinsim.engine.metropolis.packed.steps import (
     prefixes,
 )
 from spinsim.engine.metropolis.packed.wide_steps import WIDE_WORDS, compare_wide, decide_wide
-from spinsim.machine.compiled import kernel, part, set_bits
+from spinsim.machine.compiled import kernel, part
+from spinsim.machine.intrinsics import set_bits
 
 ALL: Final = ~ZERO
 COUNT_BITS: Final = 3

@@ -31,7 +31,8 @@ from spinsim.engine.metropolis.replica_packed.degrees.cheap_steps import (
     decide_cheap,
     start_count,
 )
-from spinsim.machine.compiled import borrowed, kernel, part
+from spinsim.machine.compiled import kernel, part
+from spinsim.machine.intrinsics import borrowed
 
 HALF: Final = np.uint64(BATCH)
 

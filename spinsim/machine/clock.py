@@ -1,0 +1,60 @@
+"""How long kernels have been compiled, which no clock of a search or of a rate counts."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from typing import Final
+
+
+class _CompilingTime:
+    """Counts the time during which at least one thread compiles or waits for another that does."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._compiling, self._since, self._total = 0, 0.0, 0.0
+
+    def begin(self) -> None:
+        """A thread begins."""
+        with self._lock:
+            if not self._compiling:
+                self._since = time.perf_counter()
+            self._compiling += 1
+
+    def end(self) -> None:
+        """A thread is done."""
+        with self._lock:
+            self._compiling -= 1
+            if not self._compiling:
+                self._total += time.perf_counter() - self._since
+
+    def seconds(self) -> float:
+        """The time so far."""
+        with self._lock:
+            return self._total + (time.perf_counter() - self._since if self._compiling else 0.0)
+
+
+COMPILING: Final = _CompilingTime()
+"""Of this process."""
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """Count what is done meanwhile as the compiling of kernels."""
+    COMPILING.begin()
+    try:
+        yield
+    finally:
+        COMPILING.end()
+
+
+def compiling_seconds() -> float:
+    """How long this process has compiled kernels, or read compiled ones from disk, so far."""
+    return COMPILING.seconds()
+
+
+def seconds_without_compiling() -> float:
+    """A clock that stands still while kernels are compiled."""
+    return time.perf_counter() - compiling_seconds()

@@ -1,0 +1,48 @@
+"""Numba is loaded where compiled functions are needed, and nowhere else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from spinsim.engine.metropolis.packed.batches import Costs, build_batches
+from spinsim.engine.metropolis.packed.classes import Classes
+from spinsim.machine import compiled
+from spinsim.model.colouring import colouring
+from spinsim.model.graph import Graph
+
+GPU_RUN = """
+import sys
+import spinsim.cli, spinsim.engine.metropolis.replica_packed.cuda, spinsim.jobs.anneal.report
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.model.instances import read_instance
+
+ReplicaPlan(read_instance("examples/data/G11.txt"), 128, Dynamics(seed=1), 256)
+print([name for name in ("numba", "llvmlite", "scipy") if name in sys.modules])
+"""
+
+
+@pytest.mark.system
+def test_a_run_on_a_gpu_loads_no_compiler() -> None:
+    done = subprocess.run([sys.executable, "-c", GPU_RUN], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("costs", [None, Costs(32, 10, 3, 1, doubling=True)])
+def test_python_and_numba_lay_out_the_same(costs: Costs | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = np.random.default_rng(5).integers(0, 90, (400, 2))
+    graph = Graph(90, pairs[pairs[:, 0] != pairs[:, 1]])
+    found = []
+    for steps in (2**18, -1):
+        monkeypatch.setattr(compiled, "_left_to_python", [steps])
+        colour = colouring(graph)
+        classes = Classes.of(int(graph.degrees().max()), 1.0, 0.0)
+        negative = np.arange(graph.bonds)[None] % 3 == 0
+        found.append([colour, *build_batches(graph, colour, classes, negative, 20, costs, costs is not None)])
+    for python, numba in zip(*found, strict=True):
+        assert python.dtype == numba.dtype
+        assert np.array_equal(python, numba)
