@@ -97,7 +97,6 @@ class Job(ABC):
         about: What its command does, a sentence and what else ``--help`` says of it.
         resumable: Its own settings that ``resume`` may change, with what they are in words, empty where the usual words
             serve.
-        may_be_longer: Whether a finished run can be made longer, with more ``sweeps``.
         figures: What ``spinsim plot`` draws of one file.
         figures_of_several: What it draws of several files together.
     """
@@ -106,7 +105,6 @@ class Job(ABC):
     a_run: ClassVar[str]
     about: ClassVar[str]
     resumable: ClassVar[Mapping[str, str]] = {}
-    may_be_longer: ClassVar[bool] = False
     figures: ClassVar[FigureSet] = FigureSet()
     figures_of_several: ClassVar[FigureSet] = FigureSet()
 
@@ -180,14 +178,21 @@ class Job(ABC):
         Raises:
             InputError: for a setting that ``resume`` may not change, and for a value that the run cannot have.
         """
-        before = getattr(getattr(config, self.name), "sweeps", None)
-        if self.may_be_longer and settings.get("sweeps", before) < before:
-            raise InputError(f"sweeps {settings['sweeps']} are fewer than the {before} of {path}: give more")
+        table = getattr(config, self.name)
+        for name in settings.keys() & set(self.lengths(config)):
+            wanted, before = settings[name], getattr(table, name)
+            if wanted < before:
+                less = "are fewer" if isinstance(before, int) else "is less"
+                raise InputError(f"{name} {wanted} {less} than the {before} of {path}: give more")
         for name in settings:
             if name not in self.resumable:
                 flag = name.replace("_", "-")
                 raise InputError(f"{path} holds {self.a_run}, which has no {flag} that may change: leave --{flag} out")
-        return replace(config, **{self.name: replace(getattr(config, self.name), **settings)})
+        return replace(config, **{self.name: replace(table, **settings)})
+
+    def lengths(self, config: Any) -> tuple[str, ...]:
+        """Returns the names of the settings that say how long a run is; with more of them it goes on where it ended."""
+        return ()
 
     def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
         """Returns what an early version may have meant by such tables, None where that is the same as today."""

@@ -43,8 +43,11 @@ def resume(
     checkpoint_every: float | None = None,
     gpus: str | None = None,
     progress: bool = False,
+    time_limit: float | None = None,
+    anneals: int | None = None,
+    on_updates: OnUpdates = lambda updates: None,
 ) -> Any:
-    """Complete the run of a file from its last checkpoint, or make a tempering run longer.
+    """Complete the run of a file from its last checkpoint, or make a tempering run or a search longer.
 
     Args:
         path: Of a file that a run with ``out``, or the command line, has written.
@@ -55,17 +58,20 @@ def resume(
         checkpoint_every: Seconds between checkpoints, if others.
         gpus: GPUs that share out samples, replicas or slabs, if others: ``all``, how many, or numbers such as ``0,2``.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        time_limit: Seconds that a search shall last in all at most; one that has met its target is left as it is.
+        anneals: Anneals that a search shall have in all at most, likewise.
+        on_updates: Called now and then with the number of spin updates since the last call.
 
     Returns:
         The whole run; one that is finished already is read as it is.
 
     Raises:
-        InputError: for a file that holds no run to go on with, and for sweeps that it cannot have.
+        InputError: for a file that holds no run to go on with, and for a length that it cannot have.
         KeyboardInterrupt: on Ctrl-C; the run has saved itself.
     """
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
-    plan = plan_resume(Path(path), {"sweeps": sweeps, "most_steps": most_steps}, how)
-    return carried_out(plan, path, progress, lambda done: None, None)
+    lengths = {"sweeps": sweeps, "most_steps": most_steps, "time_limit": time_limit, "anneals": anneals}
+    return carried_out(plan_resume(Path(path), lengths, how), path, progress, on_updates, None)
 
 
 def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinsim.inputs.texts import count, wrapped
+from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.packing import LANES, Packing, block_count
 
 if TYPE_CHECKING:
@@ -60,6 +60,15 @@ def solution_lines(plan: Plan[Any]) -> list[str]:
     return [] if plan.solution is None else [f"Solution       {plan.solution}"]
 
 
+def twice_as_long(plan: Plan[Any]) -> list[str]:
+    """Returns the command that makes a run twice as long; none where nothing says how long it is."""
+    from spinsim.jobs import job_of
+
+    lengths, own = job_of(plan.config.job).lengths(plan.config), getattr(plan.config, plan.config.job)
+    flags = [f" --{name.replace('_', '-')} {2 * getattr(own, name)}" for name in lengths]
+    return [f"spinsim resume {quoted(plan.path)}{''.join(flags)}"] if flags else []
+
+
 def saved_in(path: Path) -> Configurations | None:
     """Returns the configurations that a file holds, None where it was not to hold any."""
     from spinsim.saved import in_file
@@ -88,11 +97,11 @@ def completed_by(file: Path) -> str:
 
 def _origin(attributes: dict[str, str]) -> list[str]:
     """Returns what was typed, the identity of the run, and how it became as long as it is."""
-    from spinsim.run.identity import history_of
+    from spinsim.run.identity import history_of, length_in_words
 
     lines = [f"Command    {attributes['command']}", f"Identity   {attributes['config_sha256']}"]
     for number, entry in enumerate(history_of(attributes)):
-        lines.append(f"{'' if number else 'History':11}{entry['date']}  {entry['sweeps']} sweeps: {entry['command']}")
+        lines.append(f"{'' if number else 'History':11}{entry['date']}  {length_in_words(entry)}: {entry['command']}")
     return lines
 
 

@@ -35,8 +35,10 @@ from spinsim.model.ising import Ising, with_list
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.result import Result, load
+from spinsim.run.extending import as_longer, is_longer
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
+from spinsim.run.search import has_met_target
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.settings.config import Config
@@ -111,6 +113,10 @@ class Plan(Generic[AnyConfig]):
     def rows(self) -> int:
         """Rows of the finished file."""
         raise NotImplementedError
+
+    def is_done(self, rows: int) -> bool:
+        """Whether so many rows are all there is to do."""
+        return rows >= self.rows
 
     @property
     def save_every(self) -> int:
@@ -239,7 +245,7 @@ def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
 def _usual_path(config: Config, name: str, identity: str) -> Path:
     """Where a run goes that is not told; one that was made by extending a shorter one lies under that one's name."""
     usual = Path(f"runs/{config.job}-{name}-{identity[:8]}.h5")
-    if job_of(config.job).may_be_longer and not os.path.lexists(usual):
+    if job_of(config.job).lengths(config) and not os.path.lexists(usual):
         for path in sorted(usual.parent.glob(f"{glob.escape(usual.name[:-11])}????????.h5")):
             with contextlib.suppress(InputError):
                 if identity in lengths(store.read_attributes(path)):
@@ -284,6 +290,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     """A plan as its file has it by now, and whether nothing is left to do.
 
     Where the run was made longer since, its plan is that of the longer one; it is done when its own rows are there.
+    Where the file has a shorter one, the plan goes on with that, unless it has met its target.
 
     Raises:
         InputError: where the file is another run's.
@@ -291,7 +298,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     try:
         with store.open_to_read(plan.path) as file:
             attributes, rows = store.text_attributes(file), store.complete_rows(file)
-            listed = store.lists_bonds(file)
+            listed, met = store.lists_bonds(file), has_met_target(file)
     except InputError as error:
         if isinstance(error.__cause__, BlockingIOError):
             raise
@@ -313,12 +320,18 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         return plan, is_whole
     if stored == plan.extends:
         return plan, False
-    if own not in lengths(attributes) or not job_of(plan.config.job).may_be_longer:
+    known, model_sha256 = own in lengths(attributes), plan.attributes["model_sha256"]
+    same = attributes["job"] == plan.config.job and (known or attributes.get("model_sha256") == model_sha256)
+    if not same or not job_of(plan.config.job).lengths(plan.config):
         raise another(plan.path)
-    check_stored(plan.path, attributes, plan.attributes["model_sha256"])
-    found = config_of(plan.path, attributes, plan.attributes["model_sha256"])
+    check_stored(plan.path, attributes, model_sha256)
+    found = config_of(plan.path, attributes, model_sha256)
+    if not known and not is_longer(plan.config, found):
+        raise another(plan.path)
+    if not known and not met:
+        return as_longer(plan, attributes), False
     config = replace(found, run=plan.config.run)
-    done = "finished" in attributes or rows >= plan.rows
+    done = "finished" in attributes or plan.is_done(rows)
     named = {name: attributes[name] for name in ("config", "config_sha256")}
     return replace(plan, config=config, attributes=plan.attributes | named), done
 

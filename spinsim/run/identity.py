@@ -13,7 +13,8 @@ from spinsim.errors import InputError
 from spinsim.jobs import job_of
 from spinsim.settings.config import Config, kinds_of, sha256
 
-_ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "sweeps": int, "config_sha256": str}
+_ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "config_sha256": str}
+_LENGTHS: Final[dict[str, type]] = {"sweeps": int, "time_limit": float, "anneals": int}
 _MOST_HISTORY: Final = 60_000  # bytes; an attribute holds 64 KiB
 
 
@@ -88,11 +89,12 @@ def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -
 def history_of(attributes: Mapping[str, str]) -> list[dict[str, Any]]:
     """Each length that a run has had, from the first to the present one; empty where it was never extended.
 
-    An entry has ``command``, ``date``, ``sweeps`` and ``config_sha256``.
+    An entry has ``command``, ``date``, ``config_sha256`` and the settings that say how long the run was to be.
     """
     try:
         entries = json.loads(attributes.get("history", "[]"))
-        return [{name: kind(entry[name]) for name, kind in _ENTRY.items()} for entry in entries]
+        told = {name: kind for name, kind in _LENGTHS.items() if any(name in entry for entry in entries)}
+        return [{name: kind(entry[name]) for name, kind in (_ENTRY | told).items()} for entry in entries]
     except (ValueError, TypeError, KeyError):  # damaged
         return []
 
@@ -102,18 +104,26 @@ def lengths(attributes: Mapping[str, str]) -> list[str]:
     return [attributes.get("config_sha256", ""), *(entry["config_sha256"] for entry in history_of(attributes))]
 
 
-def extended_history(attributes: Mapping[str, str], sweeps: int, command: str, identity: str) -> str:
-    """The attribute ``history`` of a file of these attributes that is extended by ``command``."""
-    before = int(json.loads(attributes["config"])[attributes["job"]]["sweeps"])
-    first = _entry(attributes["command"], attributes["created"], before, attributes["config_sha256"])
-    entries = [*(history_of(attributes) or [first]), _entry(command, store.stamp(), sweeps, identity)]
+def extended_history(attributes: Mapping[str, str], config: Config, command: str, identity: str) -> str:
+    """The attribute ``history`` of a file of these attributes that ``command`` extends to a longer configuration."""
+    names, before = job_of(config.job).lengths(config), json.loads(attributes["config"])[config.job]
+    own = {name: getattr(getattr(config, config.job), name) for name in names}
+    first = _entry(attributes["command"], attributes["created"], attributes["config_sha256"])
+    entries = history_of(attributes) or [first | {name: before[name] for name in names}]
+    entries.append(_entry(command, store.stamp(), identity) | own)
     while len(text := json.dumps(entries)) > _MOST_HISTORY:
         del entries[1]
     return text
 
 
-def _entry(command: str, date: str, sweeps: int, identity: str) -> dict[str, Any]:
-    return {"command": command, "date": date, "sweeps": sweeps, "config_sha256": identity}
+def _entry(command: str, date: str, identity: str) -> dict[str, Any]:
+    return {"command": command, "date": date, "config_sha256": identity}
+
+
+def length_in_words(entry: Mapping[str, Any]) -> str:
+    """How long an entry of a history says that the run was to be."""
+    words = {"sweeps": "{} sweeps", "time_limit": "{:g} s", "anneals": "{} anneals"}
+    return " or ".join(how.format(entry[name]) for name, how in words.items() if name in entry)
 
 
 @contextlib.contextmanager

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.engine import Engine
 from spinsim.engine.tempering.ladder import Exchange
-from spinsim.errors import InputError
-from spinsim.run.common import AnyConfig, Plan, Watch, check_disk
-from spinsim.run.identity import check_stored
+from spinsim.run.common import AnyConfig, Plan, Watch
 from spinsim.run.kept import Kept
 from spinsim.run.ladder_layout import TEMPERING
 from spinsim.run.sampled import SampledRun
@@ -155,26 +151,7 @@ class LadderRun(SampledRun):
         exchanges = {path.rpartition("/")[2]: path for path in kept.sums if path.startswith(TEMPERING)}
         return found | {name: kept.sums[path] for name, path in {**exchanges, **added}.items()}
 
-    def carry_out(self, begun: bool) -> None:
-        """Complete the run in its file, with more rows than it was begun with if the plan has more."""
-        make_room = partial(_extend, self._plan, self.layout, self.engine.replicas) if self._plan.extends else None
-        self.complete(begun, make_room, keep_checkpoint=True)
-
-
-def _extend(plan: Plan[Any], layout: Layout, replicas: int) -> None:
-    """Make room in the file of a plan for all rows of its configuration.
-
-    Raises:
-        InputError: where the file cannot be extended, or is not the one that the plan was made for.
-    """
-
-    def check(found: Mapping[str, str], model_sha256: str) -> None:
-        check_stored(plan.path, found, model_sha256)
-        if found["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
-            raise InputError(
-                f"{plan.path} was changed by another process meanwhile: look at it with 'spinsim show' and begin again"
-            )
-
-    check_disk(plan.path, plan.model, replicas, layout, plan.rows)
-    named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
-    store.extend(plan.path, layout, plan.rows, check, named)
+    @property
+    def may_go_on(self) -> bool:
+        """Whether the finished run can be made longer: every one with more sweeps."""
+        return True

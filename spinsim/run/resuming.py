@@ -16,7 +16,9 @@ from spinsim.engine.start.given import GIVEN, name_of
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
 from spinsim.run.common import Plan, identify
-from spinsim.run.identity import check_stored, config_of, dynamics_number, extended_history
+from spinsim.run.extending import as_longer
+from spinsim.run.identity import check_stored, config_of, dynamics_number
+from spinsim.run.search import LENGTHS, has_met_target
 from spinsim.settings.config import Config
 
 
@@ -33,6 +35,7 @@ def plan_resume(path: Path, changes: Mapping[str, Any], run: Mapping[str, Any]) 
     """
     with store.open_to_read(path) as file:
         attributes, model, start = store.text_attributes(file), store.read_model(file), store.read_start(file)
+        met = has_met_target(file)
     rng.check_dynamics(dynamics_number(attributes), str(path))
     model_sha256 = model.content_sha256()
     check_stored(path, attributes, model_sha256)
@@ -40,14 +43,13 @@ def plan_resume(path: Path, changes: Mapping[str, Any], run: Mapping[str, Any]) 
     _check_start(path, config, start, "finished" in attributes)
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
     job = job_of(config.job)
+    if met:  # so that no longer search has anything left to do
+        changes = {name: value for name, value in changes.items() if name not in LENGTHS}
     config = job.changed(replace(config, run=replace(config.run, out=str(path), **run)), changes, path)
     device = resolve_device(config.run.device, config.run.gpus)
     plan: Plan[Any] = job.plan_type(config, model, device, *identify(config, model), start=start)
-    identity = plan.attributes["config_sha256"]
-    if "sweeps" not in changes or identity == attributes["config_sha256"]:
-        return plan
-    history = extended_history(attributes, changes["sweeps"], plan.attributes["command"], identity)
-    return replace(plan, attributes=plan.attributes | {"history": history}, extends=attributes["config_sha256"])
+    unchanged = plan.attributes["config_sha256"] == attributes["config_sha256"]
+    return plan if unchanged or not set(job.lengths(config)) & set(changes) else as_longer(plan, attributes)
 
 
 def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None, is_finished: bool) -> None:

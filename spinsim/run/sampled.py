@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from spinsim.engine import Engine
 from spinsim.engine.measuring.kept_spins import bits_of
 from spinsim.engine.protocols import Spins
 from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
+from spinsim.run.extending import make_room
 from spinsim.run.identity import open_own
 from spinsim.run.kept import Kept
 from spinsim.run.saving import Saving
@@ -112,21 +113,25 @@ class SampledRun(ABC):
             "attributes": self._plan.attributes | engine_attributes(self.engine) | {"finished": store.stamp()},
         }
 
-    def complete(self, begun: bool, make_room: Callable[[], None] | None = None, keep_checkpoint: bool = False) -> None:
+    @property
+    def may_go_on(self) -> bool:
+        """Whether the finished run can be made longer, from the last state that was saved."""
+        return False
+
+    def complete(self, begun: bool) -> None:
         """Carry the run out into its file, from the newest checkpoint that this has.
 
         Args:
-            begun: Whether the file is there already.
-            make_room: Called before a file is opened that was begun with fewer rows.
-            keep_checkpoint: Whether the finished run may be extended from its last state.
+            begun: Whether the file is there already, perhaps of a shorter run.
         """
         plan, rows, like = self._plan, self._plan.rows, self.state()
-        if not begun:
+        if not begun or plan.extends:
             check_disk(plan.path, plan.model, self.engine.replicas, self.layout, rows)
+        if not begun:
             attributes = plan.attributes | engine_attributes(self.engine)
             store.create(plan.path, plan.model, self.layout, rows, attributes, self.engine.replicas, like)
-        elif make_room is not None:
-            make_room()
+        elif plan.extends:
+            make_room(plan, self.layout, self.engine.replicas, like)
         with open_own(plan, begun) as file:
             saved, damaged = file.saved(like)
             del like  # which takes much of large lattices
@@ -136,4 +141,4 @@ class SampledRun(ABC):
             if saved is not None:
                 self.restore(saved)
             self.go_on(file)
-            file.finish(keep_checkpoint)
+            file.finish(self.may_go_on)

@@ -16,6 +16,7 @@ from spinsim.inputs.texts import count
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, met, value_name, value_of
+from spinsim.store import text_attributes
 from spinsim.store.forms import group_of
 from spinsim.store.layout import Layout, Series
 
@@ -37,6 +38,10 @@ GROUP: Final = "search"
 """The group of what ended a search."""
 SUMS: Final = {name: f"{GROUP}/{name}" for name in ("done", "elapsed", "met_seconds", "met_after")}
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
+
+
+LENGTHS: Final = ("time_limit", "anneals")
+"""The settings that say how long a search may be."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,14 @@ def read_search(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Searc
     found = {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in SUMS.items()}
     target = file[GROUP]["target"][...] if "target" in file[GROUP] else None
     return Searched(int(found["done"]), float(found["elapsed"]), target, found["met_seconds"], found["met_after"])
+
+
+def has_met_target(file: h5py.File) -> bool:
+    """Whether a file holds a finished search that has met its targets."""
+    if "finished" not in text_attributes(file):
+        return False
+    groups = [file[name] for name in ("search", "anneals") if name in file and "target" in file[name]]
+    return any(not np.isnan(group["met_seconds"][...]).any() for group in groups)
 
 
 class Search:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from spinsim.errors import InputError
 from spinsim.settings.setting import GRID, setting
 
 
@@ -38,3 +41,14 @@ def time_limit() -> Any:
         low=1e-3,
         before=None,
     )
+
+
+def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:
+    """Refuse to change the time limit of a run that has none.
+
+    Raises:
+        InputError: for it.
+    """
+    if limit is None and "time_limit" in changes:
+        what = "a run that no time ends" if target is None else "a search that goes on until its target is met"
+        raise InputError(f"{path} holds {what}: leave --time-limit out")

@@ -83,11 +83,33 @@ def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any
     for slot in np.argsort(-serials):
         if serials[slot] == 0:
             continue
-        arrays = {name: group[f"{slot}/{name}"][...] for name in list(group[str(slot)])}
+        arrays = _arrays(group, slot)
         if _checksum(arrays) == group["checksum"][slot]:
             return arrays, damaged
         damaged = "the last checkpoint is damaged: the run goes on from the one before it"
     return None, damaged and "both checkpoints are damaged: the run begins anew"
+
+
+def copy_checkpoints(old: h5py.Group, new: h5py.Group) -> None:
+    """Copy both slots of a file into those of another one, whose arrays may be longer along the first axis."""
+    for slot, serial in enumerate(old["serial"][...]):
+        if not serial:
+            continue
+        whole = old["checksum"][slot] == _checksum(_arrays(old, slot))
+        for name in list(new[str(slot)]):
+            copy_into(new[f"{slot}/{name}"], old[f"{slot}/{name}"])
+        new["checksum"][slot] = _checksum(_arrays(new, slot)) if whole else old["checksum"][slot]
+        new["serial"][slot] = serial
+
+
+def copy_into(new: h5py.Dataset, old: h5py.Dataset) -> None:
+    """Copy a dataset into one that may be longer along the first axis."""
+    new[(slice(len(old)), ...) if old.ndim else ()] = old[()]
+
+
+def _arrays(group: h5py.Group, slot: int) -> dict[str, npt.NDArray[Any]]:
+    """What a slot holds."""
+    return {name: group[f"{slot}/{name}"][...] for name in list(group[str(slot)])}
 
 
 def check_checkpoints(group: h5py.Group | None, path: Path) -> None:

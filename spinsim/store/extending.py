@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Final
 
 import h5py
+import numpy as np
 
 from spinsim.errors import InputError
 from spinsim.machine.files import Disk, not_written, replacement
 from spinsim.store.appending import hold
-from spinsim.store.checkpoints import check_checkpoints
+from spinsim.store.checkpoints import CHECKPOINTS, check_checkpoints, copy_checkpoints, copy_into
 from spinsim.store.creating import write_new
 from spinsim.store.forms import form_of
 from spinsim.store.layout import BEST, Layout
@@ -30,6 +31,7 @@ def extend(
     rows: int,
     check: Callable[[Mapping[str, str], str], None],
     attributes: Mapping[str, str],
+    saved: Mapping[str, tuple[int, ...]],
 ) -> None:
     """Give a run's file room for ``rows`` rows and other attributes: a copy takes its place at one stroke.
 
@@ -39,6 +41,7 @@ def extend(
         rows: Rows that there shall be room for.
         check: Called with its root attributes and the SHA-256 of the model in it; raises where they are wrong.
         attributes: Those that it gets.
+        saved: Shapes of the arrays that its checkpoints shall hold, longer ones along the first axis among them.
 
     Raises:
         InputError: where the file has no checkpoint or one of other dynamics, is open elsewhere, or its copy cannot be
@@ -46,7 +49,7 @@ def extend(
     """
     try:
         with hold(path) as disk, ThreadPoolExecutor(1) as thread:
-            thread.submit(_extend, path, disk, layout, rows, check, attributes).result()
+            thread.submit(_extend, path, disk, layout, rows, check, attributes, saved).result()
     except OSError as error:
         raise not_written(path, error) from error
 
@@ -58,15 +61,16 @@ def _extend(
     rows: int,
     check: Callable[[Mapping[str, str], str], None],
     attributes: Mapping[str, str],
+    saved: Mapping[str, tuple[int, ...]],
 ) -> None:
     with h5py.File(disk, "r") as old:
         found, model_sha256 = identity(old)
         check(found, model_sha256)
-        if "checkpoint" not in old:
+        if CHECKPOINTS not in old:
             raise InputError(f"{path} holds no checkpoint to go on from: resume the file that the run wrote")
-        check_checkpoints(old["checkpoint"], path)
-        slot = old["checkpoint/0"]
-        arrays = {name: slot[name][...] for name in list(slot)}
+        check_checkpoints(old[CHECKPOINTS], path)
+        slot = old[f"{CHECKPOINTS}/0"]
+        arrays = {name: np.empty(saved.get(name, slot[name].shape), slot[name].dtype) for name in list(slot)}
         root = {name: value for name, value in found.items() if name != "finished"} | dict(attributes)
         best_of = old["best/energy"].shape[1] if "best" in old else 0
         layout = replace(layout, series=tuple(series for series in layout.series if series.path in old))
@@ -84,8 +88,9 @@ def _take_over(old: h5py.File, new: h5py.File) -> None:
         step = max(1, _PIECE_BYTES // (dataset.dtype.itemsize * prod(dataset.shape[1:])))
         for first in range(0, rows, step):
             copy[first : first + step] = dataset[first : first + step]
-    for group in (BEST, "checkpoint", "checkpoint/0", "checkpoint/1", *form_of(old).groups):
+    copy_checkpoints(old[CHECKPOINTS], new[CHECKPOINTS])
+    for group in (BEST, *form_of(old).groups):
         for name in list(new[group]) if group in old else []:
             item = new[group][name]
             if isinstance(item, h5py.Dataset) and not item.chunks and not item.is_scale:  # written again and again
-                item[...] = old[item.name][...]
+                copy_into(item, old[item.name])

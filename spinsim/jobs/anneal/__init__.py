@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ class AnnealJob(Job):
     name = "anneal"
     a_run = "an anneal run"
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
+    resumable: ClassVar[Mapping[str, str]] = {
+        "time_limit": "Seconds that a search shall last in all at most",
+        "anneals": "Anneals that a search shall have in all at most",
+    }
     figures = FigureSet(
         ("thermodynamics", "cut", "configuration"),
         {"sample": PlotOption("the configuration of an anneal run", ("configuration",))},
@@ -94,6 +100,25 @@ class AnnealJob(Job):
         from spinsim.jobs.anneal.report import show
 
         return show(path)
+
+    def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:
+        """Returns the configuration of a file's search with more time or more anneals."""
+        from spinsim.settings.searches import check_limited
+
+        a = config.anneal
+        check_limited(a.target, a.time_limit, settings, path)
+        if "anneals" in settings and (a.anneals is None or not a.is_search):
+            what = "a search of any number of anneals" if a.is_search else "a single anneal"
+            raise InputError(f"{path} holds {what}: leave --anneals out")
+        changed: Anneal = super().changed(config, settings, path)
+        return changed
+
+    def lengths(self, config: Anneal) -> tuple[str, ...]:
+        """Returns the names of the settings that say how long a search is, its time and its anneals as far as given."""
+        from spinsim.run.search import LENGTHS
+
+        a = config.anneal
+        return tuple(name for name in LENGTHS if a.is_search and getattr(a, name) is not None)
 
     def recounted(self, result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
         """Returns a run with series that are counted anew from the configurations that it has saved."""

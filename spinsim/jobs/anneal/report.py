@@ -18,7 +18,15 @@ from spinsim.jobs.anneal.search import Anneals, read_anneals
 from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.anneal.slices import quantum_energies
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import empty_lanes, head_of_steps, lowest_lines, precision, saved_number, solution_lines
+from spinsim.jobs.reports import (
+    empty_lanes,
+    head_of_steps,
+    lowest_lines,
+    precision,
+    saved_number,
+    solution_lines,
+    twice_as_long,
+)
 from spinsim.run.search import goal
 from spinsim.store import open_to_read
 
@@ -80,6 +88,7 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     numbers |= anneals.numbers
     verdict = anneals.verdict(plan.model, best_energy.min(axis=1))
     missed = anneals.target is not None and not anneals.is_met
+    following += twice_as_long(plan) if missed else []
     return Told(numbers, lines + _anneals_line(anneals), following, verdict, missed)
 
 

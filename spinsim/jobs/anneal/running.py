@@ -85,6 +85,10 @@ class AnnealPlan(Plan[Anneal]):
         a = self.config.anneal
         return OfSlices(self.model, a.slices_in_time) if a.quantum else super().outline
 
+    def is_done(self, rows: int) -> bool:
+        """Whether so many rows are all there is to do, which nobody knows of a search."""
+        return super().is_done(rows) and not self.config.anneal.is_search
+
     @property
     def round_sweeps(self) -> int | None:
         """Sweeps of a step."""
@@ -178,7 +182,7 @@ def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
 
 
 def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    _Annealing(plan, saving, watch, recorded_in(plan.path) if begun else None).complete(begun)
+    _Annealing(plan, saving, watch, recorded_in(plan.path) if begun else 0).complete(begun)
 
 
 def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
@@ -197,7 +201,7 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
 class _Annealing(SampledRun):
     """An annealing run under way, a single anneal or a search of several."""
 
-    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int | None = None) -> None:
+    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int = 0) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
         how = a.target, a.time_limit, a.anneals, watch.on_note, recorded
         self._search = AnnealSearch(plan.model, run.number_of_replicas, *how)
@@ -286,10 +290,13 @@ class _Annealing(SampledRun):
 
     def _finish_anneal(self, file: RunFile | Kept) -> bool:
         """Do what is left of the present anneal; returns whether another one is to follow."""
+        kept = False
         for frame in self._frames:
             if frame is not None:
                 self._take(frame, file)
             elif self._search.is_late():
+                self._keep(file)  # which a search of a longer time passes without a look
+                kept = True
                 self._look(measure(self.engine), self._present_field)
             else:
                 file.save(self.state())
@@ -297,7 +304,21 @@ class _Annealing(SampledRun):
                 self._saving.saved()
             if self._search.is_over:
                 break
-        return self._search.end_anneal(self.engine.half_sweep // self.engine.colours, self._present.length)
+        last = self._search.is_last
+        if last and not kept:
+            self._keep(file)
+        self._search.end_anneal(self.engine.half_sweep // self.engine.colours, self._present.length)
+        return not last
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether the run can be made longer: a search whose targets are not met."""
+        return self._search.recorded > 0 and not self._search.is_met
+
+    def _keep(self, file: RunFile | Kept) -> None:
+        """Save the state from which a longer search goes on."""
+        if self.may_go_on and isinstance(file, RunFile):
+            file.save(self.state())
 
     def _take(self, frame: AnnealFrame, file: RunFile | Kept) -> None:
         """Take in the end of a step, which is a row of the file in the first anneal."""

@@ -106,7 +106,7 @@ class AnnealSearch(Search):
         time_limit: Seconds, None for any number.
         most: Anneals, None for any number; one where there is neither target nor limit.
         on_note: As that of ``Search``.
-        recorded: Anneals that a file has room for which was begun before, None where there is none.
+        recorded: Anneals that a file has room for which was begun before, 0 where there is none.
 
     Attributes:
         number: Of the present anneal, from 0.
@@ -121,7 +121,7 @@ class AnnealSearch(Search):
         time_limit: float | None,
         most: int | None,
         on_note: Callable[[str], None] = lambda words: None,
-        recorded: int | None = None,
+        recorded: int = 0,
     ) -> None:
         self.target = targets_of(model, target)
         super().__init__(model, self.target, time_limit, on_note)
@@ -129,7 +129,7 @@ class AnnealSearch(Search):
         self._most = most or (None if searches else 1)
         shape = model.samples, replicas
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * model.samples * replicas)))
-        self.recorded = recorded or (most or fit) if searches or self._most != 1 else 0
+        self.recorded = max(recorded, most or 0) or fit if searches or self._most != 1 else 0
         if self.recorded * model.samples * replicas > _BYTES:  # the question itself takes longer than an easy problem
             require(32.0 * self.recorded * model.samples * replicas, count(self.recorded, "anneal"), "give fewer")
         self._each: list[tuple[Any, ...]] = []  # in the order of _no_anneals
@@ -140,14 +140,18 @@ class AnnealSearch(Search):
         np.minimum(self._lowest, energy, out=self._lowest)
         self.look(energy, self.number + 1)
 
-    def end_anneal(self, sweeps: int, planned: int) -> bool:
-        """Record the present anneal, after so many of its planned sweeps; returns whether another one is to follow."""
+    @property
+    def is_last(self) -> bool:
+        """Whether no anneal is to follow the present one."""
+        return self.is_over or self.number + 1 == self._most
+
+    def end_anneal(self, sweeps: int, planned: int) -> None:
+        """Record the present anneal, after so many of its planned sweeps."""
         now = self.elapsed
         if self.number < self.recorded:
             self._each.append((self._lowest, sweeps, planned, now - self._since))
         self.number += 1
         self._lowest, self._since = np.full_like(self._lowest, np.inf), now
-        return not self.is_over and (self._most is None or self.number < self._most)
 
     def written(self) -> dict[str, npt.NDArray[Any]]:
         """What a file holds of all anneals that are over, by the names under which checkpoints hold it."""
@@ -249,10 +253,10 @@ def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
     return with_anneals(layout, anneals, target)
 
 
-def recorded_in(path: Path) -> int | None:
-    """Returns how many anneals a file has room for; None where it is of no search."""
+def recorded_in(path: Path) -> int:
+    """Returns how many anneals a file has room for; 0 where it is of no search."""
     with open_to_read(path) as file:
-        return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else None
+        return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else 0
 
 
 def read_anneals(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Anneals | None:

@@ -145,7 +145,7 @@ class AnnealSettings(Table):
             raise InputError(
                 "growing anneals have steps of their own: give the ends of the temperatures, and no fields"
             )
-        if self.growing and self.anneals in (None, 1) and not self.ends_early:
+        if self.growing and not self.is_search:
             raise InputError(
                 "growing goes with several anneals: give a target, a time_limit or anneals, or leave it out"
             )
@@ -242,6 +242,11 @@ class AnnealSettings(Table):
     def ends_early(self) -> bool:
         """Whether a target or the time may end the run."""
         return self.target is not None or self.time_limit is not None
+
+    @property
+    def is_search(self) -> bool:
+        """Whether it is more than a single anneal that nothing ends early."""
+        return self.ends_early or self.anneals not in (None, 1)
 
     @property
     def slices_in_time(self) -> int:

@@ -36,7 +36,6 @@ class QuantumJob(Job):
         "coupling in time -ln tanh(gamma step) / 2."
     )
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a quantum run shall have in all"}
-    may_be_longer = True
     figures = FigureSet(("time", "gaps", "local"))
     figures_of_several = FigureSet(
         ("crossings",),
@@ -105,6 +104,10 @@ class QuantumJob(Job):
         from spinsim.jobs.quantum.report import show
 
         return show(path)
+
+    def lengths(self, config: Quantum) -> tuple[str, ...]:
+        """Returns the names of the settings that say how long a run is."""
+        return ("sweeps",)
 
     def check_averages(self, path: Path) -> None:
         """Take every file: its series can be averaged."""

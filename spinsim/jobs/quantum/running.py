@@ -154,7 +154,7 @@ def _layout(plan: QuantumPlan, points: Points, placement: Placement | None) -> L
 
 def _carry_out(plan: QuantumPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     points, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    _run_of(plan, points, placement, saving, watch).carry_out(begun)
+    _run_of(plan, points, placement, saving, watch).complete(begun)
 
 
 def _ladder_of_file(path: Path) -> tuple[Points, Placement | None]:

@@ -32,9 +32,9 @@ class TemperJob(Job):
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
     resumable: ClassVar[Mapping[str, str]] = {
-        "sweeps": "Measured sweeps that a tempering or quantum run shall have in all"
+        "sweeps": "Measured sweeps that a tempering or quantum run shall have in all",
+        "time_limit": "Seconds that a search shall last in all at most",
     }
-    may_be_longer = True
     figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"), {"columns": _COLUMNS})
     figures_of_several = FigureSet(
         ("crossings", "thermodynamics"),
@@ -109,13 +109,22 @@ class TemperJob(Job):
         return show(path)
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
-        """Returns the configuration of a file's run with more sweeps."""
-        if config.temper.searches and settings:
+        """Returns the configuration of a file's run with more sweeps, of a search with more time."""
+        from spinsim.settings.searches import check_limited
+
+        t = config.temper
+        if t.searches and "sweeps" in settings:
             raise InputError(
-                f"{path} holds a search, which its target or its time ends: leave --sweeps out, or begin another search"
+                f"{path} holds a search, which its target or its time ends: leave --sweeps out, or give --time-limit"
             )
+        check_limited(t.target, t.time_limit, settings, path)
         changed: Temper = super().changed(config, settings, path)
         return changed
+
+    def lengths(self, config: Temper) -> tuple[str, ...]:
+        """Returns the names of the settings that say how long a run is, of a search the time if it has a limit."""
+        t = config.temper
+        return ("sweeps",) if not t.searches else () if t.time_limit is None else ("time_limit",)
 
     def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
         """Returns the tables with a g after a grid, which early development versions took as geometric."""

@@ -21,6 +21,7 @@ from spinsim.jobs.reports import (
     round_trip_line,
     saved_number,
     solution_lines,
+    twice_as_long,
 )
 from spinsim.jobs.temper.overview import TemperOverview, overview
 from spinsim.jobs.temper.result import load_temper
@@ -82,7 +83,8 @@ def _outcome_of_search(plan: TemperPlan, found: TemperOverview, search: Searched
     numbers = _about(plan) | _numbers(found, None) | search.numbers | {"updates_per_ns": rate}
     lines = _search_lines(found, search) + solution_lines(plan)
     missed = search.target is not None and not search.is_met
-    return Told(numbers, lines, [f"spinsim show {quoted(plan.path)} --solution"], _verdict(found, search), missed)
+    following = [f"spinsim show {quoted(plan.path)} --solution", *(twice_as_long(plan) if missed else [])]
+    return Told(numbers, lines, following, _verdict(found, search), missed)
 
 
 def _verdict(found: TemperOverview, search: Searched) -> str:
@@ -127,10 +129,10 @@ def _averages_of(path: Path, found: TemperOverview) -> Summary | None:
 
 def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
     """Returns commands that go on from here: all averages, figures, and a longer run where this one was too short."""
-    path, sweeps = quoted(plan.path), 2 * plan.config.temper.sweeps
-    lines = [f"spinsim analyze {path} --all", f"spinsim plot {quoted(path)}"]
+    path = quoted(plan.path)
+    lines = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
     if averages is not None and (averages.problems or not all(e.equilibrated for e in averages.equilibration.values())):
-        lines.append(f"spinsim resume {quoted(path)} --sweeps {sweeps}")
+        lines += twice_as_long(plan)
     return lines
 
 

@@ -41,6 +41,10 @@ class TemperPlan(LadderPlan[Temper]):
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 of a search."""
         return 0 if self.config.temper.searches else super().updates(replicas)
 
+    def is_done(self, rows: int) -> bool:
+        """Whether so many rows are all there is to do, which nobody knows of a search."""
+        return super().is_done(rows) and not self.config.temper.searches
+
 
 def plan_temper(config: Temper) -> TemperPlan:
     """Build the model, fill in the ladder and name the file.
@@ -140,7 +144,7 @@ def _layout(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placem
 
 def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    _run_of(plan, ladder, placement, saving, watch).carry_out(begun)
+    _run_of(plan, ladder, placement, saving, watch).complete(begun)
 
 
 def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | None]:

@@ -60,11 +60,14 @@ class TemperSearch(LadderRun):
         for frame in self._frames:
             if frame is not None:
                 self._look(frame, file)
-            elif not self._search.is_over:
+                if self._search.is_met:
+                    break
+            elif self._done and self._search.is_late():
+                file.save(self.state())  # from which a search of a longer time goes on
+                break
+            elif self._saving.due():
                 self._save(file)
                 self._saving.saved()
-            if self._done and self._search.is_over:
-                break
         self._write_again(file)
 
     def _look(self, frame: TemperFrame, file: RunFile | Kept) -> None:
@@ -101,6 +104,7 @@ class TemperSearch(LadderRun):
         """Carry the search out without a file; returns what its result takes of it."""
         return super().in_memory(kept) | {"search": self._search.outcome(self._done)}
 
-    def carry_out(self, begun: bool) -> None:
-        """Complete the search in its file."""
-        self.complete(begun)
+    @property
+    def may_go_on(self) -> bool:
+        """Whether the search can be made longer: where its targets are not met."""
+        return not self._search.is_met
