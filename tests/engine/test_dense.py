@@ -15,9 +15,12 @@ from engines import (
     small,
     temper_both,
 )
+from numba import njit
 
+from spinsim.acceptance import LARGEST_EXPONENT
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.choosing import update_of
+from spinsim.engine.metropolis.dense.cpu_sweep import MARGIN, log_bounds
 from spinsim.engine.metropolis.dense.plan import DensePlan
 from spinsim.engine.metropolis.dense.update import UPDATE
 from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
@@ -32,6 +35,31 @@ def test_kernels_equal_the_oracle(device: str, name: str) -> None:
     run_both(device, model, replicas, beta, (1, 2), zero_acceptance=0.7)
     assert update_of(model) is UPDATE
     assert DensePlan(model).double_couplings.dtype == WIDTHS[name]
+
+
+def test_close_calls() -> None:
+    """Of the millions of uniforms of a long run some hundred lie within the margin, where all 64 bits decide."""
+    model = DENSE["small-integers"]()
+    states = []
+    for update, replicas in ((UPDATE, 125), (UNPACKED, 128)):
+        engine = update.on_cpu(model, replicas, Dynamics(seed=5), 1)
+        engine.set_beta(np.linspace(0, 3, 128)[:replicas] / model.energy_scale)
+        engine.sweep(200)
+        states.append(configurations(engine)[..., :125])
+    np.testing.assert_array_equal(*states)
+
+
+def test_bounds_are_logarithms() -> None:
+    @njit
+    def bounds(uniform: np.ndarray) -> None:
+        log_bounds(uniform)
+
+    numbers = np.unique(np.concatenate([2.0 ** np.arange(31), np.random.default_rng(1).integers(1, 2**31, 10_000)]))
+    found = np.append(0, numbers).astype(np.float32)
+    expected = -np.log(found[1:].astype(np.float64) / 2**31)
+    bounds(found)
+    assert found[0] > LARGEST_EXPONENT + MARGIN
+    np.testing.assert_allclose(found[1:] - MARGIN, expected, rtol=0, atol=MARGIN / 8)
 
 
 @pytest.mark.gpu
