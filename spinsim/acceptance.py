@@ -160,9 +160,20 @@ def check_beta(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
     if values.shape not in ((), (replicas,)):
         raise InputError(f"inverse temperatures have shape {values.shape}: give a number or one for each replica")
     bad = values[~(np.isfinite(values) & (values >= 0))]
-    if bad.size:
-        raise InputError(f"inverse temperature {bad.flat[0]:g} is not allowed: it must be finite and not negative")
+    check_one_beta(bad[0] if bad.size else 0.0)
     return np.broadcast_to(values, replicas)
+
+
+def check_one_beta(beta: npt.ArrayLike) -> float:
+    """An inverse temperature that is finite and not negative.
+
+    Raises:
+        InputError: for any other.
+    """
+    one = float(np.asarray(beta, np.float64))
+    if not 0 <= one < np.inf:
+        raise InputError(f"inverse temperature {one:g} is not allowed: it must be finite and not negative")
+    return one
 
 
 COLDEST_TERM: Final = 1e-100

@@ -27,11 +27,34 @@ if TYPE_CHECKING:
 OneResult = TypeVar("OneResult", bound="Result")
 
 
+class _WhenAsked:
+    """A field of a frozen dataclass that may be given as a function, which is called when the field is looked at."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, found: object | None, owner: type) -> Any:
+        if found is None:
+            raise AttributeError(self._name)  # by which dataclasses know that there is no default
+        value = vars(found)[self._name]
+        if callable(value):
+            value = vars(found)[self._name] = value()
+        return value
+
+    def __set__(self, found: object, value: Any) -> None:
+        vars(found)[self._name] = value
+
+
+def when_asked() -> Any:
+    """Such a field, for what takes longer to make than a small run takes, such as digests."""
+    return _WhenAsked()
+
+
 class Result(Described):
     """What results of all jobs have, read off the root attributes of their files."""
 
     job: ClassVar[str]
-    attributes: dict[str, str]
+    attributes: dict[str, str] = when_asked()
     model: Ising
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -32,6 +33,7 @@ OutFile = str | os.PathLike[str]
 Tables = dict[str, dict[str, Any]]
 Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Call = TypeVar("Call", bound=Callable[..., Any])
+_NO_FILE: Final = Path(os.devnull)
 
 
 def resume(
@@ -111,14 +113,22 @@ def config_of_call(job: type[AnyConfig], model: Ising, settings: Mapping[str, An
         TypeError: for a name that is no setting.
         InputError: for values that are not allowed.
     """
-    names = {key: table for table in ("run", job.job) for key in tables_of(job)[table]}
+    of_run, of_job = (tables_of(job)[table] for table in ("run", job.job))
     tables: Tables = {"run": {}, job.job: {}}
     for key, value in settings.items():
-        if key not in names:
-            raise TypeError(f"ss.{job.job} has no setting {key!r}: {nearest(key, list(names))}")
+        if key not in of_run and key not in of_job:
+            raise TypeError(f"ss.{job.job} has no setting {key!r}: {nearest(key, [*of_run, *of_job])}")
+        if value is None:
+            continue
         plain = value.item() if isinstance(value, np.generic) else value
-        tables[names[key]][key] = os.fspath(plain) if isinstance(plain, os.PathLike) else plain
-    return replace(build_config(job, tables), model=ModelSettings(instance=f"{GIVEN_MODEL}{check_model(model).name}"))
+        tables[job.job if key in of_job else "run"][key] = os.fspath(plain) if isinstance(plain, os.PathLike) else plain
+    return replace(build_config(job, tables), model=_given_model(check_model(model).name))
+
+
+@lru_cache(maxsize=32)
+def _given_model(name: str) -> ModelSettings:
+    """The table of a model that is given in Python."""
+    return ModelSettings(instance=f"{GIVEN_MODEL}{name}")
 
 
 def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check = lambda found: found) -> str | None:
@@ -146,9 +156,9 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check = l
     return as_text(check(found))
 
 
-def identity_of_call(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
-    """Returns the path of a run's file, which is none where there is none, and its root attributes."""
-    return Path(config.run.out or os.devnull), provenance(config, model)
+def identity_of_call(config: Config, model: Ising) -> tuple[Path, Any]:
+    """Returns the path of a run's file, which is none where there is none, and what makes its root attributes."""
+    return Path(config.run.out) if config.run.out else _NO_FILE, partial(provenance, config, model, tuple(sys.argv))
 
 
 def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str, npt.NDArray[np.int8] | None]:

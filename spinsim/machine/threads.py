@@ -56,7 +56,10 @@ class Threads:
         Threads are as many as pay where all pieces together visit so many ``words``.
         """
         parts = min(self._worth(words), count)
-        self.run(partial(task, *ends) for ends in pairwise(count * k // parts for k in range(parts + 1)))
+        if parts == 1:
+            task(0, count)
+        else:
+            self.run(partial(task, *ends) for ends in pairwise(count * k // parts for k in range(parts + 1)))
 
     def _worth(self, words: int | None) -> int:
         """How many threads so many words are worth, all where nobody says how many they are."""

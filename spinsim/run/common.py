@@ -7,7 +7,7 @@ import glob
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -34,7 +34,7 @@ from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising, with_list
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
-from spinsim.result import Result, load
+from spinsim.result import Result, load, when_asked
 from spinsim.run.extending import as_longer, is_longer
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
 from spinsim.run.saving import Saving
@@ -95,7 +95,7 @@ class Plan(Generic[AnyConfig]):
     model: Ising
     device: str
     path: Path
-    attributes: dict[str, str]
+    attributes: dict[str, str] = when_asked()
     extends: str | None = None
     start: npt.NDArray[np.int8] | None = None
 
@@ -253,8 +253,14 @@ def _usual_path(config: Config, name: str, identity: str) -> Path:
     return usual
 
 
-def provenance(config: Config, model: Ising) -> dict[str, str]:
-    """Root attributes that say what ran."""
+def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None) -> dict[str, str]:
+    """Root attributes that say what ran.
+
+    Args:
+        config: With every default filled in.
+        model: What is simulated.
+        typed: The command and its arguments, by default those of this process.
+    """
     content = model.content_sha256()
     return {
         "job": config.job,
@@ -263,15 +269,15 @@ def provenance(config: Config, model: Ising) -> dict[str, str]:
         "model_sha256": content,
         "dynamics": str(rng.DYNAMICS),
         "spinsim_version": spinsim.__version__,
-        "command": command_line(),
+        "command": command_line(sys.argv if typed is None else typed),
     }
 
 
-def command_line() -> str:
-    """What was typed."""
-    name = Path(sys.argv[0]).name
+def command_line(typed: Sequence[str]) -> str:
+    """A command and its arguments in a line."""
+    name = Path(typed[0]).name
     program = ["python", "-m", "spinsim"] if name == "__main__.py" else [name]
-    return " ".join(map(quoted, [*program, *sys.argv[1:]]))
+    return " ".join(map(quoted, [*program, *typed[1:]]))
 
 
 def engine_attributes(engine: Engine | InField | BestSlices) -> dict[str, str]:

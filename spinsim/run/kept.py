@@ -46,10 +46,12 @@ class Kept:
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Take in the row of number ``row["step"]``."""
-        self._rows = max(self._rows, row["step"] + 1)
-        groups = [(1, self.series), *((self._every[name], series) for name, series in self.sparse.items())]
-        for every, group in groups:
-            for own in rows_at(every, [row]):
+        step = row["step"]
+        self._rows = max(self._rows, step + 1)
+        for name, series in self.series.items():
+            series[step] = row[name]
+        for sparse, group in self.sparse.items():
+            for own in rows_at(self._every[sparse], [row]):
                 for name, series in group.items():
                     series[own["step"]] = own[name]
 

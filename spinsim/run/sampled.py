@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ from spinsim.saved import in_memory
 from spinsim.store import RunFile
 from spinsim.store.configurations import with_configurations
 from spinsim.store.layout import Layout
+
+
+def _with(plan: Plan[Any], others: Mapping[str, str]) -> dict[str, str]:
+    """The attributes of a plan together with others."""
+    return plan.attributes | dict(others)
 
 
 class SampledRun(ABC):
@@ -110,7 +116,7 @@ class SampledRun(ABC):
             "best_energy": self.best.energy,
             "best_spins": self.best.spins,
             "configurations": in_memory(self.layout, sparse),
-            "attributes": self._plan.attributes | engine_attributes(self.engine) | {"finished": store.stamp()},
+            "attributes": partial(_with, self._plan, engine_attributes(self.engine) | {"finished": store.stamp()}),
         }
 
     @property

@@ -215,12 +215,14 @@ class Search:
 
     def look(self, energy: Array, after: int) -> None:
         """Take in energies (samples, replicas), of states that are kept, after so much was done."""
-        lowest = float(energy.min())
-        if lowest < self._lowest_met and self._model.samples == 1:
-            self._lowest_met = lowest
-            self._on_note(f"best {value_name(self._model)} {float(value_of(self._model, lowest)):.10g}")
+        lowest = energy.min(axis=1)
+        if self._model.samples == 1:
+            if not lowest[0] < self._lowest_met:  # what is no better meets nothing new
+                return
+            self._lowest_met = float(lowest[0])
+            self._on_note(f"best {value_name(self._model)} {float(value_of(self._model, self._lowest_met)):.10g}")
         if self._target is not None:
-            new = np.isnan(self.met_seconds) & met(self._model, energy, self._target).any(axis=1)
+            new = np.isnan(self.met_seconds) & met(self._model, lowest, self._target)
             self.met_seconds[new], self.met_after[new] = self.elapsed, after
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

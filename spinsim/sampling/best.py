@@ -37,11 +37,10 @@ class Best:
 
     def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> None:
         """Take in energies (samples, replicas) and the configurations that have them."""
-        before = self.energy.min(axis=1)
+        better = np.flatnonzero(energy.min(axis=1) < self.energy.min(axis=1))
         np.minimum(self.energy, energy, out=self.energy)
-        lowest = energy.argmin(axis=1)
-        for sample in np.flatnonzero(energy.min(axis=1) < before):
-            which = int(sample), int(lowest[sample])
+        for sample in better.tolist():
+            which = sample, int(energy[sample].argmin())
             if isinstance(self.spins, States):
                 self.spins.bits[sample] = bits_of_one(spins, *which)
             else:

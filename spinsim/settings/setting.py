@@ -185,10 +185,10 @@ class Table:
     """
 
     def __post_init__(self) -> None:
-        for one in settings_of(type(self)).values():
-            value = getattr(self, one.name)
-            if value is not one.default:
-                one.check(value)
+        given = vars(self)
+        for name, one in settings_of(type(self)).items():
+            if given[name] is not one.default:
+                one.check(given[name])
         self.check_together()
 
     def check_together(self) -> None:

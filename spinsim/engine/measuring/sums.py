@@ -32,10 +32,13 @@ class Linear:
 
     def of(self, sums: Mapping[str, Integers]) -> Integers:
         """Its exact values."""
-        found = np.full_like(next(iter(sums.values())), self.constant)
-        for name, weight in self.weights.items():
-            if weight:
-                found += weight * sums[name]
+        weighted = [weight * sums[name] for name, weight in self.weights.items() if weight]
+        if not weighted:
+            return np.full_like(next(iter(sums.values())), self.constant)
+        found = weighted[0]
+        found += self.constant
+        for more in weighted[1:]:
+            found += more
         return found
 
     @property

@@ -339,7 +339,9 @@ class _Annealing(SampledRun):
 
     def _look(self, measured: Measurement, field: float) -> None:
         """Take in the present states, whose energies were measured in a field."""
-        energy = measured.energy + _rounded(field, self.engine.model) * measured.magnetization
+        energy = measured.energy
+        if field:
+            energy = energy + _rounded(field, self.engine.model) * measured.magnetization
         self.best.update(energy, present_spins(self.engine))
         if self._states is not None:
             self._states.update(energy, self.engine)

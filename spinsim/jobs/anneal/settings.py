@@ -132,14 +132,14 @@ class AnnealSettings(Table):
 
     def check_together(self) -> None:
         """Refuse unreadable lists, other numbers of fields than temperatures, and what rules each other out."""
-        from spinsim.sampling.annealing import check_fields
-
         self._check_quantum()
         self._check_populations()
         if self.temperatures is None and self.schedule == _LISTED:
             raise InputError(f"schedule {_LISTED!r} goes with temperatures alone: choose linear or geometric")
         steps = self.steps if self.temperatures is None else len(self.listed)
         if self.fields is not None:
+            from spinsim.sampling.annealing import check_fields
+
             check_fields(self.fields, steps)
         if self.growing and (self.temperatures is not None or self.field is not None):
             raise InputError(
@@ -152,8 +152,6 @@ class AnnealSettings(Table):
 
     def _check_quantum(self) -> None:
         """Refuse settings of quantum anneals for others, others for them, and odd slices."""
-        from spinsim.model.trotter import check_slices
-
         if not self.quantum:
             for name in ("gamma_start", "gamma_stop", "slices", "beta"):
                 if getattr(self, name) is not None:
@@ -172,6 +170,8 @@ class AnnealSettings(Table):
                 "of them out"
             )
         if self.slices is not None:
+            from spinsim.model.trotter import check_slices
+
             check_slices(self.slices)
 
     def _check_populations(self) -> None:
@@ -209,9 +209,11 @@ class AnnealSettings(Table):
     @cached_property
     def fields(self) -> npt.NDArray[np.float64] | None:
         """The field of each step, None where it does not change."""
+        if self.field is None:
+            return None
         from spinsim.inputs.grids import read_grid
 
-        return None if self.field is None else read_grid("field", self.field, any_sign=True)
+        return read_grid("field", self.field, any_sign=True)
 
     @cached_property
     def ladder(self) -> npt.NDArray[np.float64]:
@@ -328,7 +330,7 @@ class Anneal(Config):
             return replace(self, anneal=_listed(given, given.listed))
         if given.quantum:
             return replace(self, anneal=_quantum_filled_in(given, model.energy_scale or 1.0))
-        first, last = automatic_temperatures(model)
+        first, last = model.once(automatic_temperatures)
         t_stop = last if given.t_stop is None else given.t_stop
         if given.populations and given.t_start is None:
             return replace(self, anneal=_listed(given, temperatures_from_infinity(model, t_stop, given.steps)))

@@ -168,7 +168,7 @@ class Temper(Config):
         scale = model.energy_scale or 1.0
         text = f"{_LOWEST * scale!r}:{_HIGHEST * scale!r}:{_COUNT}g"
         if self.temper.searches or model.lattice is None:
-            first, last = automatic_temperatures(model)
+            first, last = model.once(automatic_temperatures)
             count = _WIDE_COUNT if model.sites <= _LARGE else 2 * _WIDE_COUNT
             text = f"{_OF_LAST * last!r}:{_OF_FIRST * first!r}:{count}g"
         return replace(self, temper=replace(self.temper, temperatures=text))

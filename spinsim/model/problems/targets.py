@@ -40,7 +40,7 @@ def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
         )
     wanted = np.broadcast_to(given, model.samples).copy()
     for sample, value in enumerate(wanted.tolist()):
-        best = _bound(model, sample)
+        best = model.once(_bound, sample)
         cannot = "more" if model.maxcut_weight is not None else "less"
         if not met(model, np.array([best]), np.array([value])).all():
             raise InputError(

@@ -81,6 +81,9 @@ class Blocks:
     def each(self, task: Callable[[int, int, int], None], parts: int = 1, times: int | None = None) -> None:
         """Run ``task(part, sample, block)`` for all of them; ``times`` is how often a task visits its words."""
         samples, blocks = self.state.shape[:2]
+        if samples * blocks * parts == 1:
+            task(0, 0, 0)
+            return
         tasks = (partial(task, p, s, b) for s in range(samples) for b in range(blocks) for p in range(parts))
         self._threads.run(tasks, None if times is None else times * self.total)
 

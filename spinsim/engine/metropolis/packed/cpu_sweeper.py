@@ -93,8 +93,8 @@ class TableSweeper(ABC, Generic[AnyPlan]):
         """Returns the tables of one sample, or those of all."""
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
-        tables = self._tables.always, self._tables.planes, self._tables.thresholds
-        return tuple(array[sample % len(array)] for array in tables)
+        k = sample % len(self._tables.always)
+        return self._tables.always[k], self._tables.planes[k], self._tables.thresholds[k]
 
     def sweep(self, count: int, half_sweep: int) -> None:
         """Attempt every spin ``count`` times, after so many half-sweeps."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import check_beta
+from spinsim.acceptance import check_one_beta
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import Dynamics
@@ -19,7 +19,7 @@ from spinsim.engine.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.metropolis.packed.cpu_sweeper import TableSweeper
 from spinsim.engine.metropolis.packed.cpu_tables import lay_one_temperature
 from spinsim.engine.metropolis.packed.kinds import Limits, bits_up_to, cheap_bits
-from spinsim.engine.metropolis.packed.lane_tables import empty_tables
+from spinsim.engine.metropolis.packed.lane_tables import Tables, empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
 from spinsim.engine.metropolis.replica_packed.counting.cpu import count_lattices
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
@@ -82,10 +82,16 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
             super().set_beta(beta)
             return
         plan = self._plan  # as annealing does, again and again: a block's tables serve all
-        self._tables, self._limits = empty_tables(plan.classes, 1, 1), None
-        (scaled,) = check_beta(beta, 1) * plan.model.quantum
+        if self._tables is not self._of_all:
+            self._tables, self._limits = self._of_all, None
+        scaled = check_one_beta(beta) * plan.model.quantum
         last = lay_one_temperature(plan.classes.costs, scaled, plan.dynamics.zero_acceptance, *self._tables_of(0))
         self._cheap_bits = bits_up_to(last)
+
+    @cached_property
+    def _of_all(self) -> Tables:
+        """Room for the tables of one temperature."""
+        return empty_tables(self._plan.classes, 1, 1)
 
     def _look_at(self, limits: Limits) -> None:
         """Find which classes are cheap."""
@@ -95,12 +101,15 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
     def _sweep_part(
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, block: int
     ) -> None:
-        plan = self._plan
+        plan, (always, planes, thresholds) = self._plan, self._tables_of(sample)
+        of_block = block % len(always)
         arguments = (
             self._blocks.state[sample, block],
             plan.batches,
             plan.batches.signs[sample % len(plan.negative)],
-            *(array[block % len(array)] for array in self._tables_of(sample)),
+            always[of_block],
+            planes[of_block],
+            thresholds[of_block],
             plan.lanes[block],
             plan.dynamics.counter_block(sample, block),
             self._key,
