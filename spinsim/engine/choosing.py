@@ -29,10 +29,6 @@ def choose(outline: Outline) -> Update:
 
 def update_of(model: Ising) -> Update:
     """The update of a model that is there."""
-    return model.once(_update_of)
-
-
-def _update_of(model: Ising) -> Update:
     return choose(OfModel(model))
 
 
