@@ -172,7 +172,7 @@ def place(
         InputError: where energies do not differ or the ladder would have too many temperatures.
         KeyboardInterrupt: where ``pause`` says yes.
     """
-    few, plan = _first_samples(model), (*ITERATIONS, LAST)
+    few, plan = first_samples(model), (*ITERATIONS, LAST)
     copies = -(-CHAINS // few.samples)
     ladder = temperature_schedule(wanted.low, wanted.high, wanted.count or _FIRST, "geometric")
     ladders, rates = [], []
@@ -204,7 +204,7 @@ def _energies(frames: Iterable[TemperFrame | None]) -> npt.NDArray[np.float64]:
     return np.stack(found)
 
 
-def _first_samples(model: Ising) -> Ising:
+def first_samples(model: Ising) -> Ising:
     """The samples that take part."""
     if model.samples <= MOST_SAMPLES:
         return model
@@ -299,7 +299,7 @@ def _equally_far(
     for k in range(1, count - 1):
         goal = ends[-1] * (k / (count - 1))
         i = max(0, bisect_left(ends, goal) - 1)
-        placed.append(_six_digits(old[i] + (old[i + 1] - old[i]) * ((goal - ends[i]) / distances[i])))
+        placed.append(six_digits(old[i] + (old[i + 1] - old[i]) * ((goal - ends[i]) / distances[i])))
     placed.append(old[-1])
     if any(one >= other for one, other in pairwise(placed)):
         raise InputError(
@@ -308,7 +308,7 @@ def _equally_far(
     return np.asarray(placed)
 
 
-def _six_digits(value: float) -> float:
+def six_digits(value: float) -> float:
     """Rounded, so that ladders are readable."""
     return float(f"{value:.6g}")
 

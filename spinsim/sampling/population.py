@@ -120,15 +120,25 @@ def temperatures_from_infinity(model: Ising, last: float, steps: int) -> Array:
     Raises:
         InputError: for a last temperature beside which all couplings are as good as none.
     """
+    shift = check_last(model, last)
+    temperatures = 1 / (geometric(shift, shift + 1 / last, steps + 1)[1:] - shift)
+    temperatures[-1] = last
+    return np.asarray(temperatures)
+
+
+def check_last(model: Ising, last: float) -> float:
+    """Refuse a last temperature beside which all couplings are as good as none; returns the b of a model.
+
+    Raises:
+        InputError: for it.
+    """
     shift = _SQRT2 / (model.energy_scale or 1.0)
     if last * shift > _HOTTEST:
         raise InputError(
             f"t_stop {last:g} of populations is as good as the infinite temperature at which they begin: give at most "
             f"{_HOTTEST / shift:.3g}, or temperatures"
         )
-    temperatures = 1 / (geometric(shift, shift + 1 / last, steps + 1)[1:] - shift)
-    temperatures[-1] = last
-    return np.asarray(temperatures)
+    return shift
 
 
 def check_populations(count: int, replicas: int) -> None:

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine import Engine, create_engine, resolve_device
+from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
+from spinsim.inputs.grids import as_text
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.outline import OfSlices
 from spinsim.jobs.anneal.result import AnnealResult
@@ -44,8 +45,10 @@ from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
+from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.best import BestOfEach, present_spins
 from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.overlaps import overlapping_temperatures
 from spinsim.sampling.population import check_populations
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
@@ -144,7 +147,7 @@ def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
     Where its file has been begun already, on whatever device, replicas are as many as that has. A quantum anneal has
     the usual number on all devices, as the best slice of each replica is looked for on the host.
     """
-    config, run = config.with_temperatures(model), config.run
+    config, run = _overlapping(config, model, device).with_temperatures(model), config.run
     if run.replicas is not None and config.anneal.populations:
         check_populations(config.anneal.populations, run.replicas)
     if run.replicas is not None:
@@ -157,6 +160,17 @@ def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
         if a.populations:
             many = -(-max(many, POPULATION) // a.populations) * a.populations
     return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
+
+
+def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
+    """A configuration with temperatures that overlap as is wanted, found in a pre-run where they are not there yet."""
+    a, run = config.anneal, config.run
+    if a.overlap is None or a.temperatures is not None:
+        return config
+    last = automatic_temperatures(model)[1] if a.t_stop is None else a.t_stop
+    dynamics = Dynamics(run.seed, "random", a.zero_acceptance, run.rng_rounds)
+    found = overlapping_temperatures(model, last, a.overlap, dynamics, device, run.threads)
+    return replace(config, anneal=replace(a, temperatures=as_text(found)))
 
 
 def _replicas_of_file(path: str | None) -> int | None:

@@ -79,6 +79,15 @@ class AnnealSettings(Table):
         high=2**21,
         before=0,
     )
+    overlap: float | None = setting(
+        None,
+        "Instead of steps, the part by which the energies of populations at neighbouring temperatures shall overlap, "
+        "from infinity to t_stop: a pre-run finds where they lie; what is missing to 1 is the part of the replicas "
+        "that each resampling removes",
+        low=0.1,
+        high=0.99,
+        before=None,
+    )
     quantum: bool = setting(
         False,
         "Turn a transverse field down at a constant temperature instead of cooling, in slices of imaginary time: "
@@ -181,6 +190,9 @@ class AnnealSettings(Table):
                 f"populations {self.populations} do not go with quantum, whose slices begin at no infinite "
                 "temperature: leave one of them out"
             )
+        if self.overlap is not None and (not self.populations or self.fields is not None):
+            what = "fields, which change" if self.populations else "anneals without populations, which begin anywhere"
+            raise InputError(f"overlap {self.overlap:g} does not go with {what}: leave one of them out")
         if self.populations and self.growing:
             raise InputError(
                 f"populations {self.populations} do not go with growing, as short anneals leave few families: leave "
@@ -271,6 +283,11 @@ class AnnealSettings(Table):
         if given.get("quantum") and ends:
             raise InputError(
                 f"{ends[0]} {given[ends[0]]!r} does not go with quantum, whose temperature is constant: give beta"
+            )
+        said = sorted({"temperatures", "t_start", "steps", "schedule"} & set(given))
+        if given.get("overlap") is not None and said:
+            raise InputError(
+                f"{said[0]} {given[said[0]]!r} does not go with overlap, by which temperatures are found: leave one out"
             )
         if given.get("populations") and given.get("schedule") is not None and given.get("t_start") is None:
             raise InputError(
