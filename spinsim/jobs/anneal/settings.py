@@ -142,7 +142,7 @@ class AnnealSettings(Table):
     def check_together(self) -> None:
         """Refuse unreadable lists, other numbers of fields than temperatures, and what rules each other out."""
         self._check_quantum()
-        self._check_populations()
+        _check_populations(self)
         if self.temperatures is None and self.schedule == _LISTED:
             raise InputError(f"schedule {_LISTED!r} goes with temperatures alone: choose linear or geometric")
         steps = self.steps if self.temperatures is None else len(self.listed)
@@ -182,27 +182,6 @@ class AnnealSettings(Table):
             from spinsim.model.trotter import check_slices
 
             check_slices(self.slices)
-
-    def _check_populations(self) -> None:
-        """Refuse populations that would not begin at infinite temperature."""
-        if self.populations and self.quantum:
-            raise InputError(
-                f"populations {self.populations} do not go with quantum, whose slices begin at no infinite "
-                "temperature: leave one of them out"
-            )
-        if self.overlap is not None and (not self.populations or self.fields is not None):
-            what = "fields, which change" if self.populations else "anneals without populations, which begin anywhere"
-            raise InputError(f"overlap {self.overlap:g} does not go with {what}: leave one of them out")
-        if self.populations and self.growing:
-            raise InputError(
-                f"populations {self.populations} do not go with growing, as short anneals leave few families: leave "
-                "one of them out"
-            )
-        if self.populations and self.start != "random":
-            raise InputError(
-                f"populations {self.populations} do not go with start {self.start!r}, as they begin at infinite "
-                "temperature, with random spins: leave one of them out"
-            )
 
     @cached_property
     def listed(self) -> npt.NDArray[np.float64]:
@@ -299,6 +278,28 @@ class AnnealSettings(Table):
             raise InputError(
                 f"{others[0]} {given[others[0]]!r} does not go with temperatures, which say every step: leave one out"
             )
+
+
+def _check_populations(a: AnnealSettings) -> None:
+    """Refuse populations that would not begin at infinite temperature."""
+    if a.populations and a.quantum:
+        raise InputError(
+            f"populations {a.populations} do not go with quantum, whose slices begin at no infinite "
+            "temperature: leave one of them out"
+        )
+    if a.overlap is not None and (not a.populations or a.fields is not None):
+        what = "fields, which change" if a.populations else "anneals without populations, which begin anywhere"
+        raise InputError(f"overlap {a.overlap:g} does not go with {what}: leave one of them out")
+    if a.populations and a.growing:
+        raise InputError(
+            f"populations {a.populations} do not go with growing, as short anneals leave few families: leave "
+            "one of them out"
+        )
+    if a.populations and a.start != "random":
+        raise InputError(
+            f"populations {a.populations} do not go with start {a.start!r}, as they begin at infinite "
+            "temperature, with random spins: leave one of them out"
+        )
 
 
 @lru_cache(maxsize=32)
