@@ -17,7 +17,7 @@ from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, met, value_name, value_of
 from spinsim.store import text_attributes
-from spinsim.store.forms import group_of
+from spinsim.store.forms import group_of, plain_of
 from spinsim.store.layout import Layout, Series
 
 Array = npt.NDArray[np.float64]
@@ -34,12 +34,14 @@ def targets_of(model: Ising, text: str | None) -> Array | None:
     return check_targets(model, read_grid("target", text, "a number, or one for each sample: -540,-538", any_sign=True))
 
 
+def sums_in(group: str) -> dict[str, str]:
+    """Paths of what is written again and again of a search, by the names under which checkpoints hold it."""
+    return {name: f"{group}/{name}" for name in ("done", "elapsed", "met_seconds", "met_after")}
+
+
 GROUP: Final = "search"
-"""The group of what ended a search."""
-SUMS: Final = {name: f"{GROUP}/{name}" for name in ("done", "elapsed", "met_seconds", "met_after")}
-"""Paths of what is written again and again, by the names under which checkpoints hold it."""
-
-
+"""The group of what ended a search that was one run."""
+SUMS: Final = sums_in(GROUP)
 LENGTHS: Final = ("time_limit", "anneals")
 """The settings that say how long a search may be."""
 
@@ -49,7 +51,7 @@ class Outcome:
     """How a search went, whatever it did until it ended.
 
     Attributes:
-        done: How much was done in all, in the unit of ``UNIT``.
+        done: How much was done in all, in the unit of ``UNIT``; files have it all in ``GROUP``.
         elapsed: Seconds of the whole search, without the compiling of kernels.
         target: Of each sample in the problem's own terms, (samples,); None where there was none.
         met_seconds: Time at which each sample's target was met, (samples,), NaN where it was not.
@@ -57,6 +59,7 @@ class Outcome:
     """
 
     UNIT: ClassVar[str]
+    GROUP: ClassVar[str]
 
     done: int
     elapsed: float
@@ -78,6 +81,11 @@ class Outcome:
         found = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
         return {"search_seconds": self.elapsed, **found}
 
+    @property
+    def datasets(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of it, by path."""
+        return {path: np.asarray(getattr(self, name)) for name, path in sums_in(self.GROUP).items()}
+
     def verdict(self, model: Ising, lowest: Array) -> str:
         """Whether the targets were met, in a line, by lowest energies (samples,); empty without targets."""
         if self.target is None:
@@ -91,13 +99,7 @@ class Searched(Outcome):
     """How a search went that was one run: in sweeps, those before the first measurement among them."""
 
     UNIT: ClassVar[str] = "sweep"
-
-    @property
-    def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file holds of it, by path."""
-        found = {"done": np.array(self.done), "elapsed": np.array(self.elapsed)}
-        found |= {"met_seconds": self.met_seconds, "met_after": self.met_after}
-        return {SUMS[name]: value for name, value in found.items()}
+    GROUP: ClassVar[str] = GROUP
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -105,42 +107,57 @@ class Searched(Outcome):
         return {"search_sweeps": self.done, **super().numbers}
 
 
-def with_search(layout: Layout, target: Array | None) -> Layout:
-    """A layout with a group of what ended a search, and the target of each sample."""
+def with_search(
+    layout: Layout, target: Array | None, kind: type[Outcome] = Searched, each: tuple[Series, ...] = ()
+) -> Layout:
+    """A layout with a group of what ended a search, and the target of each sample.
+
+    Args:
+        layout: Without it.
+        target: Of each sample, (samples,); None for none.
+        kind: Of search, which says in which unit it counts.
+        each: Series of the same group that come first.
+    """
+    group, units = kind.GROUP, f"{kind.UNIT}s"
     sums = (
-        Series("done", (), np.int64, "sweeps of the whole search", "1", GROUP),
-        Series("elapsed", (), np.float64, "time of the whole search", "s", GROUP),
-        Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", GROUP),
-        Series("met_after", ("sample",), np.int64, "sweeps done by then, -1 where it was not met", "1", GROUP),
+        Series("done", (), np.int64, f"{units} of the whole search", "1", group),
+        Series("elapsed", (), np.float64, "time of the whole search", "s", group),
+        Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", group),
+        Series("met_after", ("sample",), np.int64, f"{units} begun by then, -1 where it was not met", "1", group),
     )
-    return replace(layout, sums=(*layout.sums, *sums), given=(*layout.given, *given_target(target, GROUP)))
+    what = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", group)
+    given = () if target is None else ((what, target),)
+    return replace(layout, sums=(*layout.sums, *each, *sums), given=(*layout.given, *given))
 
 
-def given_target(target: Array | None, group: str) -> tuple[tuple[Series, Array], ...]:
-    """The dataset of the target of each sample; none where there is no target."""
-    what = "target, a cut or an energy with its constant"
-    return () if target is None else ((Series("target", ("sample",), np.float64, what, "1", group), target),)
+def target_in(file: h5py.File, group: str) -> Array | None:
+    """The targets that a file holds in a group of a search; None where it has none."""
+    return np.asarray(plain_of(file[group], "target")[...]) if "target" in group_of(file, group) else None
 
 
 def layout_with_search_of(file: h5py.File, layout: Layout) -> Layout:
     """A layout with the search that a file holds, if any."""
-    if GROUP not in file:
-        return layout
-    outline = np.zeros(len(layout.scales["sample"])) if "target" in group_of(file, GROUP) else None
-    return with_search(layout, outline)
+    return with_search(layout, target_in(file, GROUP)) if GROUP in file else layout
 
 
-def read_search(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Searched | None:
-    """Returns the search that a file holds; None where it is of none.
+def again_in(
+    file: h5py.File, saved: Mapping[str, npt.NDArray[Any]], paths: Mapping[str, str]
+) -> dict[str, npt.NDArray[Any]]:
+    """What a file holds that is written again and again, by names.
 
     Args:
         file: Open.
         saved: What its last checkpoint says, by paths, of an unfinished run.
+        paths: Of the datasets, by names.
     """
+    return {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in paths.items()}
+
+
+def read_search(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Searched | None:
+    """Returns the search that a file holds, as ``again_in`` takes it; None where it is of none."""
     if GROUP not in file:
         return None
-    found = {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in SUMS.items()}
-    target = file[GROUP]["target"][...] if "target" in file[GROUP] else None
+    found, target = again_in(file, saved, SUMS), target_in(file, GROUP)
     return Searched(int(found["done"]), float(found["elapsed"]), target, found["met_seconds"], found["met_after"])
 
 

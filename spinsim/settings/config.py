@@ -11,12 +11,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
 from spinsim.errors import InputError
-from spinsim.settings.setting import Setting, Table, settings_of
+from spinsim.settings.setting import Setting, Table, once, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
 
 AnyTable = TypeVar("AnyTable", bound=Table)
@@ -49,8 +48,7 @@ class Config:
     run: RunSettings = table(RunSettings)
 
     def __post_init__(self) -> None:
-        as_key: Any = type(self)
-        for name, one in _unused_of(as_key):
+        for name, one in _unused_of(type(self)):
             value = getattr(getattr(self, name), one.name)
             if value != one.default:
                 raise InputError(f"{one.name} {value} means nothing to {self.job}: leave it out")
@@ -104,27 +102,15 @@ class Config:
         """Fill in, in place, what follows from other values that were given."""
 
 
+@once
 def kinds_of(job: type[Config]) -> Mapping[str, type[Table]]:
     """The dataclass of each of a job's tables."""
-    as_key: Any = job  # mypy takes no class for a key
-    return _kinds_of(as_key)
-
-
-@cache
-def _kinds_of(job: Any) -> Mapping[str, type[Table]]:
-    """The same, read once."""
     return MappingProxyType({name: kind for name, kind in get_type_hints(job).items() if name != "job"})
 
 
+@once
 def tables_of(job: type[Config]) -> Mapping[str, Mapping[str, Setting]]:
     """The settings of each of a job's tables, as they are in that job."""
-    as_key: Any = job
-    return _tables_of(as_key)
-
-
-@cache
-def _tables_of(job: Any) -> Mapping[str, Mapping[str, Setting]]:
-    """The same, read once."""
     varied = {one.name: one.metadata for one in fields(job)}
     return MappingProxyType(
         {
@@ -134,14 +120,14 @@ def _tables_of(job: Any) -> Mapping[str, Mapping[str, Setting]]:
     )
 
 
-@cache
-def _unused_of(job: Any) -> tuple[tuple[str, Setting], ...]:
+@once
+def _unused_of(job: type[Config]) -> tuple[tuple[str, Setting], ...]:
     """The tables and settings that mean nothing to a job."""
-    return tuple((name, one) for name, settings in _tables_of(job).items() for one in settings.values() if one.unused)
+    return tuple((name, one) for name, settings in tables_of(job).items() for one in settings.values() if one.unused)
 
 
-@cache
-def _default_of(job: Any) -> Any:
+@once
+def _default_of(job: type[AnyConfig]) -> AnyConfig:
     """The configuration of a job of which nothing is given."""
     return job()
 
@@ -160,8 +146,7 @@ def build_config(job: type[AnyConfig], *layers: Tables) -> AnyConfig:
     for name, kind in kinds.items():
         kind.check_given(merged[name])
     job.complete(merged)
-    as_key: Any = job
-    default: AnyConfig = _default_of(as_key)
+    default = _default_of(job)
     typed = {
         name: replace(
             getattr(default, name), **{key: settings[name][key].typed(value) for key, value in merged[name].items()}

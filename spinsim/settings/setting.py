@@ -6,15 +6,18 @@ Nothing here imports NumPy, for the command line reads every setting before it d
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from math import inf, isfinite
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, get_args, get_type_hints
+from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_type_hints
 
 from spinsim.errors import InputError
+
+Kind = TypeVar("Kind")
+Found = TypeVar("Found")
 
 _KEY: Final = "setting"
 _NAMES_OF_TYPES: Final = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
@@ -209,18 +212,17 @@ def _counts(one: Setting, value: Any) -> bool:
     return one.physics and (one.before is ... or value != one.before)
 
 
+def once(function: Callable[[Kind], Found]) -> Callable[[Kind], Found]:
+    """A function of classes that is carried out once for each: ``cache``, whose keys mypy lets no class be."""
+    return cast("Callable[[Kind], Found]", cache(function))
+
+
+@once
 def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
     """The settings of a table by name, in the order of its fields."""
-    as_key: Any = kind  # mypy takes no class for a key
-    return _settings_of(as_key)
-
-
-@cache
-def _settings_of(kind: Any) -> Mapping[str, Setting]:
-    """The same, read once."""
     hints = get_type_hints(kind)
     found = {}
-    for field in dataclasses.fields(kind):
+    for field in dataclasses.fields(cast("Any", kind)):
         types = get_args(hints[field.name]) or (hints[field.name],)
         one = next(each for each in types if each is not type(None))
         found[field.name] = replace(field.metadata[_KEY], name=field.name, kind=one, optional=type(None) in types)

@@ -15,7 +15,7 @@ from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
-from spinsim.run.search import Outcome, Search, given_target, targets_of
+from spinsim.run.search import Outcome, Search, again_in, sums_in, target_in, targets_of, with_search
 from spinsim.store import open_to_read
 from spinsim.store.forms import DamageError, group_of, length_of
 from spinsim.store.layout import ENERGY, Layout, Series
@@ -26,16 +26,9 @@ ANNEALS: Final = "anneals"
 """The group of the anneals of a search."""
 _BYTES: Final = 2**22  # of recorded energies
 _FEWEST, _MOST = 8, 4096
-SUMS: Final = {
-    "anneal_energy": f"{ANNEALS}/energy",
-    "anneal_sweeps": f"{ANNEALS}/sweeps",
-    "anneal_planned": f"{ANNEALS}/planned",
-    "anneal_seconds": f"{ANNEALS}/seconds",
-    "anneals_done": f"{ANNEALS}/done",
-    "elapsed": f"{ANNEALS}/elapsed",
-    "met_seconds": f"{ANNEALS}/met_seconds",
-    "met_after": f"{ANNEALS}/met_after",
-}
+_EACH: Final = {f"anneal_{name}": f"{ANNEALS}/{name}" for name in ("energy", "sweeps", "planned", "seconds")}
+_WHOLE: Final = {"anneals_done" if name == "done" else name: path for name, path in sums_in(ANNEALS).items()}
+SUMS: Final = {**_EACH, **_WHOLE}
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
 
 
@@ -53,6 +46,7 @@ class Anneals(Outcome):
     """
 
     UNIT: ClassVar[str] = "anneal"
+    GROUP: ClassVar[str] = ANNEALS
 
     energy: Array
     sweeps: npt.NDArray[np.int64]
@@ -87,9 +81,7 @@ class Anneals(Outcome):
         each = _no_anneals(rows, self.energy.shape[1:])
         for name, found in zip(each, (self.energy, self.sweeps, self.planned, self.seconds), strict=True):
             each[name][: len(found)] = found
-        whole = {"anneals_done": np.array(self.done, np.int64), "elapsed": np.array(self.elapsed)}
-        of_samples = {"met_seconds": self.met_seconds, "met_after": self.met_after}
-        return {SUMS[name]: values for name, values in (each | whole | of_samples).items()}
+        return {_EACH[name]: values for name, values in each.items()} | super().datasets
 
     def in_layout(self, layout: Layout) -> Layout:
         """A layout that has room for them."""
@@ -224,17 +216,9 @@ def with_anneals(layout: Layout, anneals: int, target: Array | None) -> Layout:
         Series("sweeps", ("anneal",), np.int64, "sweeps of the anneal, 0 of those that were not begun", "1", ANNEALS),
         Series("planned", ("anneal",), np.int64, "sweeps of the whole anneal", "1", ANNEALS),
         Series("seconds", ("anneal",), np.float64, "time of the anneal", "s", ANNEALS),
-        Series("done", (), np.int64, "anneals in all", "1", ANNEALS),
-        Series("elapsed", (), np.float64, "time of all anneals", "s", ANNEALS),
-        Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", ANNEALS),
-        Series("met_after", ("sample",), np.int64, "anneals begun by then, -1 where it was not met", "1", ANNEALS),
     )
-    return replace(
-        layout,
-        scales={**layout.scales, "anneal": np.arange(anneals)},
-        sums=(*layout.sums, *each),
-        given=(*layout.given, *given_target(target, ANNEALS)),
-    )
+    layout = replace(layout, scales={**layout.scales, "anneal": np.arange(anneals)})
+    return with_search(layout, target, Anneals, each)
 
 
 def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
@@ -249,8 +233,7 @@ def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
     anneals = length_of(group, "anneal")
     if not anneals:
         raise DamageError("its search has no anneals")
-    target = np.zeros(len(layout.scales["sample"])) if "target" in group else None
-    return with_anneals(layout, anneals, target)
+    return with_anneals(layout, anneals, target_in(file, ANNEALS))
 
 
 def recorded_in(path: Path) -> int:
@@ -260,14 +243,5 @@ def recorded_in(path: Path) -> int:
 
 
 def read_anneals(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Anneals | None:
-    """Returns the anneals that a file holds; None where it is of no search.
-
-    Args:
-        file: Open.
-        saved: What its last checkpoint says, by paths, of an unfinished run.
-    """
-    if ANNEALS not in file:
-        return None
-    found = {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in SUMS.items()}
-    target = file[ANNEALS]["target"][...] if "target" in file[ANNEALS] else None
-    return _anneals(found, target)
+    """Returns the anneals that a file holds, as ``again_in`` takes them; None where it is of no search."""
+    return _anneals(again_in(file, saved, SUMS), target_in(file, ANNEALS)) if ANNEALS in file else None
