@@ -67,7 +67,10 @@ def _extend(
         found, model_sha256 = identity(old)
         check(found, model_sha256)
         if CHECKPOINTS not in old:
-            raise InputError(f"{path} holds no checkpoint to go on from: resume the file that the run wrote")
+            raise InputError(
+                f"{path} holds no checkpoint to go on from, like copies from Python and searches that earlier versions "
+                "finished: resume the file that the run wrote, or begin another run"
+            )
         check_checkpoints(old[CHECKPOINTS], path)
         slot = old[f"{CHECKPOINTS}/0"]
         arrays = {name: np.empty(saved.get(name, slot[name].shape), slot[name].dtype) for name in list(slot)}

@@ -66,6 +66,26 @@ def test_anneals_go_on_where_the_time_was_up(tmp_path: Path, clock: Clock, limit
     assert ss.resume(path).attributes == again.attributes
 
 
+def test_an_extension_that_is_interrupted_goes_on_by_any_of_its_commands(tmp_path: Path, clock: Clock) -> None:
+    how, path = ANNEAL | {"anneals": 9, "on_updates": clock.tick}, tmp_path / "a.h5"
+
+    def interrupt(updates: int) -> None:
+        clock.tick(updates)
+        if clock.now == begun + 13:
+            raise KeyboardInterrupt
+
+    for limit in (25, 60):
+        ss.anneal(MODEL, time_limit=limit - 5, out=path, **how)
+        begun = clock.now
+        with pytest.raises(KeyboardInterrupt):
+            ss.resume(path, time_limit=limit + 20, checkpoint_every=0, on_updates=interrupt)
+        assert not ss.load(path).finished
+        found = ss.anneal(MODEL, time_limit=limit - 5, out=path, **how)  # the first call, of the shorter search
+        whole = ss.anneal(MODEL, time_limit=limit + 20, **how)
+        same(found, whole, *WHOLE)
+        same(found.anneals, whole.anneals, "energy", "sweeps", "seconds", "elapsed")
+
+
 def test_more_anneals_than_there_was_room_for(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     ss.anneal(MODEL, anneals=2, out=path, **ANNEAL)
@@ -90,6 +110,17 @@ def test_a_tempering_search_goes_on_where_the_time_was_up(tmp_path: Path, clock:
     assert [found.search.done for found in (short, longer, whole)] == [limit // 10 * 10, 120, 120]
     same(longer, whole, *WHOLE, "sweep", "permutation", "attempts", "accepts", "round_trips")
     same(longer.search, whole.search, "elapsed", "met_after")
+
+
+@pytest.mark.system
+@pytest.mark.usefixtures("emulated")
+def test_what_a_gpu_has_begun_goes_on_on_a_cpu(tmp_path: Path, clock: Clock, monkeypatch) -> None:
+    monkeypatch.setitem(UPDATES, "cuda", 1.0)
+    for call, own in ((ss.anneal, ANNEAL), (ss.temper, LADDER)):
+        how, path = own | {"target": MISSED, "on_updates": clock.tick}, tmp_path / f"{call.__name__}.h5"
+        call(MODEL, time_limit=22, out=path, device="cuda", **how)
+        longer = ss.resume(path, time_limit=41, device="cpu", on_updates=clock.tick)
+        same(longer, call(MODEL, time_limit=41, device="cpu", **how), *WHOLE)
 
 
 @pytest.mark.parametrize("job", ["anneal", "temper"])
