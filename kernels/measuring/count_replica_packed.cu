@@ -48,6 +48,22 @@ __global__ __launch_bounds__(THREADS, 4) void count_replica(const uint4* state, 
     count_bonds(lattice, edges, signs, bonds, block_totals, unsatisfied + part * 128);
 }
 
+// Adds unsatisfied bonds to a spin that is always +1 of the same lattices: `lone` are twice a place, plus 1 where J > 0.
+__global__ __launch_bounds__(THREADS, 4) void count_lone(const uint4* state, u32 sites, const u32* lone, size_t stride, u32 bonds,
+                                                     u64* unsatisfied) {
+    __shared__ u32 block_totals[128];
+    const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y;
+    const uint4* const lattice = state + part * sites;
+    const u32* const mine = lone + blockIdx.z * stride;
+    count_items(
+        [=](u32 b) {
+            const uint4 spin = lattice[mine[b] >> 1];
+            const u32 up = 0u - (mine[b] & 1);
+            return make_uint4(spin.x ^ up, spin.y ^ up, spin.z ^ up, spin.w ^ up);
+        },
+        bonds, block_totals, unsatisfied + part * 128);
+}
+
 // Counts further bonds of the same lattices, likewise.
 __global__ __launch_bounds__(THREADS, 4) void count_more_bonds(const uint4* state, u32 sites, const int2* edges,
                                                                const u8* negative, size_t sign_stride, u32 bonds,

@@ -1,5 +1,6 @@
-// Replica-packed Metropolis without a field on graphs whose degrees differ much: sites of like degree stand together, and only
-// flips that cost little are looked up in the bit planes (spinsim/engine/metropolis/replica_packed/degrees/cheap_steps.py).
+// Replica-packed Metropolis on graphs whose degrees differ much: sites of like degree stand together, and only flips that cost
+// little are looked up in the bit planes (spinsim/engine/metropolis/replica_packed/degrees/cheap_steps.py). Fields count as bonds
+// to a spin that is always +1 (fields.py there).
 // state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; a lattice stays in shared memory for many sweeps, or
 // lies in global memory for one half-sweep a launch.
 #include "metropolis/replica_site.cuh"
@@ -10,14 +11,17 @@ constexpr int MOST_BITS = HOST(engine.metropolis.packed.classes.MAX_COUNT_BITS) 
 constexpr int TOGETHER = 7;    // bonds that are added together
 constexpr int SHORT_BITS = 5;  // of counts of sites that always have one thread
 
-// Up to 32 sites of one colour, at places from `first` on; the last has most bonds.
+// Up to 32 sites of one colour, at places from `first` on; the last has most bonds. In fields `most` also holds, in its upper half,
+// the bonds and units of field of the site that has most.
 struct Tile { u32 first, size, most, offset; };
 CHECK_LAYOUT(Tile, engine.metropolis.replica_packed.degrees.cuda.TILE);
 
 struct Bonds {
-    const uint2* sites;  // [place]: the site and its degree
+    const uint2* sites;  // [place]: the site and its degree; in fields also, from bits 8 and 16 on, the units of the field and
+                         // whether it is above 0
     const u32* wanted;   // [tile.offset + k * tile.size + q]: twice a neighbour's place, plus 1 where it is wanted turned
     size_t stride;       // of `wanted` from sample to sample, 0 where all share it
+    size_t site_stride;  // of `sites`, likewise
 };
 CHECK_LAYOUT(Bonds, engine.metropolis.replica_packed.degrees.cuda.BONDS);
 
@@ -48,18 +52,31 @@ __device__ __forceinline__ void add_bonds(u32 (&count)[COUNT_BITS][4], const u32
     }
 }
 
-// Classes of a site of `degree` bonds, at most 2^COUNT_BITS - 1, among `most` slots whose words stand `size` apart. Where more
-// bits are counted than SHORT_BITS, threads that stand 2^apart apart share out the bonds of a site.
-template <int COUNT_BITS>
+// A site's bonds, the units of its field, and all ones where that is above 0.
+template <bool IN_FIELDS>
+struct Units {
+    u32 degree, field, up;
+    __device__ __forceinline__ explicit Units(u32 own)
+        : degree(IN_FIELDS ? own & 255 : own), field(IN_FIELDS ? own >> 8 & 255 : 0), up(IN_FIELDS ? 0u - (own >> 16) : 0) {}
+    __device__ __forceinline__ u32 all() const { return degree + field; }
+};
+
+// Classes of a site of at most 2^COUNT_BITS - 1 bonds and units of field, among `most` slots whose words stand `size` apart. Where
+// more bits are counted than SHORT_BITS, threads that stand 2^apart apart share out the bonds of a site.
+template <int COUNT_BITS, bool IN_FIELDS>
 __device__ __forceinline__ void classify_site(OfLanes& lanes, const uint4* lattice, const uint4& spin, const u32* wanted,
-                                              u32 size, u32 most, u32 degree, u32 apart) {
+                                              u32 size, u32 most, const Units<IN_FIELDS>& units, u32 apart) {
     u32 count[COUNT_BITS][4];
     const u32 part = (threadIdx.x & 31) >> apart, step = TOGETHER * 32 >> apart;
-    const u32 base = part ? 0 : ((1u << COUNT_BITS) - 2 + (degree & 1) - degree) / 2;
+    const u32 degree = units.degree, base = part ? 0 : ((1u << COUNT_BITS) - 2 + (units.all() & 1) - units.all()) / 2;
+    const u32 other = part ? 0 : base ^ (base + units.field);  // bits that differ where the spin is against the field
 #pragma unroll
     for (int b = 0; b < COUNT_BITS; ++b)
 #pragma unroll
-        for (int w = 0; w < 4; ++w) count[b][w] = 0u - (base >> b & 1);
+        for (int w = 0; w < 4; ++w) {
+            count[b][w] = 0u - (base >> b & 1);
+            if (IN_FIELDS) count[b][w] ^= (word_of(spin, w) ^ units.up) & (0u - (other >> b & 1));
+        }
     for (u32 k = part * TOGETHER; k < most; k += step) {
         u32 bond[TOGETHER];
         uint4 near[TOGETHER];
@@ -248,7 +265,7 @@ __device__ __forceinline__ void decide_cheap(const Cheap<BITS>& classes, const S
 
 // `shared` holds the lattice, if it is there, lanes in use, rows of `always` and of `planes` of the cheap classes for both
 // parities, and the queues. Where `are_shared`, the tables of one block serve all.
-template <int BITS, bool SHARED, int ROUNDS>
+template <int BITS, bool SHARED, bool IN_FIELDS, int ROUNDS>
 __global__ __launch_bounds__(MOST_THREADS, 1) void sweep_degrees(uint4* state, u32 sites, const Tile* tiles, const int* colour_start,
                                                          u32 colours, Bonds bonds, Tables tables, u32 are_shared,
                                                          u32 classes, u32 cheap_bits, u32 first_sample, u32 first_block, u64 half_sweep,
@@ -271,6 +288,7 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void sweep_degrees(uint4* state, u
     Lanes<ROUNDS> tail = {((LaneQueue*)(rows + behind))[threadIdx.x / 32], tables.thresholds + (rules * 2 * classes << 7),
                           classes, counter_block(first_sample + sample, first_block + block), key};
     const u32* const wanted = bonds.wanted + sample * bonds.stride;
+    const uint2* const sites_of = IN_FIELDS ? bonds.sites + sample * bonds.site_stride : bonds.sites;
     const u32 warps = gridDim.x * (blockDim.x / 32), warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     u32 colour = half_sweep % colours;
     for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep) {
@@ -279,20 +297,22 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void sweep_degrees(uint4* state, u
         const u32 begin = colour_start[colour], end = colour_start[colour + 1];
         for (u32 t = begin + warp; t < end; t += warps) {
             const Tile tile = tiles[end - 1 - (t - begin)];  // those of many bonds first
-            const u32 apart = tile.most >> SHORT_BITS ? 32 - __clz(tile.size - 1) : 5;
+            const u32 slots = IN_FIELDS ? tile.most & 0xffff : tile.most, most = IN_FIELDS ? tile.most >> 16 : tile.most;
+            const u32 apart = most >> SHORT_BITS ? 32 - __clz(tile.size - 1) : 5;
             const u32 q = min(threadIdx.x & ((1u << apart) - 1), tile.size - 1), place = tile.first + q;
             const bool there = (threadIdx.x & 31) < tile.size;
-            const uint2 own = bonds.sites[place];
+            const uint2 own = sites_of[place];
+            const Units<IN_FIELDS> units(own.y);
             const uint4 spin = lattice[place];
-            const u32 odd = own.y & 1;
+            const u32 odd = units.all() & 1;
             OfLanes lanes;
             const u32* const mine = wanted + tile.offset + q;
-            if (tile.most < 16)
-                classify_site<4>(lanes, lattice, spin, mine, tile.size, tile.most, own.y, 5);
-            else if (tile.most < 32)
-                classify_site<SHORT_BITS>(lanes, lattice, spin, mine, tile.size, tile.most, own.y, 5);
+            if (most < 16)
+                classify_site<4>(lanes, lattice, spin, mine, tile.size, slots, units, 5);
+            else if (most < 32)
+                classify_site<SHORT_BITS>(lanes, lattice, spin, mine, tile.size, slots, units, 5);
             else
-                classify_site<MOST_BITS + 1>(lanes, lattice, spin, mine, tile.size, tile.most, own.y, apart);
+                classify_site<MOST_BITS + 1>(lanes, lattice, spin, mine, tile.size, slots, units, apart);
             const Cheap<BITS> cheap(lanes, bits);
             u32 flip[4], open[4], undecided[4], accepted[4], deep[4];
             cheap.pick(table.from(1 + (odd << bits)), flip);

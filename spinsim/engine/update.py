@@ -15,7 +15,7 @@ from spinsim.mesh.group import Group
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
 from spinsim.model.terms import degrees_of_terms
-from spinsim.model.units import largest_weight
+from spinsim.model.units import most_units
 from spinsim.packing import LANES, Packing, block_count
 
 
@@ -51,8 +51,8 @@ class Outline(Protocol):
         """Whether all couplings are +J or -J."""
 
     @property
-    def largest_weight(self) -> int | None:
-        """Sum of |J| of a site's bonds, at most, in units (``Ising.weights``); None on lattices and without a unit."""
+    def most_units(self) -> int | None:
+        """Sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them."""
 
     @property
     def one_coupling(self) -> bool:
@@ -95,9 +95,9 @@ class OfModel:
         return self._model.magnitude is not None
 
     @property
-    def largest_weight(self) -> int | None:
-        """Sum of |J| of a site's bonds, at most, in units (``Ising.weights``); None on lattices and without a unit."""
-        return None if self.lattice else self._model.once(largest_weight)
+    def most_units(self) -> int | None:
+        """Sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them."""
+        return None if self._model.field_changes else self._model.once(most_units)
 
     @property
     def one_field(self) -> bool:
@@ -140,7 +140,7 @@ class Planned:
     in_field: bool = False
     in_terms: bool = False
     degrees_of_terms: tuple[int, int] | None = None
-    largest_weight = None  # a lattice's couplings of several sizes are updated one replica at a time
+    most_units = None  # a lattice's couplings of several sizes are updated one replica at a time
 
     @property
     def sites(self) -> int:

@@ -37,7 +37,7 @@ from spinsim.model.quanta import (
     round_to,
 )
 from spinsim.model.terms import check_terms, magnitudes_of
-from spinsim.model.units import weights_of
+from spinsim.model.units import units_of, weights_of
 
 _LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
@@ -80,6 +80,7 @@ class Ising(Exchanged, Keeping):
         rounding_error: Largest relative change of a value by that; 1 where one became 0.
         problem: The quadratic problem that it was made of, with its values as given; None of others.
         drawn: How its couplings were drawn, as ``EdwardsAnderson`` makes +-J couplings; None of others.
+        field_changes: Whether it is a model in one of the fields that a run goes through.
 
     Raises:
         InputError: for NaN or infinite values and for shapes that do not fit the graph.
@@ -120,6 +121,7 @@ class Ising(Exchanged, Keeping):
         self.vartype = vartype
         self.problem: Quadratic | None = None
         self.drawn: Drawn | None = None
+        self.field_changes = False
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -194,6 +196,7 @@ class Ising(Exchanged, Keeping):
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
 
     weights = cached_property(weights_of)
+    units = cached_property(units_of)
 
     @cached_property
     def term_magnitudes(self) -> tuple[int, ...] | None:
@@ -275,7 +278,7 @@ class Ising(Exchanged, Keeping):
 
         What depends on all samples, such as the quantum, stays as it is; rows are not copied.
         """
-        _ = self.magnitude, self.weights, self.term_magnitudes, self.uniform_field
+        _ = self.magnitude, self.weights, self.units, self.term_magnitudes, self.uniform_field
         part = copy(self)
         part.samples, part.drawn = stop - first, None
         part.couplings, part.fields = (

@@ -1,8 +1,8 @@
-"""Couplings that are few units: bonds of several sizes as bonds of one, several side by side."""
+"""Couplings and fields that are few units: bonds of several sizes as bonds of one, several side by side."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,25 @@ from spinsim.model.graph import Graph
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
+
+
+class Units(NamedTuple):
+    """Couplings and fields as multiples of a unit.
+
+    Attributes:
+        unit: In quanta, the largest of which all of them are multiples.
+        weights: |J| of each bond in it, (bonds,).
+        fields: |h| of each site in it, (sites,).
+    """
+
+    unit: int
+    weights: npt.NDArray[np.int64]
+    fields: npt.NDArray[np.int64]
+
+    def of_sites(self, graph: Graph) -> npt.NDArray[np.int64]:
+        """Sum of |J| of each site's bonds and of its |h|, in units, (sites,)."""
+        of_bonds = np.bincount(graph.edges.reshape(-1), np.repeat(self.weights, 2), graph.sites)
+        return of_bonds.astype(np.int64) + self.fields
 
 
 def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
@@ -26,25 +45,82 @@ def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
     return unit, quanta // unit
 
 
-def largest_weight(model: Ising) -> int | None:
-    """Sum of |J| of a site's bonds, at most, in units; None where there is no unit."""
-    if model.weights is None:
-        return None
-    ends, weights = model.graph.edges.reshape(-1), np.repeat(model.weights[1], 2)
-    return int(np.bincount(ends, weights, model.sites).max())
+def units_of(model: Ising) -> Units | None:
+    """Couplings and fields in the largest unit of which all |J| and |h| are multiples.
 
-
-def bonds_of_units(model: Ising) -> tuple[Graph, npt.NDArray[np.bool_], int] | None:
-    """Bonds of one |J|, those of several units as many side by side, which are below 0, and that |J| in quanta.
-
-    The second has the shape (1 or samples, bonds), in one layout, as kernels are compiled for each. None where |J| are
-    not multiples of a unit.
+    None on lattices, where there are no ``weights`` and where samples differ in |h|.
     """
-    negative = np.array(model.negative_bonds(), order="C")
-    if model.magnitude is not None:
-        return model.graph, negative, model.magnitude
-    if model.weights is None:
+    if model.lattice is not None or model.weights is None:
         return None
-    unit, weights = model.weights
+    sizes = np.abs(model.fields)
+    if np.any(sizes != sizes[0]):
+        return None
+    of_bonds, weights = model.weights
+    quanta = np.rint(sizes[0] / model.quantum).astype(np.int64)
+    unit = int(np.gcd(of_bonds, np.gcd.reduce(quanta)))
+    return Units(unit, weights * (of_bonds // unit), quanta // unit)
+
+
+def most_units(model: Ising) -> int | None:
+    """Sum of |J| of a site's bonds and of its |h|, at most, in units; None where there is no unit."""
+    return None if model.units is None else int(model.units.of_sites(model.graph).max())
+
+
+class UnitBonds(NamedTuple):
+    """A model as bonds of one |J|: a coupling of several units is as many of them side by side.
+
+    Attributes:
+        graph: Them.
+        negative: Which are below 0, (1 or samples, bonds), in one layout, as kernels are compiled for each.
+        magnitude: Their |J| in quanta.
+        field: h of every site in quanta where the spin is part of the class, else 0.
+        fields: h of each site in units of |J|, (1 or samples, sites), where these count as bonds to a spin that is
+            always +1; None elsewhere.
+    """
+
+    graph: Graph
+    negative: npt.NDArray[np.bool_]
+    magnitude: int
+    field: int
+    fields: npt.NDArray[np.int64] | None
+
+    @property
+    def units(self) -> npt.NDArray[np.int64]:
+        """Bonds of each site, (sites,), those to the spin that is always +1 among them."""
+        degree = self.graph.degrees().astype(np.int64)
+        return degree if self.fields is None else degree + np.abs(self.fields[0])
+
+
+def bonds_of_units(model: Ising, most_bonds: int, most_units: int) -> UnitBonds | None:
+    """A model as bonds of one |J|; None where |J| and |h| are not multiples of a unit.
+
+    Args:
+        model: A model.
+        most_bonds: Of a site, up to which a uniform field is left to the class, where couplings have one |J|.
+        most_units: Of a site, up to which fields may count as bonds.
+    """
+    negative, field = np.array(model.negative_bonds(), order="C"), model.uniform_field
+    in_class = None
+    if model.magnitude is not None and field is not None:
+        in_class = UnitBonds(model.graph, negative, model.magnitude, field, None)
+        if field == 0 or model.graph.degrees().max() <= most_bonds:
+            return in_class
+    if field == 0 and model.weights is not None:  # of any sizes
+        unit, weights = model.weights
+        return UnitBonds(*_repeated(model, weights, negative), unit, 0, None)
+    if model.units is None or int(model.units.of_sites(model.graph).max()) > most_units:
+        return in_class
+    unit, weights, _ = model.units
+    fields = np.stack([model.integer_fields(k) for k in range(len(model.fields))]) // unit
+    graph, negative = _repeated(model, weights, negative)
+    return UnitBonds(graph, negative, unit, 0, fields)
+
+
+def _repeated(
+    model: Ising, weights: npt.NDArray[np.int64], negative: npt.NDArray[np.bool_]
+) -> tuple[Graph, npt.NDArray[np.bool_]]:
+    """Each bond as often as its weight says, and which are below 0."""
+    if weights.max() == 1:
+        return model.graph, negative
     graph = Graph(model.sites, np.repeat(model.graph.edges, weights, axis=0))
-    return graph, np.repeat(negative, weights, axis=1), unit
+    return graph, np.repeat(negative, weights, axis=1)

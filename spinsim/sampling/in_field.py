@@ -38,6 +38,7 @@ class InField:
             InputError: where the field would round the couplings away.
         """
         model = self._model.in_field(field)
+        model.field_changes = field != 0
         if _is_rounded(model, self._model):
             raise InputError(
                 f"field {field:g} is so large that the couplings of {model.name} would be rounded away beside it: "
@@ -61,8 +62,8 @@ class InField:
 def _is_rounded(model: Ising, without: Ising) -> bool:
     """Whether the couplings of a model are of other sizes in a field than without it.
 
-    Graphs of large degrees, and of couplings that are few units, have another update in a field, which holds spins
-    alike; all others have the same.
+    Graphs of large degrees, and of couplings and fields that are few units, have another update in a field that
+    changes, which holds spins alike; all others have the same.
     """
     if choose_packing(model) == choose_packing(without):
         return False

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from engines import PACKED, hubs, random_graph, random_signs, run_both, temper_both
 
-from spinsim.engine import Dynamics, choose_packing
+from spinsim.engine import Dynamics, choose_packing, create_engine
 from spinsim.engine.metropolis.packed.batches import Costs
 from spinsim.engine.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD
 from spinsim.engine.metropolis.packed.kinds import cheap_bits
 from spinsim.engine.metropolis.replica_packed.cpu import COSTS
-from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.metropolis.replica_packed.plan import MOST_IN_CLASS, ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.update import MOST_UNITS
 from spinsim.jobs.anneal.call import anneal
 from spinsim.model.disorder import EdwardsAnderson
@@ -19,6 +21,7 @@ from spinsim.model.geometry.square import square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
+from spinsim.sampling import InField
 
 STAR = Graph(MAX_DEGREE + 1, np.column_stack([np.zeros(MAX_DEGREE, int), np.arange(1, MAX_DEGREE + 1)]))
 DENSE = random_signs(random_graph(20, 600, 1), 1)
@@ -90,10 +93,52 @@ def test_a_ladder_of_couplings_of_few_units(device: str) -> None:
     temper_both(device, PACKED["random-units"](), 1 / np.linspace(0.5, 4.0, 5), 2, [(2, 1), (1, 2)])
 
 
-def test_a_field_that_changes() -> None:
-    result = anneal(Ising(STAR, -1.0), [2.0, 1.0, 0.5], sweeps=3, replicas=5, field=[0.0, 0.5, 0.0])
+def test_fields_of_few_units_are_packed() -> None:
+    model = PACKED["random-units-fields-samples"]()
+    unit, weights, fields = model.units
+    assert unit * model.quantum == 1
+    np.testing.assert_array_equal(weights, np.abs(model.couplings[1]))
+    np.testing.assert_array_equal(fields, np.abs(model.fields[1]))
+    assert choose_packing(model) is choose_packing(model.of_samples(1, 2)) is Packing.REPLICA
+
+    def pair(field: float, *fields: float, couplings: float = 1.0) -> Packing:
+        of_sites = np.array([[field], *([other] for other in fields)]) * [1, 0]
+        return choose_packing(Ising(Graph(2, np.array([[0, 1]])), couplings, of_sites))
+
+    assert pair(MOST_UNITS - 1.0) is pair(-0.5 * (MOST_UNITS - 2)) is pair(1, -1) is Packing.REPLICA
+    assert pair(MOST_UNITS) is pair(0.3) is pair(1, 2) is pair(1, couplings=0) is Packing.UNPACKED
+    assert choose_packing(Ising(square(4), 1.0, np.arange(16) % 2)) is Packing.UNPACKED
+    hub = Graph(40, STAR.edges[:39])
+    assert choose_packing(Ising(hub, 1.0, -2.0)) is Packing.REPLICA
+    assert choose_packing(Ising(hub, 1.0, 0.3)) is Packing.UNPACKED
+
+
+def test_a_uniform_field_moves_alike_in_the_class_and_as_bonds() -> None:
+    model = Ising(random_graph(30, 130, 2), -1.0, 0.5)
+    plans = [ReplicaPlan(model, 3, Dynamics(), 64, COSTS, most_in_class=most) for most in (MOST_IN_CLASS, 31)]
+    assert [plan.has_field for plan in plans] == [False, True]
+    run_both("cpu", model, 130, 0.4, (1, 2))
+
+
+def test_a_ladder_in_fields_of_few_units(device: str) -> None:
+    model = PACKED["random-units-fields-samples"]()
+    temper_both(device, model, 1 / np.linspace(1.0, 8.0, 5), 2, [(2, 1), (1, 2)])
+
+
+@pytest.mark.parametrize("own", [0, 2])
+def test_a_field_that_changes(own: int) -> None:
+    model = Ising(Graph(40, STAR.edges[:39]), -1.0, own * np.eye(1, 40))
+    result = anneal(model, [2.0, 1.0, 0.5], sweeps=3, replicas=5, field=[0, 1, 0])
     spins = result.best_spins[0].astype(np.int64)
-    assert result.best_energy.min() == (spins[0] * spins[1:]).sum()
+    assert result.best_energy.min() == (spins[0] * spins[1:]).sum() - own * spins[0]
+    engine = InField(
+        create_engine(model, 2, Dynamics(), "cpu"), partial(create_engine, replicas=2, dynamics=Dynamics())
+    )
+    packings = []
+    for field in (0, 1, 0):
+        engine.set_field(field)
+        packings.append(engine.packing)
+    assert packings == [Packing.REPLICA, Packing.UNPACKED, Packing.REPLICA]
 
 
 @pytest.mark.parametrize("costs", [COSTS, Costs(width=1, batch=0, site=1, bond=100)])

@@ -50,12 +50,20 @@ def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     run_both("cuda", PACKED["cubic-samples"](), 130, 0.6, (1, 3))
 
 
-@pytest.mark.parametrize("room", [2**17, 0])
-def test_degrees(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "beta", "room"),
+    [
+        ("random-graph-hubs-samples", 0.1, 2**17),
+        ("random-graph-hubs-samples", 0.1, 0),
+        ("random-units-fields-samples", 0.2, 2**17),
+        ("random-graph-hubs-field", 0.4, 0),
+    ],
+)
+def test_degrees(name: str, beta: float, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.metropolis.replica_packed.degrees import cuda
 
     monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
-    run_both("cuda", PACKED["random-graph-hubs-samples"](), 130, 0.1, (1, 2))
+    run_both("cuda", PACKED[name](), 130, beta, (1, 2))
 
 
 @pytest.mark.parametrize("where", ["shared", "global"])

@@ -56,6 +56,13 @@ def units(bonds: int, samples: int, largest: int) -> np.ndarray:
     return generator.integers(1, largest + 1, bonds) * generator.choice([-1.0, 1.0], (samples, bonds))
 
 
+def in_units(graph: Graph, samples: int, largest: int, unit: float) -> Ising:
+    """Couplings of so many units at most, and fields of as many, or 0, of signs that samples have of their own."""
+    generator = np.random.default_rng(4)
+    fields = generator.integers(0, largest + 1, graph.sites) * generator.choice([-1.0, 1.0], (samples, graph.sites))
+    return Ising(graph, unit * units(graph.bonds, samples, largest), unit * fields)
+
+
 PACKED = {
     "chain-8": lambda: Ising(chain(8)),
     "chain-7-odd": lambda: Ising(chain(7)),
@@ -72,11 +79,14 @@ PACKED = {
     "cubic-field-samples": lambda: EdwardsAnderson(cubic(3, 4, 2), samples=2, seed=2, field=-0.7),
     "field-ties": lambda: Ising(square(4, 3), 1.0, 2.0),
     "random-graph": lambda: random_signs(random_graph(40, 200, 1), 1),
-    "random-graph-field": lambda: Ising(random_graph(30, 130, 2), -1.0, 0.5),
+    "random-graph-field": lambda: Ising(random_graph(30, 130, 2), -1.0, 0.3),
     "random-graph-hubs": lambda: Ising(hubs(70, 260, 3.0, 3), -1.0),
     "random-graph-hubs-samples": lambda: random_signs(hubs(90, 600, 2.0, 4), 2, samples=2),
     "random-units": lambda: Ising(hubs(40, 50, 2.0, 3), 0.5 * units(hubs(40, 50, 2.0, 3).bonds, 1, 3)),
     "random-units-samples": lambda: Ising(random_graph(40, 160, 1), units(random_graph(40, 160, 1).bonds, 3, 5)),
+    "random-units-fields": lambda: in_units(hubs(40, 50, 2.0, 3), 1, 3, 0.5),
+    "random-units-fields-samples": lambda: in_units(random_graph(40, 120, 1), 3, 4, 1.0),
+    "random-graph-hubs-field": lambda: Ising(hubs(70, 160, 3.0, 3), -0.5, -1.5),
     "isolated-sites": lambda: Ising(Graph(5, np.array([[0, 1]], np.int32))),
     "triangular": lambda: EdwardsAnderson(triangular(6, 3), samples=2, seed=3),
     "triangular-odd": lambda: Ising(triangular(5, 4), -1.0),

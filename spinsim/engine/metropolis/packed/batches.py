@@ -43,7 +43,7 @@ class Batches(NamedTuple):
     Its neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of its q-th site; ``signs[sample]`` holds
     likewise 1 where equal spins leave that bond unsatisfied: negative couplings and unsatisfied phantoms. Colour c has
     batches ``colour_start[c]:colour_start[c + 1]``. ``parity[b]`` picks the table; ``base[b]`` is the count of further
-    unsatisfied phantom bonds.
+    unsatisfied phantom bonds; ``most[b]`` are the bonds and units of field of the site that has most.
     """
 
     colour_start: npt.NDArray[np.int64]
@@ -51,6 +51,7 @@ class Batches(NamedTuple):
     slots: npt.NDArray[np.int64]
     parity: npt.NDArray[np.int64]
     base: npt.NDArray[np.int64]
+    most: npt.NDArray[np.int64]
     offset: npt.NDArray[np.int64]
     order: npt.NDArray[np.uint32]
     neighbour: npt.NDArray[np.uint32]
@@ -82,22 +83,23 @@ def _fill_lattice(first, offset, order, shape, negative, neighbour, signs):  # t
 
 
 @kernel
-def _sort_sites(degree, colour, width, apart, place, order):  # type: ignore[no-untyped-def]
-    """Counting sort by (colour, parity if ``apart``, degree below ``width``); ``place[key]`` is then the key's end."""
+def _sort_sites(degree, parity, colour, width, place, order):  # type: ignore[no-untyped-def]
+    """Counting sort by (colour, parity, degree below ``width``); ``place[key]`` is then the key's end."""
     place[:] = 0
     for i in range(colour.size):
-        place[(2 * np.int64(colour[i]) + (degree[i] & apart)) * width + degree[i]] += 1
+        place[(2 * np.int64(colour[i]) + parity[i]) * width + degree[i]] += 1
     before = 0
     for key in range(place.size):
         before, place[key] = before + place[key], before
     for i in range(colour.size):
-        key = (2 * np.int64(colour[i]) + (degree[i] & apart)) * width + degree[i]
+        key = (2 * np.int64(colour[i]) + parity[i]) * width + degree[i]
         order[place[key]] = i
         place[key] += 1
 
 
 @kernel
-def _fill(first, slots, offset, order, start, near, near_bond, negative, neighbour, signs):  # type: ignore[no-untyped-def]
+def _fill(first, slots, offset, order, start, near, near_bond, negative, turned, neighbour, signs):  # type: ignore[no-untyped-def]
+    """Neighbours and signs; every second phantom bond is unsatisfied if ``turned``, and else none."""
     for b in range(slots.size):
         n = first[b + 1] - first[b]
         for q in range(n):
@@ -112,7 +114,7 @@ def _fill(first, slots, offset, order, start, near, near_bond, negative, neighbo
                         signs[sample, at] = negative[sample, bond]
                 else:
                     neighbour[at] = i
-                    signs[:, at] = (k - degree) % 2
+                    signs[:, at] = (k - degree) % 2 * turned
 
 
 @kernel
@@ -146,6 +148,7 @@ def build_batches(
     largest: int,
     costs: Costs | None = None,
     mixed: bool = False,
+    units: npt.NDArray[np.int64] | None = None,
 ) -> Batches:
     """Batches of every colour, of ``largest`` sites at most.
 
@@ -157,12 +160,16 @@ def build_batches(
         largest: Sites of a batch, at most.
         costs: What batches cost, where sites of like degree are to stand together.
         mixed: Whether sites of even and of odd degree stand together, with parity 0, as their kernel knows better.
+        units: Bonds of each site and units of its field, (sites,), where fields count as bonds: phantom bonds are
+            satisfied then, and ``base`` means nothing.
     """
     degree = graph.degrees()
+    counted = degree if units is None else units
     width = int(degree.max()) + 1
     order = np.empty(colour.size, np.uint32)
     ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
-    _sort_sites.with_steps(2 * graph.sites, degree, colour, width, not mixed, ends, order)
+    of_sites = np.zeros(colour.size, np.uint8) if mixed else (counted & 1).astype(np.uint8)
+    _sort_sites.with_steps(2 * graph.sites, degree, of_sites, colour, width, ends, order)
     bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
     if costs is None:
         chunks = [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
@@ -185,7 +192,8 @@ def build_batches(
     if lattice and lattice.joins_layers and lattice.dimension > 1:  # a chain has phantom bonds
         _fill_lattice(first, offset, order, np.array(lattice.shape), negative, neighbour, signs)
     else:
-        near = adjacency(graph)
-        _fill.with_steps(signs.size, first, slots, offset, order, *near, negative, neighbour, signs)
+        near, turned = adjacency(graph), units is None
+        _fill.with_steps(signs.size, first, slots, offset, order, *near, negative, turned, neighbour, signs)
     colour_start = np.searchsorted(segment, np.arange(0, len(chunks) + 1, 2))
-    return Batches(colour_start, first, slots, parity, base, offset, order, neighbour, signs)
+    most = np.maximum.reduceat(counted[order], first[:-1]).astype(np.int64)
+    return Batches(colour_start, first, slots, parity, base, most, offset, order, neighbour, signs)

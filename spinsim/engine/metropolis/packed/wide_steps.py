@@ -12,6 +12,7 @@ from spinsim.engine.metropolis.packed.steps import (
     CLASS,
     DRAWN,
     FLIP,
+    ONE,
     ROW,
     SCRATCH_WORDS,
     UNDECIDED,
@@ -26,9 +27,11 @@ from spinsim.engine.metropolis.packed.steps import (
 )
 from spinsim.machine.compiled import part
 
-RANDOM = SCRATCH_WORDS  # one row of random words, then the levels of the mux tree
+RANDOM = SCRATCH_WORDS  # one row of random words, then one of what was selected
 TREE = SCRATCH_WORDS + ROW
-WIDE_WORDS = TREE + 32 * ROW
+UPPER = TREE + ROW  # lanes of one of the groups of 16 classes
+ALL = ~np.uint64(0)
+WIDE_WORDS = UPPER + ROW
 
 
 @part
@@ -88,20 +91,33 @@ def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
 
 @part
 def select_any(n, class_bits, words, w):  # type: ignore[no-untyped-def]
-    """``select`` for any number of classes."""
-    leaves = 1 << (class_bits - 1)
+    """``select`` for any number of classes, 16 at a time."""
     for half in range(2):
-        for leaf in range(leaves):
-            zero, one = words[2 * leaf, half], words[2 * leaf + 1, half]
+        for q in range(n):
+            w[TREE + half * BATCH + q] = ZERO
+        for group in range(1 << (class_bits - 4)):
             for q in range(n):
-                e = half * BATCH + q
-                w[TREE + leaf * ROW + e] = mux(w[CLASS + e], zero, one)
-        for level in range(1, class_bits):
-            for leaf in range(leaves >> level):
+                w[UPPER + q] = ALL
+            for b in range(4, class_bits):
+                other = np.uint64(group >> (b - 4) & 1) - ONE  # all ones where the bit is to be 0
                 for q in range(n):
-                    e = half * BATCH + q
-                    zero, one = w[TREE + 2 * leaf * ROW + e], w[TREE + (2 * leaf + 1) * ROW + e]
-                    w[TREE + leaf * ROW + e] = mux(w[CLASS + level * ROW + e], zero, one)
+                    w[UPPER + q] &= w[np.uint64(CLASS + b * ROW + half * BATCH + q)] ^ other
+            add16(n, words[16 * group :], half, w)
+
+
+@part
+def add16(n, words, half, w):  # type: ignore[no-untyped-def]
+    """The words of lanes in UPPER, of 16 classes, into the first row of TREE."""
+    a0, a1, a2, a3 = words[0, half], words[1, half], words[2, half], words[3, half]
+    b0, b1, b2, b3 = words[4, half], words[5, half], words[6, half], words[7, half]
+    c0, c1, c2, c3 = words[8, half], words[9, half], words[10, half], words[11, half]
+    d0, d1, d2, d3 = words[12, half], words[13, half], words[14, half], words[15, half]
+    for q in range(n):
+        e = half * BATCH + q
+        low, next_, upper = w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+        a, b = mux(next_, mux(low, a0, a1), mux(low, a2, a3)), mux(next_, mux(low, b0, b1), mux(low, b2, b3))
+        c, d = mux(next_, mux(low, c0, c1), mux(low, c2, c3)), mux(next_, mux(low, d0, d1), mux(low, d2, d3))
+        w[TREE + e] |= mux(w[CLASS + 3 * ROW + e], mux(upper, a, b), mux(upper, c, d)) & w[UPPER + q]
 
 
 @part

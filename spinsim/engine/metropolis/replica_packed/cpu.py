@@ -21,7 +21,7 @@ from spinsim.engine.metropolis.packed.cpu_tables import lay_one_temperature
 from spinsim.engine.metropolis.packed.kinds import Limits, bits_up_to, cheap_bits
 from spinsim.engine.metropolis.packed.lane_tables import Tables, empty_tables
 from spinsim.engine.metropolis.packed.steps import BATCH
-from spinsim.engine.metropolis.replica_packed.counting.cpu import count_lattices
+from spinsim.engine.metropolis.replica_packed.counting.cpu import count_lattices, count_lone
 from spinsim.engine.metropolis.replica_packed.cpu_sweep import sweep_packed
 from spinsim.engine.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
 from spinsim.engine.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
@@ -38,7 +38,7 @@ SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a h
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    """The engine of a model of couplings of one magnitude and a uniform field."""
+    """The engine of a model that ``suits``."""
     plan, pool = ReplicaPlan(model, replicas, dynamics, BATCH, COSTS), Threads(threads)
     large = model.sites >= SPLIT_SITES
     read_all = partial(of_replica_packed, replicas=replicas)
@@ -58,6 +58,7 @@ def counts(plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> Counts:
     """Energies and magnetisations of every replica."""
     (samples, number), names = plan.shape[:2], plan.observables.sums
     lattices = blocks.state.reshape(blocks.count, *plan.shape[2:])
+    sites, positive = plan.lone
     sums = np.zeros((blocks.count, len(names), packing.LANES), np.int64)
 
     def count(first: int, stop: int) -> None:
@@ -65,6 +66,8 @@ def counts(plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> Counts:
             lattices[first:stop], plan.batches.order, plan.first, plan.graph.edges, plan.negative, first, number,
             sums[first:stop],
         )  # fmt: skip
+        for k in range(first, stop if sites.size else first):
+            count_lone(lattices[k], sites, positive[k // number % len(positive)], sums[k, 1])
 
     threads.share_out(count, blocks.count, blocks.total)
     by_name = np.ascontiguousarray(sums.swapaxes(0, 1)).reshape(len(names), samples, -1)[..., : plan.replicas]
@@ -119,7 +122,7 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
             (*colours, part, self._blocks.parts),
         )
         if plan.by_degree:
-            sweep_by_degree(*arguments, self._cheap_bits)
+            sweep_by_degree(*arguments, self._cheap_bits, plan.starts[sample % len(plan.starts)])
         elif plan.has_field:
             sweep_packed_in_field(*arguments, plan.classes.count_bits)
         else:
@@ -136,9 +139,10 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
         shape: tuple[Any, ...]
         if plan.by_degree:
             rounds_of, shape = temper_by_degree, (self._cheap_bits, self.colours, plan.used_tables)
+            rest: tuple[Any, ...] = *plan.lone, plan.starts
         else:
             shape = plan.classes.count_bits, plan.has_field, self.colours, plan.used_tables, plan.phantoms
-            rounds_of = temper_samples
+            rounds_of, rest = temper_samples, (plan.classes.field,)
         assert self._tables is not None  # noqa: S101  (likewise)
         tables = self._tables.always, self._tables.planes, self._tables.thresholds
 
@@ -146,7 +150,7 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
             mine = slice(first, stop)
             rounds_of(
                 self._blocks.state[mine],
-                (plan.graph.edges, plan.negative, plan.classes.magnitude, plan.classes.field),
+                (plan.graph.edges, plan.negative, plan.classes.magnitude, *rest),
                 plan.batches, plan.lanes, tuple(array[mine] for array in tables), ladder,
                 tuple(array[mine] for array in tempering.exchange), shape, (first, plan.dynamics.first_sample),
                 self._key, self._rng_rounds, np.uint64(half_sweep), (tempering.round, rounds, sweeps),

@@ -46,8 +46,10 @@ MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of a model of couplings of one magnitude and a uniform field."""
-    many = model.magnitude is None or model.graph.largest_degree > MOST_BONDS
-    plan = ReplicaPlan(model, replicas, dynamics, TILE_SITES if many else UNBOUNDED, COSTS if many else None, many)
+    of_sizes = model.magnitude is None or model.uniform_field is None
+    many = of_sizes or model.graph.largest_degree > MOST_BONDS
+    largest, costs = (TILE_SITES, COSTS) if many else (UNBOUNDED, None)
+    plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, MOST_BONDS)
     queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])
     with queue.here():

@@ -32,7 +32,7 @@ INSTANCES: Final[Instances] = (
         for rule, r in product(COUNTED_RULES, PHILOX_ROUNDS)
     ),
     *((file, instance(name, *rule, r)) for (file, name), rule, r in product(UPDATES, RULES, PHILOX_ROUNDS)),
-    ("measuring/count_replica_packed.cu", "count_replica"),
+    *(("measuring/count_replica_packed.cu", name) for name in ("count_replica", "count_lone")),
     *(("measuring/in_time.cu", name) for name in ("correlate_in_time", "sort_in_time")),
     ("measuring/products.cu", "products_of_replicas"),
     ("measuring/local.cu", "squares_of_replicas"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,33 +13,42 @@ from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.metropolis.packed.batches import Costs, build_batches
-from spinsim.engine.metropolis.packed.classes import LEAST_COUNT_BITS, Classes
+from spinsim.engine.metropolis.packed.classes import LEAST_COUNT_BITS, MAX_DEGREE, Classes
 from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.engine.metropolis.packed.lane_tables import Tables, build_tables, distinct_of
+from spinsim.engine.metropolis.replica_packed.degrees.fields import LoneBonds, starts
 from spinsim.errors import InputError
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.units import bonds_of_units
+
+MOST_IN_CLASS: Final = 7  # so many bonds and the spin are 16 classes
 
 
 class ModelPlan:
     """The part of a plan that follows from the model and from what kernels take at once.
 
     Args:
-        model: Couplings of one magnitude and a uniform field, or no field and couplings that are few units.
+        model: Couplings of one magnitude and a uniform field, or couplings and fields that are few units.
         largest_batch: Sites that the engine's kernel takes at once.
         costs: What batches of sites of any degrees cost there, where sites of like degree are to stand together.
         mixed: Whether sites of even and of odd degree may stand together.
+        most_in_class: Bonds of a site up to which a uniform field is part of the class though it could count as bonds.
 
     Attributes:
         batches: The order of the sites.
         graph: The bonds that are counted: of a coupling of several units as many side by side.
         negative: Which couplings of these are below 0, (1 or samples, bonds).
+        units: How many bonds each site counts, those to a spin that is always +1 among them, (sites,).
+        fields: Bonds to that spin, below 0 where the field is, (1 or samples, sites); None where the class knows it.
+        starts: Where sites begin to count, as degrees/fields.py says.
+        lone: Those bonds.
         used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
             one.
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
-        by_degree: Whether there is no field and counts have more than three bits: sites of like degree stand together.
+        by_degree: Whether the class has no field and counts have more than three bits: sites of like degree stand
+            together.
         colours: Half-sweeps in a sweep.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
         observables: From the spins +1, those of the first sublattice and the unsatisfied bonds.
@@ -47,22 +57,33 @@ class ModelPlan:
         InputError: for a model that cannot be replica-packed.
     """
 
-    def __init__(self, model: Ising, largest_batch: int, costs: Costs | None = None, mixed: bool = False) -> None:
-        found, field = bonds_of_units(model), model.uniform_field
-        if found is None or field is None:
+    def __init__(
+        self,
+        model: Ising,
+        largest_batch: int,
+        costs: Costs | None = None,
+        mixed: bool = False,
+        most_in_class: int = MOST_IN_CLASS,
+    ) -> None:
+        found = bonds_of_units(model, most_in_class, MAX_DEGREE)
+        if found is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
-        self.has_field, (self.graph, self.negative, magnitude) = field != 0, found
-        degree, least = self.graph.degrees(), 0 if self.graph is model.graph else 2**LEAST_COUNT_BITS
-        self.classes = Classes.of(max(int(degree.max()), least), magnitude, field)
+        self.graph, self.negative, self.fields, self.units = found.graph, found.negative, found.fields, found.units
+        self.has_field, by_units = found.field != 0, found.fields is not None or model.magnitude is None
+        least = 2**LEAST_COUNT_BITS if by_units else 0
+        self.classes = Classes.of(max(int(self.units.max()), least), found.magnitude, found.field)
         self.by_degree = self.classes.count_bits > LEAST_COUNT_BITS and not self.has_field
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
         self.batches = build_batches(
-            self.graph, colour, self.classes, self.negative, largest_batch, costs if self.by_degree else None, mixed
-        )
+            self.graph, colour, self.classes, self.negative, largest_batch, costs if self.by_degree else None, mixed,
+            None if self.fields is None else self.units,
+        )  # fmt: skip
         self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
-        self.observables = of_up_and_unsatisfied(model.sites, self.graph.bonds, magnitude, field, self.first)
-        parity = degree % 2
+        self.starts, self.lone = starts(self.batches, self.units, self.fields), LoneBonds.of(self.fields)
+        bonds = self.graph.bonds + self.lone.sites.size
+        self.observables = of_up_and_unsatisfied(model.sites, bonds, found.magnitude, found.field, self.first)
+        parity = self.units % 2
         self.used_tables = int(parity.min()), int(parity.max()) + 1
 
 
@@ -73,7 +94,7 @@ class ReplicaPlan(ModelPlan):
         model: As ``ModelPlan`` takes it.
         replicas: Replicas of each sample.
         dynamics: How they move.
-        largest_batch: Like ``costs`` and ``mixed`` as ``ModelPlan`` takes it.
+        largest_batch: Like all that follow as ``ModelPlan`` takes it.
 
     Attributes:
         shape: Of the packed state, (samples, blocks, sites, 2).
@@ -88,8 +109,10 @@ class ReplicaPlan(ModelPlan):
         largest_batch: int,
         costs: Costs | None = None,
         mixed: bool = False,
+        most_in_class: int = MOST_IN_CLASS,
     ) -> None:
-        vars(self).update(vars(model.once(ModelPlan, largest_batch, costs, mixed)))  # which many runs share
+        shared = model.once(ModelPlan, largest_batch, costs, mixed, most_in_class)  # by many runs
+        vars(self).update(vars(shared))
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
@@ -102,7 +125,7 @@ class ReplicaPlan(ModelPlan):
     @cached_property
     def phantoms(self) -> int:
         """How many unsatisfied phantom bonds are counted with the bonds of the last colour."""
-        degree = self.graph.degrees()[self.last_colour]
+        degree = self.units[self.last_colour]
         return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
     def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:

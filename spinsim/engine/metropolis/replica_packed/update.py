@@ -16,22 +16,24 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
 WORD_BYTES: Final = 16  # of a site of 128 replicas
-MOST_UNITS: Final = 63  # of a site's couplings: beyond, local fields are faster where replicas are hot
+MOST_UNITS: Final = 63  # of a site's couplings and field: beyond, local fields are faster where replicas are hot
 UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
 
 
 def suits(outline: Outline) -> bool:
-    """Returns whether couplings of one term have one magnitude in a uniform field, or are few units without a field."""
-    if outline.in_terms or not outline.one_field:
+    """Returns whether couplings of one term have one magnitude in a uniform field, or are few units as their fields."""
+    if outline.in_terms:
         return False
-    if not outline.one_magnitude:
-        return (outline.largest_weight or MAX_DEGREE) <= MOST_UNITS and not outline.in_field
-    return outline.largest_degree <= (MAX_DEGREE_IN_FIELD if outline.in_field else MAX_DEGREE)
+    if outline.one_magnitude and outline.one_field:
+        largest = MAX_DEGREE_IN_FIELD if outline.in_field else MAX_DEGREE
+        if outline.largest_degree <= largest:
+            return True
+    return (outline.most_units or MAX_DEGREE) <= MOST_UNITS
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
     """Memory that a run takes at most."""
-    units = 0 if outline.one_magnitude else outline.sites * (outline.largest_weight or 0) // 2
+    units = 0 if outline.one_magnitude and outline.one_field else outline.sites * (outline.most_units or 0) // 2
     return bytes_with_adjacency(outline, replicas, WORD_BYTES) + units * UNIT_BYTES
 
 

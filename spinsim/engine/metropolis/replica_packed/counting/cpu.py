@@ -196,3 +196,24 @@ def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untype
         add_rows(w, n)
         done = finish_addition(done, n, totals, w)
     empty_into(totals, done, w)
+
+
+@kernel
+def count_lone(state, sites, positive, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (128,) each lane's number of ``sites`` that are -1 where ``positive``, or +1 elsewhere."""
+    w = np.zeros(WORDS, np.uint64)
+    done = first = 0
+    while first < sites.size:
+        n = columns_of(sites.size - first)
+        for k in range(ROWS):
+            row = ITEM + k * ROW
+            chosen, signs = sites[first : first + n], positive[first : first + n]
+            for q in range(signs.size):
+                i, sign = chosen[q], ZERO - np.uint64(signs[q])
+                w[row + q] = state[i, 0] ^ sign
+                w[row + BATCH + q] = state[i, 1] ^ sign
+            clear_items(row, signs.size, n, w)
+            first += signs.size
+        add_rows(w, n)
+        done = finish_addition(done, n, totals, w)
+    empty_into(totals, done, w)

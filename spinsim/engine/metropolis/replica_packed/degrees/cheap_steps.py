@@ -14,7 +14,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.metropolis.packed.adders import add_seven, full_add
-from spinsim.engine.metropolis.packed.classes import COLUMN_PLANES, MAX_COUNT_BITS, OWN_PLANES
+from spinsim.engine.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES
 from spinsim.engine.metropolis.packed.steps import (
     ACCEPT,
     BATCH,
@@ -38,14 +38,16 @@ from spinsim.engine.metropolis.packed.steps import (
     random_words,
     settle_columns,
 )
-from spinsim.engine.metropolis.packed.wide_steps import TREE, select
+from spinsim.engine.metropolis.packed.wide_steps import TREE, WIDE_WORDS, select
+from spinsim.engine.metropolis.replica_packed.degrees.fields import OTHER_SHIFT, UP_SHIFT
 from spinsim.machine.compiled import part
 
 CHEAP: Final = SCRATCH_WORDS  # lanes of cheap classes; carries while bonds are counted
-FOLDED: Final = TREE + (ROW << (MAX_COUNT_BITS - 2))  # threshold bits of columns: plane j in half row j
+FOLDED: Final = WIDE_WORDS  # threshold bits of columns: plane j in half row j
 CHEAP_WORDS: Final = FOLDED + COLUMN_PLANES * BATCH
 ALL: Final = ~np.uint64(0)
 TWO, THREE, FOUR = np.uint64(2), np.uint64(3), np.uint64(4)
+UP: Final = np.uint64(UP_SHIFT)
 
 
 @part
@@ -56,6 +58,20 @@ def start_count(n, count_bits, base, w):  # type: ignore[no-untyped-def]
         for half in range(2):
             for q in range(n):
                 w[np.uint64(CLASS + b * ROW + half * BATCH + q)] = start
+
+
+@part
+def start_in_fields(n, count_bits, first, starts, w):  # type: ignore[no-untyped-def]
+    """Unsatisfied phantom bonds of n sites from number ``first`` on, and the units of fields that spins are against."""
+    for b in range(count_bits):
+        low, other = np.uint64(b), np.uint64(OTHER_SHIFT + b)
+        for half in range(2):
+            for q in range(n):
+                start, e = starts[np.uint64(first + q)], half * BATCH + q
+                against = w[SPIN + e] ^ (ZERO - (start >> UP))
+                w[np.uint64(CLASS + b * ROW + e)] = ZERO - (start >> low & ONE) ^ against & (
+                    ZERO - (start >> other & ONE)
+                )
 
 
 @part

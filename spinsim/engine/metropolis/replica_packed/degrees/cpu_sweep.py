@@ -1,4 +1,4 @@
-"""The replica-packed update of sites of any degrees without a field, with the steps of packed/cheap_steps.py.
+"""The replica-packed update of sites of any degrees, in fields that count as bonds, with the steps of cheap_steps.py.
 
 Batches may be of a few sites: no references are counted, and indices are unsigned, so that no sign is looked at.
 """
@@ -30,6 +30,7 @@ from spinsim.engine.metropolis.replica_packed.degrees.cheap_steps import (
     compare_cheap,
     decide_cheap,
     start_count,
+    start_in_fields,
 )
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import borrowed
@@ -57,9 +58,8 @@ def satisfy(row, n, w):  # type: ignore[no-untyped-def]
 
 
 @part
-def count_by_sevens(n, columns, slots, first, base, count_bits, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
-    """Unsatisfied bonds of n sites as bit planes, in ``columns`` columns of which the last may be of no site."""
-    start_count(columns, count_bits, base, w)
+def count_by_sevens(n, columns, slots, first, count_bits, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
+    """Add unsatisfied bonds of n sites to bit planes, in ``columns`` columns of which the last may be of no site."""
     done = 0
     while done < slots:
         together = 3 if slots - done <= 3 else 7
@@ -76,28 +76,33 @@ def count_by_sevens(n, columns, slots, first, base, count_bits, state, neighbour
 
 
 @part
-def bits_of_count(slots):  # type: ignore[no-untyped-def]
+def bits_of_count(most):  # type: ignore[no-untyped-def]
     """K of classes.py for sites of so many bonds."""
     bits = 3
-    while slots >> bits:
+    while most >> bits:
         bits += 1
     return bits
 
 
 @kernel
 def sweep_by_degree(  # type: ignore[no-untyped-def]
-    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, share, cheap_bits
-):
-    """``sweep_packed`` for sites of any degrees; ``cheap_bits`` are those of cheap_steps.py at these temperatures."""
+    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, share, cheap_bits,
+    starts,
+):  # fmt: skip
+    """``sweep_packed`` for sites of any degrees.
+
+    ``cheap_bits`` are those of cheap_steps.py at these temperatures, ``starts`` a sample's of fields.py.
+    """
     k0, k1 = key
     owned = np.zeros(CHEAP_WORDS, np.uint64), np.empty(ROW + 1, np.int64), np.empty((2, 64 * ROW), np.uint64)
     w, tail, site, lane = borrowed(owned[0]), borrowed(owned[1]), borrowed(owned[2][0]), borrowed(owned[2][1])
-    state, signs, planes, thresholds, lanes = (
-        borrowed(state), borrowed(signs), borrowed(planes), borrowed(thresholds), borrowed(lanes)
+    state, signs, planes, thresholds, lanes, starts = (
+        borrowed(state), borrowed(signs), borrowed(planes), borrowed(thresholds), borrowed(lanes), borrowed(starts)
     )  # fmt: skip
     certain = borrowed(always.reshape((always.shape[0], 1, always.shape[1], 2)))
     first_of, offset, order = borrowed(batches.first), borrowed(batches.offset), borrowed(batches.order)
     neighbour, slots_of, parities = borrowed(batches.neighbour), borrowed(batches.slots), borrowed(batches.parity)
+    most_of = borrowed(batches.most)
     colour_start = borrowed(batches.colour_start)
     for _ in range(sweeps):
         for colour in range(share[0], share[1]):
@@ -108,11 +113,14 @@ def sweep_by_degree(  # type: ignore[no-untyped-def]
                 sites = order[first_of[b] : first_of[b + 1]]
                 n = sites.size
                 columns = (n + 7) & ~7  # of whole vectors
-                count_bits = bits_of_count(slots)
+                count_bits = bits_of_count(most_of[b])
                 class_bits, bits = count_bits - 1, min(count_bits - 1, cheap_bits)
-                base = ((1 << count_bits) - 2 + parity - slots) // 2
                 gather(SPIN, state, sites, w)
-                count_by_sevens(n, columns, slots, offset[b], base, count_bits, state, neighbour, signs, w)
+                if starts.size:
+                    start_in_fields(columns, count_bits, first_of[b], starts, w)
+                else:
+                    start_count(columns, count_bits, ((1 << count_bits) - 2 + parity - slots) // 2, w)
+                count_by_sevens(n, columns, slots, offset[b], count_bits, state, neighbour, signs, w)
                 decide_cheap(columns, bits, class_bits, certain, parity, lanes, w)
                 prefixes(sites, block, low_sweep, k0, k1, w)
                 compare_cheap(columns, bits, planes, parity, half_sweep, k0, k1, rounds, w)

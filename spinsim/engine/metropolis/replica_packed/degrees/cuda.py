@@ -18,7 +18,7 @@ from spinsim.engine.metropolis.packed.batches import Batches, Costs
 from spinsim.engine.metropolis.packed.classes import PLANES
 from spinsim.engine.metropolis.packed.cuda_state import places
 from spinsim.engine.metropolis.packed.kinds import Limits, cheap_bits
-from spinsim.engine.metropolis.replica_packed.counting.cuda import CountedWords
+from spinsim.engine.metropolis.replica_packed.counting.cuda import COUNT_THREADS, ITEMS_A_THREAD, CountedWords
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import require_state
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
@@ -35,14 +35,26 @@ UPDATES_A_LAUNCH: Final = 2**35  # so that a launch stays well below a second
 SWEEPS_A_LAUNCH: Final = 1000
 
 TILE: Final = struct_type(**dict.fromkeys(("first", "size", "most", "offset"), np.uint32))
-BONDS: Final = struct_type(sites=ADDRESS, wanted=ADDRESS, stride=SIZE)
+BONDS: Final = struct_type(sites=ADDRESS, wanted=ADDRESS, stride=SIZE, site_stride=SIZE)
 
 
-def tiles(batches: Batches) -> npt.NDArray[np.void]:
+def tiles(batches: Batches, in_fields: bool) -> npt.NDArray[np.void]:
     """The ``TILE`` of each batch."""
     found = np.empty(len(batches.slots), TILE)
     found["first"], found["size"] = batches.first[:-1], np.diff(batches.first)
-    found["most"], found["offset"] = batches.slots, batches.offset
+    found["most"], found["offset"] = batches.slots + (batches.most << 16 if in_fields else 0), batches.offset
+    return found
+
+
+def sites_with_units(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
+    """Of each place the site, and its bonds and field as the kernel has them, (1 or samples, sites, 2)."""
+    order = plan.batches.order
+    own = plan.graph.degrees()[order].astype(np.int64)[None]
+    if plan.fields is not None:
+        fields = plan.fields[:, order]
+        own = own + (np.abs(fields) << 8) + (np.asarray(fields > 0, np.int64) << 16)
+    found = np.empty((*own.shape, 2), np.uint32)
+    found[..., 0], found[..., 1] = order, own
     return found
 
 
@@ -73,17 +85,15 @@ class DegreeLattices(CountedWords):
         import cupy
 
         batches = plan.batches
-        lists = (
-            np.column_stack([batches.order, plan.graph.degrees()[batches.order]]).astype(np.uint32),
-            wanted(batches),
-        )
+        lists = sites_with_units(plan), wanted(batches)
         require_state(plan, queue.device, lists)
         self._sites, self._wanted = (cupy.asarray(array) for array in lists)
-        self._tiles = cupy.asarray(tiles(batches).view(np.uint32))
+        self._tiles = cupy.asarray(tiles(batches, plan.fields is not None).view(np.uint32))
         self._colour_start = cupy.asarray(batches.colour_start.astype(np.int32))
         self.most_tiles = int(np.diff(batches.colour_start).max())
         self.threads, self.in_shared = self._threads(plan, queue.device)
         super().__init__(plan, queue)
+        self._count_lone = None if plan.fields is None else self._counting_of_fields(plan, queue)
 
     def _threads(self, plan: ReplicaPlan, device: int) -> tuple[int, bool]:
         """Threads of a block, and whether it holds a lattice."""
@@ -93,6 +103,25 @@ class DegreeLattices(CountedWords):
         beside = min(4, room // (held + row_bytes(TREE_BITS[0])), -(-lattices // multiprocessors(device)))
         warps = min(self.most_tiles, RESIDENT_WARPS // max(1, beside)) if in_shared else 4
         return 32 * warps, in_shared
+
+    def _counting_of_fields(self, plan: ReplicaPlan, queue: Queue) -> Launch:
+        """The kernel that counts what fields leave unsatisfied."""
+        import cupy
+
+        sites, positive = plan.lone
+        lone = cupy.asarray(2 * places(plan.batches)[sites] + positive)
+        self._lone_grid = -(-sites.size // (COUNT_THREADS * ITEMS_A_THREAD)), *plan.shape[1::-1]
+        return Launch(queue.device, "measuring/count_replica_packed.cu", "count_lone", {
+            "state": self.present, "sites": np.uint32(plan.model.sites), "lone": lone,
+            "stride": np.uint64(sites.size if len(positive) > 1 else 0), "bonds": np.uint32(sites.size),
+            "unsatisfied": np.uint64(0),
+        })  # fmt: skip
+
+    def add(self, to: tuple[int, ...]) -> None:
+        """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the first sublattice's."""
+        super().add(to)
+        if self._count_lone is not None:
+            self._count_lone(self._queue.stream, self._lone_grid, COUNT_THREADS, unsatisfied=to[1])
 
     def launch(self, tables: DeviceTables, are_shared: bool, bits: int) -> Launch:
         """The kernel with all arguments but those of a launch.
@@ -105,12 +134,13 @@ class DegreeLattices(CountedWords):
         queue, plan = self._queue, self.plan
         tree = min(bits, TREE_BITS[-1])
         shared = row_bytes(bits) + self.threads // 32 * QUEUE_BYTES + (16 * plan.model.sites if self.in_shared else 0)
-        stride = self._wanted.shape[1] if len(self._wanted) > 1 else 0
-        expression = instance("sweep_degrees", tree, self.in_shared, queue.rng_rounds)
+        stride, site_stride = (array[0].size if len(array) > 1 else 0 for array in (self._wanted, self._sites))
+        bonds = record(BONDS, sites=self._sites, wanted=self._wanted, stride=stride, site_stride=site_stride // 2)
+        expression = instance("sweep_degrees", tree, self.in_shared, plan.fields is not None, queue.rng_rounds)
         return Launch(queue.device, "metropolis/replica_packed_degrees.cu", expression, {
             "state": self.present, "sites": np.uint32(plan.model.sites), "tiles": self._tiles,
             "colour_start": self._colour_start, "colours": np.uint32(plan.colours),
-            "bonds": record(BONDS, sites=self._sites, wanted=self._wanted, stride=stride), "tables": tables.record,
+            "bonds": bonds, "tables": tables.record,
             "are_shared": np.uint32(are_shared), "classes": np.uint32(2**plan.classes.bits),
             "cheap_bits": np.uint32(bits), "first_sample": queue.first_sample, "first_block": queue.first_block,
             "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "key": queue.keys,

@@ -9,6 +9,6 @@ from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
 from spinsim.engine.metropolis.replica_packed.degrees.cuda import TREE_BITS
 
 INSTANCES: Final[Instances] = tuple(
-    ("metropolis/replica_packed_degrees.cu", instance("sweep_degrees", bits, in_shared, r))
-    for bits, in_shared, r in product(TREE_BITS, FLAGS, PHILOX_ROUNDS)
+    ("metropolis/replica_packed_degrees.cu", instance("sweep_degrees", bits, in_shared, in_fields, r))
+    for bits, in_shared, in_fields, r in product(TREE_BITS, FLAGS, FLAGS, PHILOX_ROUNDS)
 )
