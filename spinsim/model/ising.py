@@ -37,7 +37,7 @@ from spinsim.model.quanta import (
     round_to,
 )
 from spinsim.model.terms import check_terms, magnitudes_of
-from spinsim.model.units import units_of, weights_of
+from spinsim.model.units import largest_local_field_of, units_of, weights_of
 
 _LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
@@ -197,6 +197,7 @@ class Ising(Exchanged, Keeping):
 
     weights = cached_property(weights_of)
     units = cached_property(units_of)
+    largest_local_field = cached_property(largest_local_field_of)
 
     @cached_property
     def term_magnitudes(self) -> tuple[int, ...] | None:
@@ -219,18 +220,6 @@ class Ising(Exchanged, Keeping):
         """J where every bond of every sample has the same one, else None; also where there are no bonds."""
         values = distinct(self.couplings)
         return float(values.flat[0]) if values.size and values.min() == values.max() else None
-
-    @cached_property
-    def largest_local_field(self) -> int:
-        """Upper bound in quanta of |sum J s + h| at any site of any sample."""
-        largest = 0.0
-        for sample in range(self.samples):
-            bonds = np.abs(self.integer_couplings(sample)).astype(np.float64)
-            local = np.abs(self.integer_fields(sample)).astype(np.float64)
-            for end in (0, 1):
-                local += np.bincount(self.graph.edges[:, end], bonds, self.sites)
-            largest = max(largest, float(local.max()))
-        return int(largest)
 
     @cached_property
     def energy_scale(self) -> float:

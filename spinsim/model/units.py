@@ -66,6 +66,18 @@ def most_units(model: Ising) -> int | None:
     return None if model.units is None else int(model.units.of_sites(model.graph).max())
 
 
+def largest_local_field_of(model: Ising) -> int:
+    """Upper bound in quanta of |sum J s + h| at any site of any sample."""
+    largest = 0.0
+    for sample in range(model.samples):
+        bonds = np.abs(model.integer_couplings(sample)).astype(np.float64)
+        local = np.abs(model.integer_fields(sample)).astype(np.float64)
+        for end in (0, 1):
+            local += np.bincount(model.graph.edges[:, end], bonds, model.sites)
+        largest = max(largest, float(local.max()))
+    return int(largest)
+
+
 class UnitBonds(NamedTuple):
     """A model as bonds of one |J|: a coupling of several units is as many of them side by side.
 

@@ -48,7 +48,7 @@ MODELS = [
     ss.Ising(ss.Graph(130, np.column_stack(np.triu_indices(130, 1))), np.arange(8385) % 3),
     ss.Ising(ss.Graph(130, np.column_stack(np.triu_indices(130, 1))), np.arange(8385) % 3 - 1),
     ss.EdwardsAnderson(ss.cubic(256, 2, 2)),
-    ss.Ising(ss.Graph(41, np.column_stack([np.zeros(40, int), np.arange(1, 41)]))),  # a site of degree 40
+    ss.Ising(ss.Graph(41, np.column_stack([np.zeros(40, int), np.arange(1, 41)])), field=2),  # a site of degree 40
     ss.EdwardsAnderson(ss.square(4), couplings_along=(1, 0.5)),
     trotter(ss.EdwardsAnderson(ss.square(2)), 4),
     trotter(ss.EdwardsAnderson(ss.square(2), couplings="gaussian"), 4),
