@@ -7,6 +7,7 @@ multiple of the one before; ``0.8,1.0,1.3`` are these. They may fall as well as 
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
 from math import isfinite
 from typing import Final
 
@@ -74,11 +75,17 @@ def geometric(first: float, last: float, count: int) -> Array:
     """A geometric row with the same bits everywhere; the last bits of ``np.geomspace`` depend on the processor."""
     if count == 1:
         return np.array([first], np.float64)
-    growth = float((Decimal(float(last)) / Decimal(float(first))).ln())
+    growth = _logarithm(float(last), float(first))
     mantissa, power = exp_reduced(growth * (np.arange(count) / (count - 1)))
     row = first * np.ldexp(mantissa, power.astype(np.int64))
     row[-1] = last
     return np.asarray(row)
+
+
+@lru_cache(maxsize=32)
+def _logarithm(value: float, unit: float) -> float:
+    """Of a value in a unit, with the same bits everywhere."""
+    return float((Decimal(value) / Decimal(unit)).ln())
 
 
 def is_grid(text: str) -> bool:

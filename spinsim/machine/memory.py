@@ -8,7 +8,7 @@ import psutil
 
 from spinsim.errors import InputError
 
-_ALWAYS_THERE: Final = 2**22
+_ALWAYS_THERE: Final = 2**25
 """Bytes for which nobody asks the system how much there is, which takes longer than small runs are to take."""
 
 

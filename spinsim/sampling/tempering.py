@@ -205,6 +205,7 @@ def _temper(
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
     portions, most = Portions(engine, times.swap_every), sweeps_a_portion(engine, times.swap_every)
     every = times.measure_every
+    at_once = engine.device_name == "cpu" and engine.devices == 1  # which has measured when it is asked
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates(0)
     done = engine.half_sweep // engine.colours
@@ -229,7 +230,7 @@ def _temper(
         on_updates(count * updates_a_sweep)
         done += count
         stop = pause()
-        behind = 0 if stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
+        behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
         while len(waiting) > behind:
             number, later = waiting.popleft()
             yield frame_of(number, (number + 1) * every, later())

@@ -48,8 +48,12 @@ def temper_layout(
     """
     measured = model.is_bipartite if staggered is None else staggered
     layout = tempering_layout(Sizes.of(model), copies, temperatures, correlations, placement, measured)
-    summary = summary_series(observables(model, copies, correlations, staggered=measured))
-    return replace(layout, sums=(*layout.sums, *summary), start=start)
+    return replace(layout, sums=(*layout.sums, *model.once(_summary, copies, correlations, measured)), start=start)
+
+
+def _summary(model: Ising, copies: int, correlations: bool, staggered: bool) -> list[Series]:
+    """Room for what an analysis finds."""
+    return summary_series(observables(model, copies, correlations, staggered=staggered))
 
 
 def tempering_layout(
