@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from functools import cache
 from threading import Thread
+from typing import Any
 
 from spinsim.errors import InputError
 from spinsim.machine.memory import readable
@@ -11,15 +13,24 @@ from spinsim.machine.memory import readable
 
 def why_not() -> str | None:
     """What keeps ``--device cuda`` from working here, None where nothing does."""
-    try:
-        import cupy
-    except ImportError:
+    cupy = _cupy()
+    if cupy is None:
         return "install spinsim[cuda13] to use --device cuda"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         return f"CUDA finds no usable GPU ({str(error).split(': ')[-1]}): check the driver with nvidia-smi"
     return None if count else "CUDA finds no GPU: check the driver with nvidia-smi"
+
+
+@cache
+def _cupy() -> Any:
+    """CuPy; None where there is none, for which Python would look as long as a small run takes each time."""
+    try:
+        import cupy
+    except ImportError:
+        return None
+    return cupy
 
 
 def wake() -> None:

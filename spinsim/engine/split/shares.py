@@ -148,7 +148,10 @@ def on_all_devices(
     given = seats_of_slabs(model, replicas, device) if slabs else []
     if given:
         return in_slabs(given, model, replicas, dynamics, threads)
-    return _on(seats(device), model, replicas, Asked(dynamics, threads, round_sweeps))
+    asked = Asked(dynamics, threads, round_sweeps)
+    if device == "cpu" and not others():  # as soon as can be: searches of small problems make many engines
+        return _on_one(model, replicas, asked, None)
+    return _on(seats(device), model, replicas, asked)
 
 
 def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:

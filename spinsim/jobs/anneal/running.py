@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -72,15 +72,20 @@ class AnnealPlan(Plan[Anneal]):
             )
         super().__post_init__()
 
+    @cached_property
+    def first(self) -> AnnealSettings:
+        """The settings of the first anneal of a search, or of the only one."""
+        return self.config.anneal.of_anneal(0)
+
     @property
     def temperatures(self) -> npt.NDArray[np.float64]:
         """The schedule, of a search that of the first anneal."""
-        return self.config.anneal.of_anneal(0).ladder
+        return self.first.ladder
 
     @property
     def rows(self) -> int:
         """Rows of the finished file, one for each temperature of the first anneal."""
-        return self.config.anneal.of_anneal(0).steps
+        return self.first.steps
 
     @property
     def outline(self) -> Outline:
@@ -95,7 +100,7 @@ class AnnealPlan(Plan[Anneal]):
     @property
     def round_sweeps(self) -> int | None:
         """Sweeps of a step."""
-        return self.config.anneal.of_anneal(0).sweeps
+        return self.first.sweeps
 
     @property
     def split(self) -> str:
@@ -248,7 +253,8 @@ class _Annealing(SampledRun):
     @property
     def _present(self) -> AnnealSettings:
         """The settings of the present anneal."""
-        return self._anneal.config.anneal.of_anneal(self._search.number)
+        number = self._search.number
+        return self._anneal.config.anneal.of_anneal(number) if number else self._anneal.first
 
     def _is_to_pause(self) -> bool:
         return self._saving.due() or self._search.is_late()
@@ -365,7 +371,9 @@ class _Annealing(SampledRun):
 def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlices:
     """Returns the replicas of a plan in the initial state of the anneal of this number."""
     run, a = plan.config.run, plan.config.anneal
-    dynamics = replace(dynamics_of(plan, a.start, a.zero_acceptance), seed=_seed_of(plan, number))
+    dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
+    if number:
+        dynamics = replace(dynamics, seed=_seed_of(plan, number))
     make = partial(
         create_engine,
         replicas=run.number_of_replicas,
