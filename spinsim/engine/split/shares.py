@@ -148,10 +148,8 @@ def on_all_devices(
     given = seats_of_slabs(model, replicas, device) if slabs else []
     if given:
         return in_slabs(given, model, replicas, dynamics, threads)
-    asked = Asked(dynamics, threads, round_sweeps)
-    if device == "cpu" and not others():  # as soon as can be: searches of small problems make many engines
-        return _on_one(model, replicas, asked, None)
-    return _on(seats(device), model, replicas, asked)
+    there, asked = seats(device), Asked(dynamics, threads, round_sweeps)
+    return _on_seat(there[0], model, replicas, asked) if len(there) == 1 else _on(there, model, replicas, asked)
 
 
 def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:
