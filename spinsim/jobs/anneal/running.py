@@ -359,9 +359,9 @@ class _Annealing(SampledRun):
 
     def _look(self, measured: Measurement, field: float) -> None:
         """Take in the present states, whose energies were measured in a field."""
-        energy = measured.energy
-        if field:
-            energy = energy + _rounded(field, self.engine.model) * measured.magnetization
+        energy, quantum = measured.energy, self.engine.model.quantum
+        if field:  # as the model holds it
+            energy = energy + float(np.rint(field / quantum) * quantum) * measured.magnetization
         self.best.update(energy, present_spins(self.engine))
         if self._states is not None:
             self._states.update(energy, self.engine)
@@ -398,8 +398,3 @@ def _seed_of(plan: AnnealPlan, number: int) -> int:
     """The seed of the anneal of this number, which is that of the run for the first."""
     seed = plan.config.run.seed
     return rng.derived_seed(seed, number, rng.Stream.RESTART) if number else seed
-
-
-def _rounded(field: float, model: Ising) -> float:
-    """A field as the model holds it, a multiple of its quantum."""
-    return float(np.rint(field / model.quantum) * model.quantum)
