@@ -1,4 +1,4 @@
-"""``spinsim resume``: go on with a run that was cut short, or make a run on a ladder longer."""
+"""``spinsim resume``: go on with a run that was cut short, or make a run on a ladder or a search longer."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def resume(
     quiet: flags.Quiet = False,
     as_json: flags.AsJson = False,
 ) -> None:
-    """Continue an interrupted run from its last checkpoint, or extend a tempering or quantum run.
+    """Continue an interrupted run from its last checkpoint, or extend a tempering or quantum run, or a search.
 
-    Of a transfer-matrix run whose rows are all there, those that lack levels are tried again.
+    A search that has met its target is left as it is. Of a transfer-matrix run whose rows are all there, those that lack
+    levels are tried again.
     """
     from spinsim.run import plan_resume
 

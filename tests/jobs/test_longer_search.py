@@ -46,7 +46,7 @@ def same(one: Any, other: Any, *names: str) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
 
 
-@pytest.mark.parametrize("more", [{}, {"populations": 1, "best_states": True}], ids=["anneals", "populations"])
+@pytest.mark.parametrize("more", [{}, {"populations": 1, "best_states": True, "field": "1:0:6"}], ids=["plain", "more"])
 @pytest.mark.parametrize("limit", [4, 6, 18, 22])
 def test_anneals_go_on_where_the_time_was_up(tmp_path: Path, clock: Clock, limit: int, more: dict[str, Any]) -> None:
     """Within a step of the first anneal, at its end, at the end of the anneal, and within the second."""
