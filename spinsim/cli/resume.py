@@ -36,8 +36,8 @@ def resume(
 ) -> None:
     """Continue an interrupted run from its last checkpoint, or extend a tempering or quantum run, or a search.
 
-    A search that has met its target is left as it is. Of a transfer-matrix run whose rows are all there, those that lack
-    levels are tried again.
+    A search that has met its target is left as it is. Of a transfer-matrix run whose rows are all there, those that
+    lack levels are tried again.
     """
     from spinsim.run import plan_resume
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,11 +62,12 @@ def solution_lines(plan: Plan[Any]) -> list[str]:
 
 
 def twice_as_long(plan: Plan[Any]) -> list[str]:
-    """Returns the command that makes a run twice as long; none where nothing says how long it is."""
+    """Returns the command that makes the run of a plan's file twice as long; none where nothing says how long it is."""
     from spinsim.jobs import job_of
+    from spinsim.store import read_attributes
 
-    lengths, own = job_of(plan.config.job).lengths(plan.config), getattr(plan.config, plan.config.job)
-    flags = [f" --{name.replace('_', '-')} {2 * getattr(own, name)}" for name in lengths]
+    own = json.loads(read_attributes(plan.path)["config"])[plan.config.job]  # which may be longer than the plan
+    flags = [f" --{name.replace('_', '-')} {2 * own[name]}" for name in job_of(plan.config.job).lengths(plan.config)]
     return [f"spinsim resume {quoted(plan.path)}{''.join(flags)}"] if flags else []
 
 

@@ -137,7 +137,9 @@ def test_the_commands_go_on(tmp_path: Path, capsys, monkeypatch, job: str) -> No
     shown = run(capsys, monkeypatch, "show", "a.h5").out
     assert [f"{limit} s: spinsim" in shown for limit in (0.05, 0.1, 0.15)] == [True] * 3
     one_sentence(run(capsys, monkeypatch, "resume", "a.h5", "--time-limit", "0.01"), "is less than the 0.15 of a.h5")
-    assert run(capsys, monkeypatch, *line, "--time-limit", "0.05").status == 3  # the first command finds the longer run
+    told = run(capsys, monkeypatch, *line, "--time-limit", "0.05")  # the first command finds the longer run
+    assert told.status == 3
+    assert "--time-limit 0.3" in told.out
     assert run(capsys, monkeypatch, "check", "a.h5").status == 0
 
 
