@@ -32,6 +32,7 @@ SOURCES: Final = (
     "engine/metropolis/packed/steps.py",
     "engine/metropolis/packed/wide_steps.py",
     "engine/metropolis/dense/cpu_sweep.py",
+    "engine/metropolis/dense/cpu_tempering.py",
     "engine/metropolis/dense/cpu_vectors.py",
     "engine/metropolis/replica_packed/counting/cpu.py",
     "engine/metropolis/replica_packed/cpu_sweep.py",

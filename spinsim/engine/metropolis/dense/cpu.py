@@ -14,6 +14,7 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.dense.cpu_state import DenseState, Rows, in_lines
 from spinsim.engine.metropolis.dense.cpu_sweep import sweep_dense
+from spinsim.engine.metropolis.dense.cpu_tempering import temper_dense
 from spinsim.engine.metropolis.dense.cpu_vectors import SITES
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS
 from spinsim.engine.tempering.cpu import CpuTempering
@@ -21,6 +22,8 @@ from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
+
+LONG_ROUND = 2**16  # attempts of a sample from which on its chunks are worth a thread each in every round
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
@@ -91,5 +94,33 @@ class DenseSweeper:
         )
 
     def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """There is no kernel of many rounds."""
-        return False
+        """Do all rounds of a sample in one call, unless its chunks are worth a thread each in every round."""
+        rows, state, ladder = self._rows, self._state, tempering.ladder
+        samples, threads = state.model.samples, state.threads
+        idle = samples < threads.count and len(state.firsts) > 1
+        if idle and rows.sites * state.replicas * sweeps >= LONG_ROUND:
+            return False
+
+        def task(k: int) -> None:
+            couplings = rows.of(k)
+            temper_dense(
+                state.up[k],
+                state.all_fields_of(k),
+                in_lines((SITES,), couplings.dtype),
+                (rows.order, rows.colour, rows.colours),
+                couplings,
+                rows.fields[k % len(rows.fields)],
+                self._unit * ladder.beta,
+                self._dynamics.zero_acceptance,
+                (tempering.steps, ladder.copies),
+                tempering.of_sample(k),
+                self._dynamics.first_sample + k,
+                self._key,
+                np.uint64(half_sweep),
+                (tempering.round, rounds, sweeps),
+            )
+
+        threads.run(partial(task, k) for k in range(samples))
+        tempering.round += rounds
+        self.set_places(ladder, tempering.exchange.place)
+        return True

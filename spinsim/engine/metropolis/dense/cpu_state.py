@@ -88,7 +88,9 @@ class DenseState:
             self.size //= 2
         self.firsts = range(0, replicas, self.size)
         self.up = np.zeros((model.samples, replicas, rows.blocks), np.uint64)
-        self._fields: dict[tuple[int, int], npt.NDArray[np.signedinteger]] = {}  # of chunks, (width, columns)
+        shape = model.samples, replicas, rows.all_down.shape[1]
+        self._fields = in_lines(shape, rows.all_down.dtype)
+        self._begun: set[tuple[int, int]] = set()  # chunks that have their fields
         words = np.empty((1, 1, model.sites, 2), np.uint64)
         for sample in range(model.samples):
             for block in range(packing.block_count(replicas)):
@@ -125,13 +127,18 @@ class DenseState:
 
     def fields_of(self, sample: int, first: int) -> npt.NDArray[np.signedinteger]:
         """Local fields of the same, (width, columns) in the order of visits."""
-        if (sample, first) not in self._fields:
-            up, all_down = self.of(sample, first), self._rows.all_down[sample % len(self._rows.all_down)]
-            fields = in_lines((len(up), all_down.size), all_down.dtype)
-            fields[:] = all_down
-            begin_fields(up, fields, self._rows.of(sample))
-            self._fields[sample, first] = fields
-        return self._fields[sample, first]
+        fields: npt.NDArray[np.signedinteger] = self._fields[sample, first : first + self.size]
+        if (sample, first) not in self._begun:
+            fields[:] = self._rows.all_down[sample % len(self._rows.all_down)]
+            begin_fields(self.of(sample, first), fields, self._rows.of(sample))
+            self._begun.add((sample, first))
+        return fields
+
+    def all_fields_of(self, sample: int) -> npt.NDArray[np.signedinteger]:
+        """Those of all replicas of a sample."""
+        for first in self.firsts:
+            self.fields_of(sample, first)
+        return np.asarray(self._fields[sample])
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
         """Returns the spins of some samples as replica-packed words."""
@@ -146,16 +153,14 @@ class DenseState:
         """Go back to the words of a snapshot."""
         for sample, spins in enumerate(packing.unpack(words, self.replicas)):
             self._set(sample, 0, spins)
-        self._fields.clear()
+        self._begun.clear()
 
     def copy(self, moves: Moves) -> None:
         """Copy configurations and their local fields, of chunks that have them."""
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
             self.up[sample, target] = self.up[sample, source]
-            into = target - target % self.size
-            if (sample, into) in self._fields:
-                fields = self.fields_of(sample, source - source % self.size)[source % self.size]
-                self._fields[sample, into][target % self.size] = fields
+            if (sample, target - target % self.size) in self._begun:
+                self._fields[sample, target] = self.all_fields_of(sample)[source]
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
