@@ -246,6 +246,8 @@ class Update:
         in_slabs: How it moves slabs of lattices; None where it does not.
         busy: How many replicas a GPU should have.
         pace: How long a GPU does without the host.
+        searching: Replicas of a sample that a search has on a CPU where it is not told: few where each takes its time,
+            as a search that begins with short anneals then comes to long ones sooner.
     """
 
     packing: Packing
@@ -259,6 +261,7 @@ class Update:
     in_slabs: InSlabs | None = None
     busy: Busy = BUSY
     pace: Pace = PACE
+    searching: int = LANES
 
 
 def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:

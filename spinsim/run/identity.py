@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -59,6 +60,17 @@ def _identity(attributes: Mapping[str, str], tables: Any, model_sha256: str) -> 
 def dynamics_number(attributes: Mapping[str, str]) -> int:
     """Number of the dynamics of a file's run: 1 where it is from before there was a number."""
     return int(attributes.get("dynamics", "1"))
+
+
+def replicas_of_file(path: str | None, job: str) -> int | None:
+    """Replicas of the run of a job that a file holds; None where there is no such file."""
+    if path is None or not os.path.lexists(path):
+        return None
+    with contextlib.suppress(InputError, KeyError, TypeError, ValueError):  # what is wrong with it is told later
+        attributes = store.read_attributes(Path(path))
+        if attributes["job"] == job:
+            return int(json.loads(attributes["config"])["run"]["replicas"])
+    return None
 
 
 def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -> None:

@@ -1,4 +1,4 @@
-"""How many replicas a run has that is not told: as many as fill a GPU."""
+"""How many replicas a run has that is not told: as many as fill a GPU, and few where a search of few is faster."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from spinsim.engine.update import Outline
 
 USUAL: Final = 128
 """Replicas of each sample of a run on a CPU, and the least on a GPU: a word of the packed updates has as many lanes."""
+COPIES: Final = 4
+"""Of the 32 temperatures of a search."""
 MULTIPROCESSORS: Final = 132
 """Of an H200. Other GPUs, and several of them, take as many replicas, so that a command has the same result on all."""
 BYTES: Final = 2**28
 """What the replicas that fill a GPU may write."""
 
 
-def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int) -> int:
-    """Replicas of each sample that keep a GPU busy, at least ``USUAL``; ``USUAL`` on a CPU.
+def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, searches: bool = False) -> int:
+    """Replicas of each sample that keep a GPU busy, at least ``USUAL``; on a CPU that, or what the update says.
 
     Where a multiprocessor has a lattice for itself it takes several groups of replicas, one after the other or side by
     side (``Update.busy``); of larger lattices, which multiprocessors share, each has up to twice ``Busy.spins``.
@@ -27,11 +29,17 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int) -> i
         outline: Of the model.
         device: As ``resolve_device`` returns it.
         bytes_a_replica: That a run writes of each replica of a sample.
+        searches: Whether it anneals again and again until a target is met or its time is up.
     """
     if device == "cpu":
-        return USUAL
+        return choose(outline).searching if searches else USUAL
     busy = choose(outline).busy
     of_each = busy.spins / (busy.group * outline.sites)
     groups = busy.most * MULTIPROCESSORS if of_each >= 1 else ceil(min(1, 2 * of_each) * MULTIPROCESSORS)
     room = BYTES // (outline.samples * bytes_a_replica * busy.group)
     return max(USUAL, busy.group * min(ceil(groups / outline.samples), room))
+
+
+def copies_of_search(outline: Outline, device: str) -> int:
+    """Copies of the ladder that tempering has as a search, one where each replica takes its time."""
+    return COPIES if device != "cpu" or choose(outline).searching == USUAL else 1

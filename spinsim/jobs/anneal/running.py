@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
@@ -40,6 +36,7 @@ from spinsim.run.common import (
     identify,
     to_file,
 )
+from spinsim.run.identity import replicas_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
@@ -52,7 +49,7 @@ from spinsim.sampling.overlaps import overlapping_temperatures
 from spinsim.sampling.population import check_populations
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store import RunFile, read_attributes
+from spinsim.store import RunFile
 
 _BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
 POPULATION: Final = 4096
@@ -157,11 +154,12 @@ def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
         check_populations(config.anneal.populations, run.replicas)
     if run.replicas is not None:
         return config
-    many = _replicas_of_file(run.out)
+    many = replicas_of_file(run.out, config.job)
     if many is None:
         a, every = config.anneal, run.save_configurations
         saved = a.steps // every * model.sites // 8 if every else 0
-        many = replicas_that_fill(OfModel(model), "cpu" if a.quantum else device, a.steps * _BYTES_A_STEP + saved)
+        where, searches = "cpu" if a.quantum else device, a.ends_early and not (a.quantum or a.populations)
+        many = replicas_that_fill(OfModel(model), where, a.steps * _BYTES_A_STEP + saved, searches)
         if a.populations:
             many = -(-max(many, POPULATION) // a.populations) * a.populations
     return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
@@ -176,17 +174,6 @@ def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
     dynamics = Dynamics(run.seed, "random", a.zero_acceptance, run.rng_rounds)
     found = overlapping_temperatures(model, last, a.overlap, dynamics, device, run.threads)
     return replace(config, anneal=replace(a, temperatures=as_text(found)))
-
-
-def _replicas_of_file(path: str | None) -> int | None:
-    """Replicas of the run that a file holds; None where there is no such file."""
-    if path is None or not os.path.lexists(path):
-        return None
-    with contextlib.suppress(InputError, KeyError, TypeError, ValueError):  # what is wrong with it is told later
-        attributes = read_attributes(Path(path))
-        if attributes["job"] == Anneal.job:
-            return int(json.loads(attributes["config"])["run"]["replicas"])
-    return None
 
 
 def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:

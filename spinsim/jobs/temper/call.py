@@ -19,7 +19,7 @@ from spinsim.jobs.calls import (
     text_of_call,
 )
 from spinsim.jobs.temper.result import TemperResult
-from spinsim.jobs.temper.running import TemperPlan, temper_in_memory
+from spinsim.jobs.temper.running import TemperPlan, filled_in, temper_in_memory
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.model.ising import Ising
 from spinsim.run.common import OnUpdates
@@ -81,9 +81,8 @@ def temper(  # noqa: D417  (the settings describe themselves)
     settings |= {"correlations": correlations, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
     settings |= {"seed": seed, "device": device, "threads": threads}
     config = config_of_call(Temper, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
-    config = config.with_temperatures(model)
-    plan = TemperPlan(
-        config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model), start=spins
-    )
+    where = resolve_device(device, config.run.gpus)
+    config = filled_in(config, model, where)
+    plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins)
     result: TemperResult = carried_out(plan, out, progress, on_updates, temper_in_memory)
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.engine import create_engine, resolve_device
+from spinsim.engine.split.filling import COPIES, copies_of_search
+from spinsim.engine.update import OfModel
 from spinsim.jobs.temper.layout import temper_layout
 from spinsim.jobs.temper.result import TemperResult, unmeasured
 from spinsim.jobs.temper.search import TemperSearch
 from spinsim.jobs.temper.settings import Temper
+from spinsim.model.ising import Ising
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import (
     SILENT,
@@ -24,6 +28,7 @@ from spinsim.run.common import (
     identify,
     to_file,
 )
+from spinsim.run.identity import replicas_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderPlan, LadderRun
 from spinsim.run.ladder_layout import placement_of
@@ -54,10 +59,19 @@ def plan_temper(config: Temper) -> TemperPlan:
     """
     check_nameable(config.temper.start)
     device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, config.run.number_of_replicas * config.temper.places)
-    config = config.with_temperatures(model)
+    model = build_model(config.model, (config.run.replicas or COPIES) * config.temper.places)
+    config = filled_in(config, model, device)
     targets_of(model, config.temper.target)
     return TemperPlan(config, model, device, *identify(config, model))
+
+
+def filled_in(config: Temper, model: Ising, device: str) -> Temper:
+    """A configuration with its ladder and its copies, where they were left out: as many as its file has, if any."""
+    config, run = config.with_temperatures(model), config.run
+    if run.replicas is not None:
+        return config
+    copies = replicas_of_file(run.out, config.job) or copies_of_search(OfModel(model), device)
+    return replace(config, run=replace(run, replicas=copies))
 
 
 def row_of(frame: TemperFrame) -> dict[str, Any]:

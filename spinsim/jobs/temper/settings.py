@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _LOWEST: Final = 0.3
 _HIGHEST: Final = 0.8
 _COUNT: Final = 16
+_COPIES: Final = 2
 _WIDE_COUNT: Final = 32
 _LARGE: Final = 4000  # sites beyond which neighbouring temperatures must lie closer
 _OF_LAST: Final = 2.0  # of the last temperature of an anneal
@@ -147,17 +148,23 @@ class Temper(Config):
     job = "temper"
 
     run: RunSettings = table(
-        RunSettings, replicas={"default": 2, "help": "Copies at each temperature, two or more for overlaps"}
+        RunSettings,
+        replicas={
+            "default": None,
+            "shown": "2; 4 of searches, 1 of those of dense problems on a CPU",
+            "help": "Copies at each temperature, two or more for overlaps",
+        },
     )
     temper: TemperSettings = table(TemperSettings)
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Give a search four copies, which fill words of 128 replicas, and no correlations, unless it has its own."""
+        """Give a search no correlations, unless it has its own, and all others two copies, unless they have theirs."""
         given = tables[cls.job]
         if {"target", "time_limit"} & set(given):
-            tables["run"].setdefault("replicas", 4)
             given.setdefault("correlations", False)
+        else:
+            tables["run"].setdefault("replicas", _COPIES)
 
     def with_temperatures(self, model: Ising) -> Temper:
         """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""

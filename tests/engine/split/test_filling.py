@@ -20,6 +20,10 @@ def planned(lattice: ss.Lattice, samples: int = 1) -> Outline:
     return Planned(lattice, samples, one_magnitude=True, one_coupling=True)
 
 
+def stop(_: int) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("outline", "device", "written", "replicas"),
     [
@@ -40,14 +44,30 @@ def test_replicas_fill_the_gpu(outline: Outline, device: str, written: int, repl
     assert replicas_that_fill(outline, device, written) == replicas
 
 
+def test_searches_of_dense_problems_have_few_replicas_on_a_cpu(tmp_path) -> None:
+    """Which take no word together; given numbers stay, and files go on with what they have."""
+    dense, packed = ss.Ising.from_matrix(np.ones((130, 130)) - np.eye(130)), ss.Ising(ss.square(4))
+    how = {"device": "cpu", "threads": 1}
+    found, path = {"target": -8000, "time_limit": 0.001}, tmp_path / "run.h5"
+    assert ss.anneal(dense, **found, **how).energy.shape[2] == 16
+    assert ss.anneal(dense, steps=1, sweeps=1, **how).energy.shape[2] == 128
+    assert ss.anneal(packed, time_limit=0.001, **how).energy.shape[2] == 128
+    assert ss.anneal(dense, replicas=40, **found, **how).energy.shape[2] == 40
+    copies = [ss.temper(model, time_limit=0.001, **how).config["run"]["replicas"] for model in (dense, packed)]
+    assert copies == [1, 4]
+    assert ss.temper(packed, sweeps=10, thermalize=0, **how).config["run"]["replicas"] == 2
+    for run, given in ((ss.anneal, 128), (ss.temper, 4)):
+        with pytest.raises(KeyboardInterrupt):
+            run(dense, replicas=given, out=path, on_updates=stop, **found, **how)
+        assert run(dense, out=path, **found, **how).config["run"]["replicas"] == given
+        path.unlink()
+
+
 @pytest.mark.emulated
 def test_a_run_has_the_replicas_with_which_it_began_on_any_device(emulated, tmp_path) -> None:
     model: Ising = ss.Ising(ss.square(4))
     path = tmp_path / "run.h5"
     how = {"temperatures": [2.0, 1.0], "sweeps": 2}
-
-    def stop(_: int) -> None:
-        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         ss.anneal(model, device="cuda", out=path, on_updates=stop, **how)

@@ -52,5 +52,8 @@ def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> En
 
 
 UPDATE: Final = Update(
-    Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda, busy=Busy(group=16, most=1), pace=Pace(30)
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda),
+    busy=Busy(group=16, most=1),
+    pace=Pace(30),
+    searching=16,
 )
