@@ -141,6 +141,8 @@ def test_temperatures_follow_the_problem() -> None:
     assert automatic_temperatures(star) == (pytest.approx(5), T_STOP * star.energy_scale)
     weak = ss.Ising(ss.Graph(4, [(0, 1), (2, 3)]), [100, 1])
     assert automatic_temperatures(weak)[1] == pytest.approx(1 / 3)
+    dense = ss.Ising.from_matrix(np.ones((130, 130)) - np.eye(130))
+    assert automatic_temperatures(dense) == (dense.energy_scale, T_STOP * dense.energy_scale)
     flat = ss.Ising(ss.Graph(2))
     assert automatic_temperatures(flat) == (T_START, T_STOP)
     assert ss.anneal(weak, sweeps=1, replicas=2, steps=2).temperature[-1] == automatic_temperatures(weak)[1]

@@ -62,15 +62,16 @@ def dynamics_number(attributes: Mapping[str, str]) -> int:
     return int(attributes.get("dynamics", "1"))
 
 
-def replicas_of_file(path: str | None, job: str) -> int | None:
-    """Replicas of the run of a job that a file holds; None where there is no such file."""
+def tables_of_file(path: str | None, job: str) -> dict[str, dict[str, Any]]:
+    """The configuration of the run of a job that a file holds, in tables; empty where there is no such file."""
     if path is None or not os.path.lexists(path):
-        return None
+        return {}
     with contextlib.suppress(InputError, KeyError, TypeError, ValueError):  # what is wrong with it is told later
         attributes = store.read_attributes(Path(path))
-        if attributes["job"] == job:
-            return int(json.loads(attributes["config"])["run"]["replicas"])
-    return None
+        tables = json.loads(attributes["config"])
+        if attributes["job"] == job and int(tables["run"]["replicas"]) and tables[job].keys():
+            return dict(tables)
+    return {}
 
 
 def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -> None:

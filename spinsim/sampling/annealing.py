@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
+from spinsim.engine.metropolis.dense.update import suits as dense
 from spinsim.engine.protocols import Counting, Sweeps
+from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.inputs.grids import geometric
@@ -29,6 +31,9 @@ Schedule = Literal["linear", "geometric"]
 SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
 _OF_LARGEST: Final = 1 / 4
 _OF_SMALLEST: Final = 1 / 3
+_DENSE_START: Final = (
+    1.0  # where SK freezes; flips, of which there are more above, take most of the time of dense models
+)
 _LOWEST: Final = 1e-4  # of the root mean square field of all sites: below are roundings
 
 
@@ -69,15 +74,21 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -
     return geometric(ends[0], ends[1], steps)
 
 
-def automatic_temperatures(model: Ising) -> tuple[float, float]:
+def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[float, float]:
     """Where an anneal begins and ends that is not told, from the fields of the problem.
 
     On a lattice multiples of the root mean square local field of all sites. On other graphs, whose sites may differ
     widely, the first temperature is at least a quarter of the largest root mean square field of a site, and the last at
     most a third of the smallest that is not 0, where a flip against it succeeds with probability exp(-6).
+
+    Args:
+        model: What is annealed.
+        start: The first temperature as a multiple of the field of all sites; by default ``T_START``, of dense models
+            ``_DENSE_START``.
     """
-    scale = model.energy_scale or 1.0
-    start, stop = T_START, T_STOP
+    scale, stop = model.energy_scale or 1.0, T_STOP
+    if start is None:
+        start = _DENSE_START if dense(OfModel(model)) else T_START
     if model.lattice is None:
         squares = np.square(model.fields / scale).mean(axis=0)
         bonds = np.square(model.couplings / scale).mean(axis=0)

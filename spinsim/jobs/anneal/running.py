@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final, cast
@@ -36,7 +36,7 @@ from spinsim.run.common import (
     identify,
     to_file,
 )
-from spinsim.run.identity import replicas_of_file
+from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
@@ -146,16 +146,18 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
 def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
     """A configuration with its temperature ends and its replicas, where they were left out.
 
-    Where its file has been begun already, on whatever device, replicas are as many as that has. A quantum anneal has
+    Where its file has been begun already, on whatever device, both are as that has them. A quantum anneal has
     the usual number on all devices, as the best slice of each replica is looked for on the host.
     """
-    config, run = _overlapping(config, model, device).with_temperatures(model), config.run
+    begun = tables_of_file(config.run.out, config.job)
+    config, run = _as_begun(_overlapping(config, model, device), begun).with_temperatures(model), config.run
     if run.replicas is not None and config.anneal.populations:
         check_populations(config.anneal.populations, run.replicas)
     if run.replicas is not None:
         return config
-    many = replicas_of_file(run.out, config.job)
-    if many is None:
+    if begun:
+        many = begun["run"]["replicas"]
+    else:
         a, every = config.anneal, run.save_configurations
         saved = a.steps // every * model.sites // 8 if every else 0
         where, searches = "cpu" if a.quantum else device, a.ends_early and not (a.quantum or a.populations)
@@ -163,6 +165,14 @@ def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
         if a.populations:
             many = -(-max(many, POPULATION) // a.populations) * a.populations
     return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
+
+
+def _as_begun(config: Anneal, begun: Mapping[str, Mapping[str, Any]]) -> Anneal:
+    """A configuration with the first temperature with which its file was begun, where it has none of its own."""
+    a, first = config.anneal, begun.get(config.job, {}).get("t_start")
+    if first is None or a.t_start is not None or a.temperatures is not None or a.quantum or a.populations:
+        return config
+    return replace(config, anneal=replace(a, t_start=float(first)))
 
 
 def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:

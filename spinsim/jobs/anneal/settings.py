@@ -53,7 +53,8 @@ class AnnealSettings(Table):
     t_start: float | None = setting(
         None,
         "First temperature",
-        shown=f"{T_START} x the root mean square local field; of populations the first below infinity",
+        shown=f"{T_START} x the root mean square local field, of dense problems 1 x the same; of populations the first "
+        "below infinity",
         unit="coupling unit / k_B",
         low=1e-300,
     )

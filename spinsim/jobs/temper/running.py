@@ -28,7 +28,7 @@ from spinsim.run.common import (
     identify,
     to_file,
 )
-from spinsim.run.identity import replicas_of_file
+from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderPlan, LadderRun
 from spinsim.run.ladder_layout import placement_of
@@ -70,7 +70,8 @@ def filled_in(config: Temper, model: Ising, device: str) -> Temper:
     config, run = config.with_temperatures(model), config.run
     if run.replicas is not None:
         return config
-    copies = replicas_of_file(run.out, config.job) or copies_of_search(OfModel(model), device)
+    begun = tables_of_file(run.out, config.job)
+    copies = begun["run"]["replicas"] if begun else copies_of_search(OfModel(model), device)
     return replace(config, run=replace(run, replicas=copies))
 
 

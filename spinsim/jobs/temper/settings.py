@@ -168,6 +168,7 @@ class Temper(Config):
 
     def with_temperatures(self, model: Ising) -> Temper:
         """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""
+        from spinsim.inputs.defaults import T_START
         from spinsim.sampling.annealing import automatic_temperatures
 
         if self.temper.temperatures is not None:
@@ -175,7 +176,7 @@ class Temper(Config):
         scale = model.energy_scale or 1.0
         text = f"{_LOWEST * scale!r}:{_HIGHEST * scale!r}:{_COUNT}g"
         if self.temper.searches or model.lattice is None:
-            first, last = model.once(automatic_temperatures)
+            first, last = model.once(automatic_temperatures, T_START)
             count = _WIDE_COUNT if model.sites <= _LARGE else 2 * _WIDE_COUNT
             text = f"{_OF_LAST * last!r}:{_OF_FIRST * first!r}:{count}g"
         return replace(self, temper=replace(self.temper, temperatures=text))
