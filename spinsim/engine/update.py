@@ -246,8 +246,7 @@ class Update:
         in_slabs: How it moves slabs of lattices; None where it does not.
         busy: How many replicas a GPU should have.
         pace: How long a GPU does without the host.
-        searching: Replicas of a sample that a search has on a CPU where it is not told: few where each takes its time,
-            as a search that begins with short anneals then comes to long ones sooner.
+        searching: Replicas of a sample that a search has on a CPU where it is not told: few where each takes its time.
     """
 
     packing: Packing
