@@ -6,8 +6,7 @@ Source: S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, Science 220, 671 (1983).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Final, Literal, Protocol, cast
+from typing import Final, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +36,7 @@ _DENSE_START: Final = (
 _LOWEST: Final = 1e-4  # of the root mean square field of all sites: below are roundings
 
 
-@dataclass(frozen=True)
-class AnnealFrame:
+class AnnealFrame(NamedTuple):
     """What annealing yields after each temperature.
 
     Attributes:
@@ -204,7 +202,8 @@ def _anneal(
             engine.set_beta(1.0 / ladder[step])
         while begun < sweeps:
             count = min(portions.sweeps, sweeps - begun)
-            portions.begin()
+            if begun + count < sweeps:
+                portions.begin()
             engine.sweep(count)
             begun += count
             if begun < sweeps:

@@ -28,5 +28,5 @@ class Measurement(NamedTuple):
 def measure(engine: Counting) -> Measurement:
     """Energies and magnetisations of the engine's present state."""
     counts = engine.counts()
-    energy = counts.energy.astype(np.float64) * engine.model.quantum
+    energy = counts.energy * np.float64(engine.model.quantum)
     return Measurement(energy, counts.magnetization, counts.staggered_magnetization)

@@ -91,14 +91,15 @@ class TableSweeper(ABC, Generic[AnyPlan]):
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
         """Returns the tables of one sample, or those of all."""
-        if self._tables is None:
-            raise InputError(NO_TEMPERATURE)
-        k = sample % len(self._tables.always)
-        return self._tables.always[k], self._tables.planes[k], self._tables.thresholds[k]
+        tables = self._tables
+        assert tables is not None  # noqa: S101  (``sweep`` has looked)
+        k = sample % len(tables.always)
+        return tables.always[k], tables.planes[k], tables.thresholds[k]
 
     def sweep(self, count: int, half_sweep: int) -> None:
         """Attempt every spin ``count`` times, after so many half-sweeps."""
-        self._tables_of(0)  # refuses before threads begin
+        if self._tables is None:
+            raise InputError(NO_TEMPERATURE)
         self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours)
 
     @abstractmethod
