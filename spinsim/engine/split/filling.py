@@ -16,6 +16,8 @@ MULTIPROCESSORS: Final = 132
 """Of an H200. Other GPUs, and several of them, take as many replicas, so that a command has the same result on all."""
 BYTES: Final = 2**28
 """What the replicas that fill a GPU may write."""
+SEARCHING: Final = 2**13
+"""The most of all samples in a search: more do not meet a target sooner, and the host looks at each of them."""
 
 
 def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, searches: bool = False) -> int:
@@ -36,6 +38,8 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, sear
     busy = choose(outline).busy
     of_each = busy.spins / (busy.group * outline.sites)
     groups = busy.most * MULTIPROCESSORS if of_each >= 1 else ceil(min(1, 2 * of_each) * MULTIPROCESSORS)
+    if searches:
+        groups = min(groups, SEARCHING // busy.group)
     room = BYTES // (outline.samples * bytes_a_replica * busy.group)
     return max(USUAL, busy.group * min(ceil(groups / outline.samples), room))
 

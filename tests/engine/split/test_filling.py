@@ -65,6 +65,12 @@ def test_searches_of_dense_problems_have_few_replicas_on_a_cpu(tmp_path) -> None
         path.unlink()
 
 
+def test_searches_have_fewer_than_fill_a_gpu() -> None:
+    assert replicas_that_fill(planned(SMALL), "cuda", STEPS, searches=True) == 2**13
+    assert replicas_that_fill(planned(SMALL, 100), "cuda", STEPS, searches=True) == 128
+    assert replicas_that_fill(planned(ss.cubic(40)), "cuda", STEPS, searches=True) == 34 * 128
+
+
 @pytest.mark.emulated
 def test_a_run_has_the_replicas_with_which_it_began_on_any_device(emulated, tmp_path) -> None:
     model: Ising = ss.Ising(ss.square(4))
