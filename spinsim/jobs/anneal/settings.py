@@ -321,8 +321,8 @@ class Anneal(Config):
         RunSettings,
         replicas={
             "default": None,
-            "shown": "128, on a GPU as many as fill it; 16 of searches of dense problems on a CPU, 128 of a quantum "
-            "anneal, at least 4096 of populations",
+            "shown": "128, on a GPU as many as fill it, up to 8192 of searches; 16 of searches of dense problems on a "
+            "CPU, 128 of a quantum anneal, at least 4096 of populations",
         },
         save_configurations={
             "help": "Steps of the schedule for each one at whose end all spins are saved, a bit a spin; 0 saves none"
