@@ -8,7 +8,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.metropolis.anisotropic.update import UPDATE as ANISOTROPIC
-from spinsim.engine.metropolis.dense.update import UPDATE as DENSE
+from spinsim.engine.metropolis.dense import update as dense
 from spinsim.engine.metropolis.replica_packed.update import UPDATE as REPLICA_PACKED
 from spinsim.engine.metropolis.site_packed.update import UPDATE as SITE_PACKED
 from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
@@ -18,7 +18,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
-UPDATES: Final[tuple[Update, ...]] = (ANISOTROPIC, SITE_PACKED, DENSE, REPLICA_PACKED, UNPACKED)
+UPDATES: Final[tuple[Update, ...]] = (ANISOTROPIC, SITE_PACKED, dense.UPDATE, REPLICA_PACKED, dense.ON_CPU, UNPACKED)
 """All updates, the fastest first; the last one can do everything. The first is for models that state terms alone."""
 
 

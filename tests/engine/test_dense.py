@@ -10,7 +10,9 @@ from engines import (
     complete,
     configurations,
     ladder,
+    normal,
     random_graph,
+    random_signs,
     run_both,
     small,
     temper_both,
@@ -22,8 +24,9 @@ from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.choosing import update_of
 from spinsim.engine.metropolis.dense.cpu_sweep import MARGIN, log_bounds
 from spinsim.engine.metropolis.dense.plan import DensePlan
-from spinsim.engine.metropolis.dense.update import UPDATE
+from spinsim.engine.metropolis.dense.update import ON_CPU, UPDATE
 from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
+from spinsim.packing import Packing
 
 WIDTHS = {"small-integers": np.int16, "samples-field": np.int32, "wide-integers": np.int64, "several-bonds": np.int16}
 
@@ -84,6 +87,9 @@ def test_tempering_and_snapshots(device: str) -> None:
 
 
 def test_dense_models_are_graphs_with_many_neighbours() -> None:
-    assert update_of(small(complete(128))) is UNPACKED
+    assert update_of(small(complete(128))) is ON_CPU
+    assert update_of(normal(complete(41), 1, 2.0**-20)) is ON_CPU
+    assert update_of(normal(complete(40), 1, 2.0**-20)) is UNPACKED
+    assert update_of(random_signs(complete(100), 1)).packing is Packing.REPLICA
     assert update_of(small(random_graph(2000, 140_000, 1))) is UNPACKED
     assert create_engine(DENSE["small-integers"](), 1, Dynamics()).packing is UPDATE.packing

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.metropolis.replica_packed.update import pack
+from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
 from spinsim.engine.metropolis.unpacked.update import needed_bytes as unpacked_bytes
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Busy, Outline, Pace, Update, by_sites
@@ -18,11 +20,24 @@ LEAST_DEGREE: Final = 128
 SPARSEST: Final = 8
 """At most so many times the sites' mean number of bonds are sites: the matrix of couplings has few zeros."""
 
+LEAST_ON_CPU: Final = 40
+SPARSEST_ON_CPU: Final = 2
+"""The same where only a CPU keeps fields, for models that nothing but the unpacked update takes."""
+
 
 def suits(outline: Outline) -> bool:
     """Whether a model is dense: a graph of which a large part of all pairs are bonds."""
+    return _is_dense(outline, LEAST_DEGREE, SPARSEST)
+
+
+def suits_on_cpu(outline: Outline) -> bool:
+    """Whether a model is small and dense: kept fields are faster on a CPU alone."""
+    return _is_dense(outline, LEAST_ON_CPU, SPARSEST_ON_CPU)
+
+
+def _is_dense(outline: Outline, least_degree: int, sparsest: int) -> bool:
     degrees = 2 * outline.bonds
-    dense = LEAST_DEGREE * outline.sites <= degrees and outline.sites**2 <= SPARSEST * degrees
+    dense = least_degree * outline.sites <= degrees and outline.sites**2 <= sparsest * degrees
     return dense and outline.lattice is None and outline.slices == 1 and not outline.in_terms
 
 
@@ -30,7 +45,7 @@ def needed_bytes(outline: Outline, replicas: int) -> int:
     """Memory that a run takes at most."""
     most = 8  # of a coupling or local field
     making = 3 * most * outline.sites**2
-    matrices = most * outline.samples * outline.sites**2
+    matrices = outline.samples * outline.sites * (most * outline.sites + 512)  # rows end with whole tiles
     return unpacked_bytes(outline, replicas) + making + matrices + _of_fields(outline, replicas, most)
 
 
@@ -57,3 +72,7 @@ UPDATE: Final = Update(
     pace=Pace(30),
     searching=16,
 )
+"""On every device."""
+
+ON_CPU: Final = replace(UNPACKED, suits=suits_on_cpu, needed_bytes=needed_bytes, on_cpu=_on_cpu, searching=16)
+"""Small ones, which are unpacked on a GPU."""
