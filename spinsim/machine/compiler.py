@@ -47,7 +47,7 @@ SOURCES: Final = (
     "engine/metropolis/unpacked/cpu_counting.py",
     "engine/metropolis/unpacked/cpu_sweep.py",
     "engine/metropolis/unpacked/cpu_sweep_terms.py",
-    "engine/metropolis/unpacked/cpu_tempering.py",
+    "engine/metropolis/unpacked/tempering/cpu.py",
     "engine/metropolis/unpacked/replica_order.py",
     "engine/resampling/cpu.py",
     "engine/resampling/parents.py",

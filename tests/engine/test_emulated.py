@@ -66,13 +66,14 @@ def test_degrees(name: str, beta: float, room: int, monkeypatch: pytest.MonkeyPa
     run_both("cuda", PACKED[name](), 130, beta, (1, 2))
 
 
-@pytest.mark.parametrize("where", ["shared", "global"])
+@pytest.mark.parametrize("where", ["shared", "global", "unpacked"])
 def test_portions_and_pauses(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.metropolis.replica_packed import cuda_lattices
 
     if where == "global":
         monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
-    check_frames(monkeypatch, "cuda", PACKED["cubic-samples"](), ss.sampling.Times(5, 15, 3), [7])
+    model = GENERAL["gaussian-samples-field"]() if where == "unpacked" else PACKED["cubic-samples"]()
+    check_frames(monkeypatch, "cuda", model, ss.sampling.Times(5, 15, 3), [7])
 
 
 def test_measurements_without_room_are_refused_before_the_first_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +99,7 @@ def test_site_packed(name: str) -> None:
 
 @pytest.mark.parametrize("room", [2**17, 0])
 def test_unpacked(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.unpacked import cuda
+    from spinsim.engine.metropolis.unpacked import cuda_words as cuda
 
     monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
     for model, beta in ((GENERAL["gaussian-samples-field"](), 0.6), (GENERAL["many-degrees"](), 0.2)):
@@ -136,6 +137,14 @@ def test_tempering(name: str) -> None:
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
     temper_both("cuda", make(), beta[:1], copies, [(2, 1)])
+
+
+@pytest.mark.parametrize(("name", "copies"), [("gaussian-samples-field", 5), ("many-degrees", 3), ("wide-integers", 3)])
+def test_tempering_unpacked(name: str, copies: int) -> None:
+    """Rounds in one launch, of one word of replicas and of two, with couplings of 32 and 64 bits."""
+    model = GENERAL[name]()
+    beta = ladder(0.5, 2.0, 9) / model.energy_scale
+    temper_both("cuda", model, beta, copies, [(3, 2), (2, 1), (1, 0)])
 
 
 @pytest.mark.parametrize("name", ["cubic-samples", "hot", "warm"])

@@ -182,7 +182,7 @@ def test_counts(device: str, name: str) -> None:
 @pytest.mark.parametrize("name", COUNTED)
 def test_counts_by_the_fewest_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.metropolis.site_packed import cuda_lattices as cuda_site
-    from spinsim.engine.metropolis.unpacked import cuda as cuda_general
+    from spinsim.engine.metropolis.unpacked import cuda_words as cuda_general
 
     monkeypatch.setattr(cuda_general, "MEASURE_BLOCKS", 0)
     monkeypatch.setattr(cuda_site, "COUNT_BLOCKS", 0)

@@ -30,9 +30,9 @@ from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, L
 from spinsim.engine.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds
-from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
 from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import SharedRounds, fits_with_ladder
 from spinsim.engine.tempering.cuda import CudaTempering, GivenPlaces, Placed
+from spinsim.engine.tempering.cuda_rounds import LaunchedRounds
 from spinsim.engine.tempering.ladder import Ladder
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -213,11 +213,17 @@ class ReplicaSweeper:
         self.measured_rounds = None
         if isinstance(placed, GivenPlaces):
             return  # exchanges are not made here
-        given = self._queue, self._lattices, placed, tables, self._counting, self._most_sweeps
+        rounds: type[SharedRounds | GlobalRounds]
         if fits_with_ladder(self._lattices, self._queue.device):
-            self.measured_rounds = SharedRounds(kinds, *given)
+            rounds = SharedRounds
         elif suits_global_rounds(self._lattices, kinds):
-            self.measured_rounds = GlobalRounds(kinds, *given)
+            rounds = GlobalRounds
+        else:
+            return
+        self.measured_rounds = rounds(
+            kinds, self._lattices, tables, queue=self._queue, tempering=placed, counting=self._counting,
+            most_sweeps=self._most_sweeps,
+        )  # fmt: skip
 
     @property
     def rounds(self) -> LaunchedRounds | None:

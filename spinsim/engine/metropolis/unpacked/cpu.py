@@ -17,9 +17,9 @@ from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.metropolis.unpacked.cpu_counting import sum_spins, total_energies
 from spinsim.engine.metropolis.unpacked.cpu_sweep import sweep_general
 from spinsim.engine.metropolis.unpacked.cpu_sweep_terms import sweep_general_terms
-from spinsim.engine.metropolis.unpacked.cpu_tempering import temper_unpacked
 from spinsim.engine.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.metropolis.unpacked.replica_order import WORDS, by_replica, by_word
+from spinsim.engine.metropolis.unpacked.tempering.cpu import temper_unpacked
 from spinsim.engine.protocols import Counts, Spins
 from spinsim.engine.resampling.moves import Moves
 from spinsim.engine.start.at_random import fill_start

@@ -12,6 +12,7 @@ from spinsim import packing
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import Launch
+from spinsim.engine.cuda import MeasuredRounds
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import Wanted
@@ -123,9 +124,14 @@ class SpinSweeper(ABC):
         spins: The spins.
         colours: Half-sweeps in a sweep.
         terms: Of the energy, 1 or 2.
+
+    Attributes:
+        are_laid: Whether replicas have the temperatures of their present places.
     """
 
-    rounds = measured_rounds = None  # there is no kernel of many rounds
+    rounds: MeasuredRounds | None = None  # there may be no kernel of many rounds
+    measured_rounds: MeasuredRounds | None = None
+    are_laid = True
 
     def __init__(self, queue: Queue, spins: Replicas, colours: int, terms: int) -> None:
         self.colours, self.tasks = colours, spins.model.samples  # replicas run side by side within each
@@ -173,6 +179,7 @@ class SpinSweeper(ABC):
 
     def lay_tables(self) -> None:
         """Queue what gives replicas the temperatures of their places."""
+        self.are_laid = True
         if self._lay is not None:
             grid = -(-self._rows * self._spins.width // LAY_THREADS), 1, 1
             self._lay(self._queue.stream, grid, LAY_THREADS)

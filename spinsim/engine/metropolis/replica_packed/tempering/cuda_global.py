@@ -12,7 +12,8 @@ from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKE
 from spinsim.engine.metropolis.packed.kinds import Kind
 from spinsim.engine.metropolis.replica_packed.cuda_lattices import ReplicaLattices
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS, LANE_SUMS, NOTES, ROUND_TOTALS
-from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
+from spinsim.engine.metropolis.replica_packed.cuda_tables import LadderTables
+from spinsim.engine.tempering.cuda_rounds import LaunchedRounds
 
 
 def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bool:
@@ -30,11 +31,14 @@ class GlobalRounds(LaunchedRounds):
 
     Args:
         kinds: The special case of each number of slots; there is one.
-        given: As for ``LaunchedRounds``.
+        lattices: The spins.
+        tables: As for ``LaunchedRounds``.
+        given: What else it takes.
     """
 
-    def __init__(self, kinds: dict[int, Kind], *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
+        super().__init__(colours=lattices.plan.colours, tables=tables, **given)
+        self._lattices, self._plan, self._ladder = lattices, lattices.plan, tables.ladder
         ((slots, kind),) = kinds.items()
         self._tiles = int(self._lattices.tiles[slots].sum())
         self._drawn = self._arrivals = self._rounds = 0
@@ -52,7 +56,7 @@ class GlobalRounds(LaunchedRounds):
         return Launch(
             self._queue.device, "tempering/temper_global.cu", lattices.expression("temper_global", slots, kind), {
             **lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": lattices.lanes,
-            "ladder": self._tables.ladder, "exchange": self._tempering.record,
+            "ladder": self._ladder, "exchange": self._tempering.record,
             "per_unsatisfied": np.int64(per["unsatisfied"]), "phantoms": np.uint32(self._plan.phantoms),
             "first_sites": np.uint32(self._plan.first),
             "sums": np.zeros((), LANE_SUMS), "totals": np.zeros((), ROUND_TOTALS),

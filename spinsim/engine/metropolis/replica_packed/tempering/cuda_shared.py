@@ -21,7 +21,8 @@ from spinsim.engine.metropolis.replica_packed.cuda_records import (
     TALLY_BYTES,
     bond_groups,
 )
-from spinsim.engine.metropolis.replica_packed.tempering.cuda_rounds import LaunchedRounds
+from spinsim.engine.metropolis.replica_packed.cuda_tables import LadderTables
+from spinsim.engine.tempering.cuda_rounds import LaunchedRounds
 
 
 def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
@@ -37,11 +38,14 @@ class SharedRounds(LaunchedRounds):
 
     Args:
         kinds: The special case of each number of slots; there is one.
-        given: As for ``LaunchedRounds``.
+        lattices: The spins.
+        tables: As for ``LaunchedRounds``.
+        given: What else it takes.
     """
 
-    def __init__(self, kinds: dict[int, Kind], *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
+        super().__init__(colours=lattices.plan.colours, tables=tables, **given)
+        self._lattices, self._plan, self._ladder = lattices, lattices.plan, tables.ladder
         self._threads = self._lattices.shared_threads
         self._tallies = self._is_tallied
         self._launch = self._ready(self._lattices, kinds)
@@ -57,7 +61,7 @@ class SharedRounds(LaunchedRounds):
         return Launch(
             self._queue.device, "tempering/temper_shared.cu", lattices.expression("temper_shared", slots, kind), {
             **lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": lattices.lanes,
-            "ladder": self._tables.ladder, "exchange": self._tempering.record,
+            "ladder": self._ladder, "exchange": self._tempering.record,
             "bonds": record(BONDS, groups=groups, stride=count if len(groups) > 1 else 0, count=count),
             "per_up": np.int64(per["up"]), "per_unsatisfied": np.int64(per["unsatisfied"]), "tallied": np.uint32(0),
             "phantoms": np.uint32(self._plan.phantoms), "first_sites": np.uint32(self._plan.first),

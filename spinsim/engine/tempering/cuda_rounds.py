@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.cuda import Measurements, Measuring
 from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.metropolis.replica_packed.cuda_lattices import ReplicaLattices
-from spinsim.engine.metropolis.replica_packed.cuda_tables import LadderTables
 from spinsim.engine.tempering.cuda import CudaTempering
 
 NO_NOTES: Final = 0, 0, 0
 
 
+class Tables(Protocol):
+    """What sweeps read of temperatures.
+
+    Attributes:
+        are_laid: Whether they are those of the present places.
+    """
+
+    are_laid: bool
+
+
 class LaunchedRounds(ABC):
-    """``MeasuredRounds`` of samples of at most 128 replicas.
+    """``MeasuredRounds`` of samples whose lattices stay where they are for a launch.
 
     Args:
         queue: Where launches are queued.
-        lattices: The spins.
+        colours: Half-sweeps in a sweep.
         tempering: The ladder.
         tables: Of its places; rounds leave them as they were.
         counting: Takes the sums of the state in which a launch ends.
@@ -30,13 +38,13 @@ class LaunchedRounds(ABC):
     def __init__(
         self,
         queue: Queue,
-        lattices: ReplicaLattices,
+        colours: int,
         tempering: CudaTempering,
-        tables: LadderTables,
+        tables: Tables,
         counting: CudaCounting,
         most_sweeps: int,
     ) -> None:
-        self._queue, self._lattices, self._plan = queue, lattices, lattices.plan
+        self._queue, self._colours = queue, colours
         self._tempering, self._tables, self._counting = tempering, tables, counting
         self._most_sweeps = most_sweeps
 
@@ -55,7 +63,7 @@ class LaunchedRounds(ABC):
 
     def _queue_rounds(self, rounds: int, sweeps: int, half_sweep: int, **notes: Any) -> None:
         """Queue many rounds in one launch; ``notes`` are those of measurements."""
-        half_sweeps = rounds * sweeps * self._plan.colours
+        half_sweeps = rounds * sweeps * self._colours
         self._start(
             rounds, half_sweeps, sums=self._counting.room(), first_half_sweep=half_sweep, sweeps=sweeps,
             first_round=self._tempering.round, rounds=rounds, **notes,
@@ -66,4 +74,4 @@ class LaunchedRounds(ABC):
 
     @abstractmethod
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
-        """Launch ``count`` rounds of so many half-sweeps in all, with arguments that both kernels take."""
+        """Launch ``count`` rounds of so many half-sweeps in all, with arguments that all kernels of rounds take."""
