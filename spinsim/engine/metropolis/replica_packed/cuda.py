@@ -29,8 +29,7 @@ from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.metropolis.replica_packed.tempering.cuda_global import GlobalRounds, suits_global_rounds
-from spinsim.engine.metropolis.replica_packed.tempering.cuda_shared import SharedRounds, fits_with_ladder
+from spinsim.engine.metropolis.replica_packed.tempering.cuda import launched_rounds
 from spinsim.engine.tempering.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.tempering.cuda_rounds import LaunchedRounds
 from spinsim.engine.tempering.ladder import Ladder
@@ -213,16 +212,9 @@ class ReplicaSweeper:
         self.measured_rounds = None
         if isinstance(placed, GivenPlaces):
             return  # exchanges are not made here
-        rounds: type[SharedRounds | GlobalRounds]
-        if fits_with_ladder(self._lattices, self._queue.device):
-            rounds = SharedRounds
-        elif suits_global_rounds(self._lattices, kinds):
-            rounds = GlobalRounds
-        else:
-            return
-        self.measured_rounds = rounds(
-            kinds, self._lattices, tables, queue=self._queue, tempering=placed, counting=self._counting,
-            most_sweeps=self._most_sweeps,
+        self.measured_rounds = launched_rounds(
+            kinds, self._lattices, tables, self._queue.device, queue=self._queue, tempering=placed,
+            counting=self._counting, most_sweeps=self._most_sweeps,
         )  # fmt: skip
 
     @property
