@@ -79,31 +79,34 @@ struct Sums {
         address = mine + own * SUMS_BYTES;
         turned = threadIdx.x >> 1 & 3;
     }
-    // Lays those of the rows from `row` on of `sites` sites, of which `rows` have one; the whole warp must call it.
-    __device__ __forceinline__ void lay(const float* row, u32 rows, u32 sites) const {
+    // Lays those of the rows from `row` on, of floats or ints, of `sites` sites, of which `rows` have one; the whole warp must call it.
+    template <typename Number>
+    __device__ __forceinline__ void lay(const Number* row, u32 rows, u32 sites) const {
+        struct alignas(16) Four { Number x, y, z, w; };
+        struct alignas(8) Two { Number x, y; };
         __syncwarp();
 #pragma unroll 1
         for (u32 site = threadIdx.x % 32 / 4; site < sites; site += 8) {
-            const float* const mine = row + min(site, rows - 1) * ROW;
-            const float4 first = *(const float4*)mine;
-            const float2 last = *(const float2*)(mine + 4);
-            const float both = first.x + first.y, one = first.x - first.y;
-            const float third = turned & 1 ? -first.z : first.z, fourth = turned & 2 ? -first.w : first.w;
-            const float upper = (threadIdx.x & 1 ? -last.x : last.x) + (threadIdx.x & 2 ? -last.y : last.y);
+            const Number* const mine = row + min(site, rows - 1) * ROW;
+            const Four first = *(const Four*)mine;
+            const Two last = *(const Two*)(mine + 4);
+            const Number both = first.x + first.y, one = first.x - first.y;
+            const Number third = turned & 1 ? -first.z : first.z, fourth = turned & 2 ? -first.w : first.w;
+            const Number upper = (threadIdx.x & 1 ? -last.x : last.x) + (threadIdx.x & 2 ? -last.y : last.y);
             char* const to = memory + site * SUMS_BYTES + (threadIdx.x & 3) * 64;
 #pragma unroll
             for (u32 store = 0; store < 4; ++store) {
-                const float sum = (upper + (store & 2 ? -fourth : fourth)) + (store & 1 ? -third : third);
-                *(float4*)(to + ((store ^ turned) << 4)) = make_float4(sum + both, sum - one, sum + one, sum - both);
+                const Number sum = (upper + (store & 2 ? -fourth : fourth)) + (store & 1 ? -third : third);
+                *(Four*)(to + ((store ^ turned) << 4)) = Four{sum + both, sum - one, sum + one, sum - both};
             }
         }
         __syncwarp();
     }
-    // Returns the sum that byte `k` of a word is the address of.
-    __device__ __forceinline__ float pick(u32 word, int k) const {
+    // Returns the bits of the sum that byte `k` of a word is the address of.
+    __device__ __forceinline__ u32 pick(u32 word, int k) const {
         u32 found;
         asm volatile("ld.shared.u32 %0, [%1];" : "=r"(found) : "r"(__byte_perm(word, address, 0x7650 + k)));
-        return __uint_as_float(found);
+        return found;
     }
 };
 
@@ -190,7 +193,7 @@ __device__ __forceinline__ void sweep_words(const Visited& model, const Word& mi
                         const float of_call[4] = {beta.x, beta.y, beta.z, beta.w};
 #pragma unroll
                         for (int j = 0; j < 4; ++j) {
-                            const float sum = sums.pick(bits[4 * (c % 2) + j], c / 2);
+                            const float sum = __uint_as_float(sums.pick(bits[4 * (c % 2) + j], c / 2));
                             x[4 * c + j] = TERMS == 1 ? x[4 * c + j] + sum : fmaf(sum, of_call[j], x[4 * c + j]);
                         }
                     }

@@ -2,63 +2,62 @@
 #pragma once
 #include "metropolis/unpacked.cuh"
 
-constexpr u32 HALF = 16;  // replicas of a thread that adds up energies
+constexpr u32 DIGIT_BITS = HOST(engine.metropolis.unpacked.tempering.rows.DIGIT_BITS);
 
-// Adds up 16 sums over a warp: lanes l and 16 + l return sum l. The two lanes of each pair APART keep half of 2 * APART sums each.
-template <int APART = HALF / 2>
-__device__ __forceinline__ long long warp_sum(long long (&sum)[HALF]) {
+// Bonds in rows of a place and up to six others, each bond once; a field is a bond with a neighbour that is always +1.
+struct CountedBonds {
+    const u32* near;       // [row][ROW]: places; the seventh is that of the row, which also stands in slots of no bond
+    const int* couplings;  // [digit][sample][row][ROW]: digits of couplings in quanta, 0 in slots of no bond
+    size_t digits, stride, rows;  // from digit to digit; from sample to sample, 0 where all share them; in all
+};
+CHECK_LAYOUT(CountedBonds, engine.metropolis.unpacked.tempering.rows.COUNTED_BONDS);
+
+// Adds up what the lanes of a pair that are APART have of a warp's sums; each keeps half of 2 * KEPT sums, the upper lane the upper.
+template <int APART, int KEPT>
+__device__ __forceinline__ void share_sums(long long (&sum)[32]) {
     const bool upper = threadIdx.x & APART;
 #pragma unroll
-    for (int k = 0; k < APART; ++k) {
-        const long long kept = upper ? sum[k + APART] : sum[k], other = upper ? sum[k] : sum[k + APART];
+    for (int k = 0; k < KEPT; ++k) {
+        const long long kept = upper ? sum[k + KEPT] : sum[k], other = upper ? sum[k] : sum[k + KEPT];
         sum[k] = kept + __shfl_xor_sync(~0u, other, APART);
     }
-    if constexpr (APART > 1) return warp_sum<APART / 2>(sum);
-    return sum[0] + __shfl_xor_sync(~0u, sum[0], HALF);
 }
 
-// Adds energies in quanta of `replicas` replicas to `energy` in shared memory, by a whole block, which holds `words` words of each
-// place in `held`. A bond is counted from its higher place; places below `first` have neither such bonds nor fields.
-template <typename Integer>
-__device__ __noinline__ void add_energies(const Exact& exact, u32 sample, const u32* held, u32 words, u32 replicas, u32 first,
-                                          u32 sites, u64* energy) {
-    constexpr int AHEAD = 3;  // neighbours asked for at once
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32, halves = (replicas + HALF - 1) / HALF;
-    const u32 sharing = max(1u, warps / halves);  // warps that share the places of half a word
-    const unsigned short* const spins = (const unsigned short*)held;
-    const Integer* const couplings = (const Integer*)exact.couplings + sample * exact.coupling_stride;
-    const Integer* const fields = (const Integer*)exact.fields + sample * exact.field_stride;
-    for (u32 half = warp / sharing; half < halves; half += warps / sharing) {
-        long long cost[HALF] = {}, all = 0;  // of what is not satisfied, and of all
-        for (u32 place = first + warp % sharing * 32 + lane; place < sites; place += sharing * 32) {
-            const u32 own = spins[place * words * 2 + half];
-            const Integer field = fields[place];
-            Integer here[HALF];
-            all += field;
+// Adds energies in quanta to `energy`, [replica of the block] in shared memory, by a whole block, which has `lattice` there, as
+// sweep_words takes it.
+template <int DIGITS>
+__device__ __forceinline__ void add_energies(const CountedBonds& bonds, const Word& mine, const Sums& sums, u32 sample,
+                                             const u32* lattice, u64* energy) {
+    const u32 words = mine.words, of_warp = 32 / words, rows = bonds.rows, warps = blockDim.x / 32;
+    u32 first = threadIdx.x / 32 * of_warp;
+    if (first >= rows) return;
+    long long sum[32] = {};  // of couplings times both spins
+    for (; first < rows; first += warps * of_warp) {
+        const u32* const near = bonds.near + (size_t)min(first + mine.own, rows - 1) * ROW;
+        const uint4 four = *(const uint4*)near, rest = *(const uint4*)(near + 4);
+        const u32 places[SLOTS] = {four.x, four.y, four.z, four.w, rest.x, rest.y}, spin = lattice[rest.z * words];
+        u32 bits[8] = {};
 #pragma unroll
-            for (int r = 0; r < HALF; ++r) here[r] = own >> r & 1 ? 0 : field;
-            for (long long e = exact.start[place], last = exact.start[place + 1]; e < last; e += AHEAD) {
-                u32 differ[AHEAD];
-                Integer coupling[AHEAD];
+        for (int j = 0; j < SLOTS; ++j) bits[2 + j] = lattice[places[j] * words] ^ spin;
+        transpose_octets(bits);
 #pragma unroll
-                for (int k = 0; k < AHEAD; ++k) {
-                    const u32 near = e + k < last ? exact.near[e + k] : sites;
-                    const bool lower = near < place;
-                    differ[k] = own ^ (lower ? spins[near * words * 2 + half] : 0), coupling[k] = lower ? couplings[e + k] : 0;
-                    all += coupling[k];
-                }
+        for (int digit = 0; digit < DIGITS; ++digit) {
+            sums.lay(bonds.couplings + digit * bonds.digits + sample * bonds.stride + (size_t)first * ROW, min(of_warp, rows - first), of_warp);
+            if (first + mine.own >= rows) continue;
 #pragma unroll
-                for (int k = 0; k < AHEAD; ++k)
+            for (int c = 0; c < 8; ++c)
 #pragma unroll
-                    for (int r = 0; r < HALF; ++r) here[r] += differ[k] >> r & 1 ? coupling[k] : 0;
-            }
-#pragma unroll
-            for (int r = 0; r < HALF; ++r) cost[r] += here[r];
+                for (int j = 0; j < 4; ++j)
+                    sum[4 * c + j] += (long long)(int)sums.pick(bits[4 * (c % 2) + j], c / 2) << DIGIT_BITS * digit;
         }
+    }
+    share_sums<16, 16>(sum), share_sums<8, 8>(sum), share_sums<4, 4>(sum);
+    const u32 lane = threadIdx.x & 31;
 #pragma unroll
-        for (int r = 0; r < HALF; ++r) cost[r] = 2 * cost[r] - all;
-        const long long sum = warp_sum(cost);
-        if (lane < HALF) atomicAdd(energy + half * HALF + lane, (u64)sum);
+    for (int k = 0; k < 4; ++k) {
+        if (words < 4) sum[k] += __shfl_xor_sync(~0u, sum[k], 2);
+        if (words < 2) sum[k] += __shfl_xor_sync(~0u, sum[k], 1);
+        if (lane % 4 < words) atomicAdd(energy + 32 * mine.word + (lane & 28) + k, (u64)-sum[k]);
     }
 }
 

@@ -57,13 +57,13 @@ struct HeldTemperatures {
 };
 
 // Makes rounds of `sweeps` sweeps and an exchange of the samples from `first_here` on, a group of 32 * `words` replicas of a sample a
-// block. `ladder` has 2 beta in quanta. Places below `first_counted` have no field and no neighbour at a lower one.
+// block. `ladder` has 2 beta in quanta.
 template <typename Integer, int ROUNDS>
 __global__ __launch_bounds__(MOST_THREADS, 1) void temper_unpacked(
     u32* state, u32 sites, u32 blocks, u32 samples, u32 words, const u32* order, const u32* colour_start, u32 colours,
     const __grid_constant__ Slots slots, const __grid_constant__ Exact exact, const double* ladder, float coldest,
-    double zero_acceptance, const __grid_constant__ Exchange exchange, const __grid_constant__ Told told, u32 first_counted,
-    u32 first_sites, LeftSums sums, u32 first_here, u32 first_sample, u32 first_block, u64 first_half_sweep,
+    double zero_acceptance, const __grid_constant__ Exchange exchange, const __grid_constant__ Told told,
+    const __grid_constant__ CountedBonds bonds, u32 first_sites, LeftSums sums, u32 first_here, u32 first_sample, u32 first_block, u64 first_half_sweep,
     u32 sweeps, u64 first_round, u32 rounds, const __grid_constant__ LatticeBarrier barriers, const __grid_constant__ Notes notes,
     const __grid_constant__ Measured measured, const __grid_constant__ Key key) {
     extern __shared__ uint4 shared[];
@@ -87,7 +87,7 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void temper_unpacked(
                                               0, threadIdx.x / 32, blockDim.x / 32, first_half_sweep + (u64)done * sweeps * colours,
                                               sweeps * colours, key);
         __syncthreads();
-        add_energies<Integer>(exact, sample, held, words, here, first_counted, sites, at.energy + first);
+        add_energies<sizeof(Integer) / sizeof(int)>(bonds, mine, picked, sample, held + mine.word, at.energy + first);
         if (last || noted) add_up(held, words, first_sites, sites, at.up);
         u64* const seen = told.all + ((first_round + done & 1) * samples + sample) * 2 * told.replicas;
         __syncthreads();

@@ -15,6 +15,7 @@ from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.metropolis.packed.cuda_sharing import LATTICE_BARRIER
 from spinsim.engine.metropolis.replica_packed.cuda_records import NOTES
 from spinsim.engine.metropolis.unpacked.cuda_words import WORD, UnpackedSpins
+from spinsim.engine.metropolis.unpacked.tempering.rows import COUNTED_BONDS, counted_rows
 from spinsim.engine.tempering.cuda import CudaTempering
 from spinsim.engine.tempering.cuda_rounds import LaunchedRounds
 from spinsim.engine.tempering.ladder import Ladder
@@ -79,12 +80,17 @@ class UnpackedRounds(LaunchedRounds):
 
         queue, plan, ladder = self._queue, spins.plan.plan, self._tempering.ladder
         two_beta = cupy.asarray(2.0 * spins.model.quantum * np.ascontiguousarray(ladder.beta.reshape(-1)))
-        first_counted = 0 if plan.fields.any() else int(plan.colour_start[1])
+        near, couplings = self._rows = [cupy.asarray(array) for array in counted_rows(spins.plan)]
+        digit, samples = couplings[0].size, couplings.shape[1]
+        bonds = record(
+            COUNTED_BONDS, near=near, couplings=couplings, digits=digit, rows=len(near),
+            stride=digit // samples if samples > 1 else 0,
+        )  # fmt: skip
         expression = instance("temper_unpacked", spins.integer, queue.rng_rounds)
         return Launch(queue.device, "tempering/temper_unpacked.cu", expression, {
             **spins.arguments, "samples": np.uint32(self._samples),
             "ladder": two_beta, "coldest": coldest, "exchange": self._tempering.record,
-            "told": record(TOLD, all=self._told, replicas=every), "first_counted": np.uint32(first_counted),
+            "told": record(TOLD, all=self._told, replicas=every), "bonds": bonds,
             "first_sites": np.uint32(plan.first), "sums": np.zeros((), LEFT_SUMS), "first_here": np.uint32(0),
             "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0),
             "first_round": np.uint64(0), "rounds": np.uint32(0),
