@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from emulation.compiler import compile_instance
 from spinsim.cuda import compile as compiling
+from spinsim.cuda import device
 
 SHARED: Final = 232448  # bytes that a block may have, as in device.h
 MEMORY: Final = 2**33
@@ -195,17 +196,23 @@ def _module() -> ModuleType:
     return module
 
 
+def _forget() -> None:
+    """Have everything that belongs to one of both looked for again."""
+    compiling.kernel.cache_clear()
+    device._cupy.cache_clear()
+
+
 @contextmanager
 def in_place_of_cupy() -> Iterator[None]:
     """``import cupy`` gives the stand-in."""
     module = _module()
     before = {name: sys.modules.get(name) for name in ("cupy", "cupy.cuda")}
     sys.modules |= {"cupy": module, "cupy.cuda": module.cuda}
-    compiling.kernel.cache_clear()
+    _forget()
     try:
         yield
     finally:
-        compiling.kernel.cache_clear()
+        _forget()
         for name, old in before.items():
             if old is None:
                 del sys.modules[name]
