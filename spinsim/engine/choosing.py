@@ -37,14 +37,14 @@ def choose_packing(model: Ising) -> Packing:
     return update_of(model).packing
 
 
-def check_memory(outline: Outline, replicas: int) -> None:
+def check_memory(outline: Outline, replicas: int, update: Update | None = None) -> None:
     """Refuse a run that cannot fit the memory of the host, also before its model is built.
 
     Raises:
         InputError: naming the need and the room.
     """
     what = f"a run of {outline.sites} sites x {outline.samples} samples x {replicas} replicas"
-    require(choose(outline).needed_bytes(outline, replicas), what)
+    require((update or choose(outline)).needed_bytes(outline, replicas), what)
 
 
 def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:

@@ -20,17 +20,17 @@ class Bar:
 
     Args:
         silent: Whether nothing is shown anywhere.
-        columns: What stands before and after the bar.
+        columns: Makes what stands before and after the bar, where it is shown.
         fields: Values of the columns' fields.
 
     Attributes:
         rate: How fast the run itself is; None where there is no such number.
     """
 
-    def __init__(self, silent: bool, columns: tuple[ProgressColumn, ...], **fields: Any) -> None:
+    def __init__(self, silent: bool, columns: Callable[[], tuple[ProgressColumn, ...]], **fields: Any) -> None:
         self._bar: Progress | None = None
         if not silent and _is_seen():
-            self._bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+            self._bar = Progress(*columns(), TimeRemainingColumn(), console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task("", total=None, **fields)
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
@@ -84,13 +84,17 @@ class UpdateProgress(Bar):
     """
 
     def __init__(self, silent: bool = False) -> None:
-        text, rate = TextColumn("{task.description}"), TextColumn("{task.fields[rate]} updates/ns{task.fields[parts]}")
-        super().__init__(silent, (text, BarColumn(), TaskProgressColumn(), rate), rate="", parts="")
+        super().__init__(silent, self._columns, rate="", parts="")
         self._rates: Callable[[], list[float]] = list
         self._done = 0
         self._began: float | None = None
         self._ended: float | None = None
         self._clock: Callable[[], float] = time.perf_counter
+
+    @staticmethod
+    def _columns() -> tuple[ProgressColumn, ...]:
+        rate = TextColumn("{task.fields[rate]} updates/ns{task.fields[parts]}")
+        return TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), rate
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
         """Start the bar and the clock anew for what comes now: its updates, and how many of them were done before."""
@@ -148,8 +152,9 @@ class RowProgress(Bar):
     """Counts finished rows of a file, each of which takes its own time."""
 
     def __init__(self, silent: bool = False) -> None:
-        rows = TextColumn("{task.completed} of {task.total}")
-        super().__init__(silent, (BarColumn(), TaskProgressColumn(), rows))
+        super().__init__(
+            silent, lambda: (BarColumn(), TaskProgressColumn(), TextColumn("{task.completed} of {task.total}"))
+        )
 
 
 def _is_seen() -> bool:

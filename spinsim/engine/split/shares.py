@@ -224,7 +224,7 @@ def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engin
     update = choose(outline)
     if gpu is not None:
         return update.on_cuda(model, replicas, asked.dynamics, gpu)
-    check_memory(outline, replicas)
+    check_memory(outline, replicas, update)
     return update.on_cpu(model, replicas, asked.dynamics, asked.threads)
 
 

@@ -38,11 +38,11 @@ def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
         raise InputError(
             f"target has {given.size} values but {model.name} has {model.samples} samples: give one, or one a sample"
         )
-    wanted = np.broadcast_to(given, model.samples).copy()
+    wanted = np.full(model.samples, given)
     for sample, value in enumerate(wanted.tolist()):
         best = model.once(_bound, sample)
         cannot = "more" if model.maxcut_weight is not None else "less"
-        if not met(model, np.array([best]), np.array([value])).all():
+        if not met(model, best, value).all():
             raise InputError(
                 f"target {value:.15g} is {cannot} than any {value_name(model)} of {model.name}, whose bound is "
                 f"{value_of(model, best):.15g}: give one that a state can have"
