@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple, cast
 
+import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
@@ -44,8 +45,16 @@ class Keeping:
 
 
 def own(array: Array) -> Array:
-    """An array that its giver does not change later, as what is kept follows from it: a small one is copied."""
-    return array.copy() if array.flags.writeable and array.size <= MOST_KEPT else array
+    """An array that its giver does not change later, as what is kept follows from it: a small one is copied.
+
+    One that cannot be written to may be a view of another that can be, so that it is copied as well; but a number that
+    stands for all of a row, of which there is nothing to be gained by writing it out.
+    """
+    if array.size > MOST_KEPT:
+        return array
+    if array.ndim and array.strides[-1] == 0:
+        return np.broadcast_to(array[..., :1].copy(), array.shape)  # type: ignore[return-value]
+    return array.copy()
 
 
 def frozen(array: Array) -> Array:

@@ -50,6 +50,19 @@ def test_a_model_does_not_change_with_the_arrays_that_it_was_made_of() -> None:
         model.couplings[0, 0] = 3.0
 
 
+@pytest.mark.parametrize("view", ["rows", "frozen", "number"])
+def test_a_model_does_not_change_with_what_its_arrays_are_views_of(view: str) -> None:
+    whole = np.ones(1 if view == "number" else 32)
+    given = {"rows": np.broadcast_to(whole, (2, 32)), "frozen": whole.view(), "number": np.broadcast_to(whole, (2, 32))}
+    given[view].flags.writeable = False
+    model = ss.Ising(ss.square(4), given[view])
+    before = ss.anneal(model, [0.3], 20, 4).best_energy
+    whole *= -1
+    after = ss.anneal(model, [0.3], 20, 4)
+    np.testing.assert_array_equal(after.best_energy, before)
+    assert model.energy(after.best_spins)[0] == after.best_energy[0].min()
+
+
 def test_two_runs_of_one_model_are_those_of_two_models() -> None:
     """A search shares the order of sites with the runs before it, and none of their spins."""
     model = ss.EdwardsAnderson(ss.square(4), seed=2)
