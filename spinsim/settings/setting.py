@@ -161,9 +161,13 @@ class Setting:
     def typed(self, value: Any) -> Any:
         """A value of a file or call as the setting's type; whole numbers serve as floats, lists of numbers as text.
 
+        None stands for what is filled in when the model is there, where the setting has it.
+
         Raises:
             InputError: for a value of another type.
         """
+        if value is None and self.optional:
+            return None
         plain = value if not isinstance(value, bool) or self.kind is bool else None
         if self.kind is float and isinstance(plain, int):
             plain = float(plain) if abs(plain) < 2**1023 else inf

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _LOWEST: Final = 0.3
 _HIGHEST: Final = 0.8
 _COUNT: Final = 16
-_COPIES: Final = 2
 _WIDE_COUNT: Final = 32
 _LARGE: Final = 4000  # sites beyond which neighbouring temperatures must lie closer
 _OF_LAST: Final = 2.0  # of the last temperature of an anneal
@@ -150,7 +149,7 @@ class Temper(Config):
     run: RunSettings = table(
         RunSettings,
         replicas={
-            "default": None,
+            "default": 2,
             "shown": "2; 4 of searches, 1 of those of dense problems on a CPU",
             "help": "Copies at each temperature, two or more for overlaps",
         },
@@ -159,12 +158,11 @@ class Temper(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Give a search no correlations, unless it has its own, and all others two copies, unless they have theirs."""
+        """Leave the copies of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
         if {"target", "time_limit"} & set(given):
+            tables["run"].setdefault("replicas", None)
             given.setdefault("correlations", False)
-        else:
-            tables["run"].setdefault("replicas", _COPIES)
 
     def with_temperatures(self, model: Ising) -> Temper:
         """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""
