@@ -312,9 +312,9 @@ class _Annealing(SampledRun):
             if frame is not None:
                 self._take(frame, file)
             elif self._search.is_late():
-                self._keep(file)  # which a search of a longer time passes without a look
-                kept = True
                 self._look(measure(self.engine), self._present_field)
+                self._keep(file)  # with what this look found, which a longer search must not lose
+                kept = True
             else:
                 file.save(self.state())
                 self.write_best(file)
