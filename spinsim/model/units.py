@@ -103,25 +103,21 @@ class UnitBonds(NamedTuple):
         return degree if self.fields is None else degree + np.abs(self.fields[0])
 
 
-def bonds_of_units(model: Ising, most_bonds: int, most_units: int) -> UnitBonds | None:
+def bonds_of_units(model: Ising, in_class: bool) -> UnitBonds | None:
     """A model as bonds of one |J|; None where |J| and |h| are not multiples of a unit.
 
     Args:
         model: A model.
-        most_bonds: Of a site, up to which a uniform field is left to the class, where couplings have one |J|.
-        most_units: Of a site, up to which fields may count as bonds.
+        in_class: Whether a uniform field is part of the class, where couplings have one |J|.
     """
     negative, field = np.array(model.negative_bonds(), order="C"), model.uniform_field
-    in_class = None
-    if model.magnitude is not None and field is not None:
-        in_class = UnitBonds(model.graph, negative, model.magnitude, field, None)
-        if field == 0 or model.graph.degrees().max() <= most_bonds:
-            return in_class
+    if model.magnitude is not None and field is not None and (in_class or not field):
+        return UnitBonds(model.graph, negative, model.magnitude, field, None)
     if field == 0 and model.weights is not None:  # of any sizes
         unit, weights = model.weights
         return UnitBonds(*_repeated(model, weights, negative), unit, 0, None)
-    if model.units is None or int(model.units.of_sites(model.graph).max()) > most_units:
-        return in_class
+    if model.units is None:
+        return None
     unit, weights, _ = model.units
     fields = np.stack([model.integer_fields(k) for k in range(len(model.fields))]) // unit
     graph, negative = _repeated(model, weights, negative)

@@ -13,7 +13,7 @@ from spinsim.engine.metropolis.packed.batches import Costs
 from spinsim.engine.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD
 from spinsim.engine.metropolis.packed.kinds import cheap_bits
 from spinsim.engine.metropolis.replica_packed.cpu import COSTS
-from spinsim.engine.metropolis.replica_packed.plan import MOST_IN_CLASS, ReplicaPlan
+from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.update import MOST_UNITS
 from spinsim.jobs.anneal.call import anneal
 from spinsim.model.disorder import EdwardsAnderson
@@ -115,7 +115,7 @@ def test_fields_of_few_units_are_packed() -> None:
 
 def test_a_uniform_field_moves_alike_in_the_class_and_as_bonds() -> None:
     model = Ising(random_graph(30, 130, 2), -1.0, 0.5)
-    plans = [ReplicaPlan(model, 3, Dynamics(), 64, COSTS, most_in_class=most) for most in (MOST_IN_CLASS, 31)]
+    plans = [ReplicaPlan(model, 3, Dynamics(), 64, COSTS, in_class=always) for always in (False, True)]
     assert [plan.has_field for plan in plans] == [False, True]
     run_both("cpu", model, 130, 0.4, (1, 2))
 

@@ -48,7 +48,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     of_sizes = model.magnitude is None or model.uniform_field is None
     many = of_sizes or model.graph.largest_degree > MOST_BONDS
     largest, costs = (TILE_SITES, COSTS) if many else (UNBOUNDED, None)
-    plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, MOST_BONDS)
+    plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, not many)
     queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])
     with queue.here():

@@ -13,16 +13,30 @@ from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.metropolis.packed.batches import Costs, build_batches
-from spinsim.engine.metropolis.packed.classes import LEAST_COUNT_BITS, MAX_DEGREE, Classes
+from spinsim.engine.metropolis.packed.classes import LEAST_COUNT_BITS, MAX_DEGREE, MAX_DEGREE_IN_FIELD, Classes
 from spinsim.engine.metropolis.packed.kinds import Limits
 from spinsim.engine.metropolis.packed.lane_tables import Tables, build_tables, distinct_of
 from spinsim.engine.metropolis.replica_packed.degrees.fields import LoneBonds, starts
 from spinsim.errors import InputError
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
-from spinsim.model.units import bonds_of_units
+from spinsim.model.units import bonds_of_units, most_units
 
-MOST_IN_CLASS: Final = 7  # so many bonds and the spin are 16 classes
+FEW_BONDS: Final = 7  # so many and the spin are 16 classes
+FEW_UNITS: Final = 31  # so many without the spin are
+
+
+def is_field_in_class(model: Ising, always: bool) -> bool:
+    """Whether a uniform field is part of the class of sites of at most 31 bonds, though it could count as bonds.
+
+    Args:
+        model: With couplings of one magnitude and a uniform field.
+        always: Whether it is wherever it can be; else where this makes for fewer classes.
+    """
+    degree, units = model.graph.largest_degree, model.once(most_units)
+    if always or units is None:
+        return degree <= MAX_DEGREE_IN_FIELD
+    return units > (FEW_UNITS if degree <= FEW_BONDS else MAX_DEGREE)
 
 
 class ModelPlan:
@@ -33,7 +47,7 @@ class ModelPlan:
         largest_batch: Sites that the engine's kernel takes at once.
         costs: What batches of sites of any degrees cost there, where sites of like degree are to stand together.
         mixed: Whether sites of even and of odd degree may stand together.
-        most_in_class: Bonds of a site up to which a uniform field is part of the class though it could count as bonds.
+        in_class: Whether a uniform field is part of the class wherever it can be.
 
     Attributes:
         batches: The order of the sites.
@@ -63,9 +77,9 @@ class ModelPlan:
         largest_batch: int,
         costs: Costs | None = None,
         mixed: bool = False,
-        most_in_class: int = MOST_IN_CLASS,
+        in_class: bool = False,
     ) -> None:
-        found = bonds_of_units(model, most_in_class, MAX_DEGREE)
+        found = bonds_of_units(model, is_field_in_class(model, in_class))
         if found is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
         self.graph, self.negative, self.fields, self.units = found.graph, found.negative, found.fields, found.units
@@ -109,9 +123,9 @@ class ReplicaPlan(ModelPlan):
         largest_batch: int,
         costs: Costs | None = None,
         mixed: bool = False,
-        most_in_class: int = MOST_IN_CLASS,
+        in_class: bool = False,
     ) -> None:
-        shared = model.once(ModelPlan, largest_batch, costs, mixed, most_in_class)  # by many runs
+        shared = model.once(ModelPlan, largest_batch, costs, mixed, in_class)  # by many runs
         vars(self).update(vars(shared))
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
         self.lanes = packing.lane_masks(replicas)
