@@ -70,7 +70,7 @@ def test_couplings_of_few_units_are_packed() -> None:
     assert unit * model.quantum == 1
     np.testing.assert_array_equal(weights, np.abs(model.couplings[1]))
     assert choose_packing(model) is Packing.REPLICA
-    assert choose_packing(model.in_field(0.5)) is Packing.UNPACKED
+    assert choose_packing(model.in_field(0.25)) is Packing.UNPACKED
     alone = model.of_samples(0, 1)
     np.testing.assert_array_equal(alone.weights[1], weights)
 
@@ -105,6 +105,8 @@ def test_fields_of_few_units_are_packed() -> None:
         of_sites = np.array([[field], *([other] for other in fields)]) * [1, 0]
         return choose_packing(Ising(Graph(2, np.array([[0, 1]])), couplings, of_sites))
 
+    assert choose_packing(Ising(Graph(201, STAR.edges[:200]), 1.0, 55.0 * np.eye(1, 201))) is Packing.REPLICA
+    assert choose_packing(Ising(Graph(201, STAR.edges[:200]), 1.0, 56.0 * np.eye(1, 201))) is Packing.UNPACKED
     assert pair(MOST_UNITS - 1.0) is pair(-0.5 * (MOST_UNITS - 2)) is pair(1, -1) is Packing.REPLICA
     assert pair(MOST_UNITS) is pair(0.3) is pair(1, 2) is pair(1, couplings=0) is Packing.UNPACKED
     assert choose_packing(Ising(square(4), 1.0, np.arange(16) % 2)) is Packing.UNPACKED
@@ -131,10 +133,8 @@ def test_a_field_that_changes(own: int) -> None:
     result = anneal(model, [2.0, 1.0, 0.5], sweeps=3, replicas=5, field=[0, 1, 0])
     spins = result.best_spins[0].astype(np.int64)
     assert result.best_energy.min() == (spins[0] * spins[1:]).sum() - own * spins[0]
-    engine = InField(
-        create_engine(model, 2, Dynamics(), "cpu"), partial(create_engine, replicas=2, dynamics=Dynamics())
-    )
-    packings = []
+    make = partial(create_engine, replicas=2, dynamics=Dynamics(), device="cpu")
+    engine, packings = InField(make(model), make), []
     for field in (0, 1, 0):
         engine.set_field(field)
         packings.append(engine.packing)

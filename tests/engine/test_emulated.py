@@ -66,6 +66,15 @@ def test_degrees(name: str, beta: float, room: int, monkeypatch: pytest.MonkeyPa
     run_both("cuda", PACKED[name](), 130, beta, (1, 2))
 
 
+def test_a_uniform_field_as_bonds(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.metropolis.replica_packed import cuda
+
+    model = ss.Ising(PACKED["random-graph-field"]().graph, -1.0, 0.5)
+    monkeypatch.setattr(cuda, "AS_BONDS", range(31))
+    assert cuda.groups_by_degree(model)
+    run_both("cuda", model, 130, 0.4, (1, 2))
+
+
 @pytest.mark.parametrize("where", ["shared", "global", "unpacked"])
 def test_portions_and_pauses(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.metropolis.replica_packed import cuda_lattices

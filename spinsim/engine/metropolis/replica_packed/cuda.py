@@ -28,7 +28,7 @@ from spinsim.engine.metropolis.replica_packed.cuda_lattices import WARP, Replica
 from spinsim.engine.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
 from spinsim.engine.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
-from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.metropolis.replica_packed.plan import FEW_BONDS, ReplicaPlan, is_field_in_class
 from spinsim.engine.metropolis.replica_packed.tempering.cuda import launched_rounds
 from spinsim.engine.tempering.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.tempering.cuda_rounds import LaunchedRounds
@@ -42,11 +42,20 @@ SWEEPS_A_LAUNCH: Final = 1000
 UNBOUNDED: Final = 2**62
 MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
 
+AS_BONDS: Final = range(1000, 12_000)  # sites of graphs that fit shared memory, whose tempering launches do not bound
+
+
+def groups_by_degree(model: Ising) -> bool:
+    """Whether sites of like degree stand together: where counts need it, or are faster than classes with the field."""
+    if model.magnitude is None or model.uniform_field is None or model.graph.largest_degree > MOST_BONDS:
+        return True
+    few = model.uniform_field == 0 or model.graph.largest_degree <= FEW_BONDS
+    return not few and model.sites in AS_BONDS and not is_field_in_class(model, always=False)
+
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
     """The engine of a model of couplings of one magnitude and a uniform field."""
-    of_sizes = model.magnitude is None or model.uniform_field is None
-    many = of_sizes or model.graph.largest_degree > MOST_BONDS
+    many = groups_by_degree(model)
     largest, costs = (TILE_SITES, COSTS) if many else (UNBOUNDED, None)
     plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, not many)
     queue = Queue(device, dynamics)

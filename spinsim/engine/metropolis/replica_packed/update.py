@@ -16,7 +16,7 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
 WORD_BYTES: Final = 16  # of a site of 128 replicas
-MOST_UNITS: Final = 63  # of a site's couplings and field: beyond, local fields are faster where replicas are hot
+MOST_UNITS: Final = 127  # of a site's couplings and field: beyond, local fields are faster where replicas are hot
 UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
 
 
@@ -28,7 +28,12 @@ def suits(outline: Outline) -> bool:
         largest = MAX_DEGREE_IN_FIELD if outline.in_field else MAX_DEGREE
         if outline.largest_degree <= largest:
             return True
-    return (outline.most_units or MAX_DEGREE) <= MOST_UNITS
+    units, most = outline.most_units, MOST_UNITS
+    if units is None:
+        return False
+    if outline.one_magnitude:  # then fields may be as strong as bonds
+        most = max(most, min(MAX_DEGREE, 2 * outline.largest_degree))
+    return units <= most
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
