@@ -130,7 +130,7 @@ def test_a_ladder_in_fields_of_few_units(device: str) -> None:
 @pytest.mark.parametrize("own", [0, 2])
 def test_a_field_that_changes(own: int) -> None:
     model = Ising(Graph(40, STAR.edges[:39]), -1.0, own * np.eye(1, 40))
-    result = anneal(model, [2.0, 1.0, 0.5], sweeps=3, replicas=5, field=[0, 1, 0])
+    result = anneal(model, [2.0, 1.0, 0.5], sweeps=3, replicas=5, field=[0, 1, 0], device="cpu")
     spins = result.best_spins[0].astype(np.int64)
     assert result.best_energy.min() == (spins[0] * spins[1:]).sum() - own * spins[0]
     make = partial(create_engine, replicas=2, dynamics=Dynamics(), device="cpu")
