@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from operator import index
 from typing import Any, Final, cast
@@ -14,6 +13,7 @@ from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric, linear
 from spinsim.inputs.texts import printable
+from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.problems.bqm import from_bqm, import_dimod, variables_of
 from spinsim.model.problems.labels import shown
@@ -40,6 +40,7 @@ _SWEEPS: Final = 1000
 _LOOKS: Final = 32  # at the energies, evenly spaced over a run
 _MOST: Final = 10**9
 _MOST_BETAS: Final = 10_000
+_LEAST_BETA: Final = 1e-150  # so that no ratio of two overflows
 
 
 class SpinsimSampler(_Sampler, _Initialized):
@@ -93,7 +94,8 @@ class SpinsimSampler(_Sampler, _Initialized):
         Args:
             bqm: A ``dimod.BinaryQuadraticModel``.
             num_reads: Replicas; as many as initial states, or one, where left out.
-            num_sweeps: In all, 1,000 where left out and no schedule is given. Beyond 10,000 inverse temperatures each
+            num_sweeps: In all, a multiple of ``num_sweeps_per_beta``; where left out and no schedule is given 1,000 or
+                the next multiple. Beyond 10,000 inverse temperatures each
                 serves for several sweeps.
             num_sweeps_per_beta: Sweeps at each inverse temperature.
             beta_range: First and last inverse temperature; from the fields of the problem where left out.
@@ -104,7 +106,7 @@ class SpinsimSampler(_Sampler, _Initialized):
                 ``random`` adds others.
             seed: Of all random numbers, 64 bits; drawn where left out. The same seed and arguments give the same reads.
             interrupt_function: Asked at least after each inverse temperature; where it says true, the run ends.
-            time_limit: Seconds after which the run ends as it is.
+            time_limit: Seconds after which the run ends as it is, without the compiling of kernels.
             kwargs: Others are ignored with a warning, as dimod's samplers do.
 
         Returns:
@@ -113,33 +115,36 @@ class SpinsimSampler(_Sampler, _Initialized):
         Raises:
             InputError: for what is no such model, and for arguments that make no sense.
         """
-        began = time.monotonic()
+        began = seconds_without_compiling()
         self.remove_unknown_kwargs(**kwargs)
         if interrupt_function is not None and not callable(interrupt_function):
             raise InputError(f"interrupt_function {shown(interrupt_function)} cannot be called: give a function")
         limit = _positive("time_limit", time_limit)
+        if isinstance(seed, bool | np.bool_):
+            raise InputError(f"seed {seed} is not a whole number: give one from 0 to 2^64 - 1")
         number = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         reads = None if num_reads is None else _count("num_reads", num_reads, 1)
-        if not variables_of(bqm)[0]:
-            return _none_of(bqm, reads or 1)
-        model = from_bqm(bqm).ising()
+        model = from_bqm(bqm).ising() if variables_of(bqm)[0] else None
         betas, per_beta, kind = _schedule(
             model, num_sweeps, num_sweeps_per_beta, beta_range, beta_schedule, beta_schedule_type
         )
-        dynamics = Dynamics(number)
+        dynamics, interrupted = Dynamics(number), False
         start = self._start(bqm, initial_states, initial_states_generator, reads, dynamics.seed)
         replicas = (reads or 1) if start is None else len(start)
         start = start if start is None else start[None]
-        engine = create_engine(model, replicas, dynamics, self._device, self._threads, start)
-        best, interrupted = _anneal(engine, betas, per_beta, interrupt_function, began + limit)
+        states = np.empty((replicas, 0), np.int8)
+        if model is not None:
+            engine = create_engine(model, replicas, dynamics, self._device, self._threads, start)
+            best, interrupted = _anneal(engine, betas, per_beta, interrupt_function, began + limit)
+            states = best.spins(0)
         info = {
             "beta_range": [float(betas[0]), float(betas[-1])] if len(betas) else [],
             "beta_schedule_type": kind,
             "seed": int(dynamics.seed),
             "interrupted": interrupted,
-            "seconds": time.monotonic() - began,
+            "seconds": seconds_without_compiling() - began,
         }
-        return _sample_set(bqm, best.spins(0), info)
+        return _sample_set(bqm, states, info)
 
     def _start(
         self, bqm: Any, states: Any, generator: Any, reads: int | None, seed: int
@@ -161,9 +166,9 @@ class SpinsimSampler(_Sampler, _Initialized):
 
 
 def _schedule(
-    model: Ising, sweeps: Any, per_beta: Any, ends: Any, listed: Any, kind: Any
+    model: Ising | None, sweeps: Any, per_beta: Any, ends: Any, listed: Any, kind: Any
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], str]:
-    """Returns the inverse temperatures, the sweeps at each and the type of the schedule."""
+    """Returns the inverse temperatures, the sweeps at each and the type of the schedule; none without a model."""
     if kind is None:
         kind = SCHEDULES[0] if listed is None else SCHEDULES[-1]
     if not isinstance(kind, str) or kind not in SCHEDULES:
@@ -180,17 +185,18 @@ def _schedule(
         return betas, np.full(len(betas), each), kind
     if listed is not None:
         raise InputError(f"beta_schedule goes with the type custom, not with {kind}: leave one of them out")
-    number, rest = divmod(_SWEEPS if sweeps is None else _count("num_sweeps", sweeps, 0), each)
+    number, rest = divmod(-(-_SWEEPS // each) * each if sweeps is None else _count("num_sweeps", sweeps, 0), each)
     if rest:
         raise InputError(f"num_sweeps {sweeps} is no multiple of num_sweeps_per_beta {each}: give one that is")
-    if ends is None:
+    first, last = 1.0, 1.0
+    if ends is None and model is not None:
         first, last = (1 / temperature for temperature in automatic_temperatures(model))
-    else:
+    elif ends is not None:
         given = _betas("beta_range", ends)
         if len(given) != 2:
             raise InputError(f"beta_range has {len(given)} numbers: give the first and the last inverse temperature")
         first, last = given.tolist()
-    if not number:
+    if not number or model is None:
         return np.empty(0), np.empty(0, np.int64), kind
     steps = min(number, _MOST_BETAS)
     sweeps_by = np.arange(steps + 1, dtype=np.int64) * number // steps * each
@@ -218,7 +224,7 @@ def _anneal(
             engine.sweep(count)
             engine.wait()
             portions.end()
-            interrupted = time.monotonic() > end or bool(stop is not None and stop())
+            interrupted = seconds_without_compiling() > end or bool(stop is not None and stop())
             if interrupted:
                 break
         if step in looks or interrupted or step == steps:
@@ -238,9 +244,11 @@ def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
         raise InputError(f"{name} {shown(values)} cannot be read as numbers: give a list of floats") from error
     if found.ndim != 1 or not 1 <= found.size <= _MOST:
         raise InputError(f"{name} has shape {found.shape}: give a list of inverse temperatures")
-    bad = found[~((found > 0) & np.isfinite(1 / np.where(found > 0, found, 1)) & np.isfinite(found))]
+    bad = found[~((found >= _LEAST_BETA) & (found <= 1 / _LEAST_BETA))]
     if bad.size:
-        raise InputError(f"{name} holds {bad[0]:g}: inverse temperatures are above 0 and finite")
+        raise InputError(
+            f"{name} holds {bad[0]:g}: inverse temperatures are from {_LEAST_BETA:g} to {1 / _LEAST_BETA:g}"
+        )
     return found
 
 
@@ -263,12 +271,6 @@ def _positive(name: str, value: Any) -> float:
     if not seconds >= 0:
         raise InputError(f"{name} {shown(value)} is no time: give seconds, 0 or more")
     return seconds
-
-
-def _none_of(bqm: Any, reads: int) -> Any:
-    """The samples of a model without variables."""
-    states = np.empty((reads, 0), np.int8)
-    return import_dimod().SampleSet.from_samples_bqm((states, []), bqm)
 
 
 def _sample_set(bqm: Any, states: npt.NDArray[np.int8], info: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from spinsim import store
 from spinsim.errors import InputError
 from spinsim.inputs.texts import Described, count
 from spinsim.jobs import job_of
-from spinsim.machine.files import not_written
+from spinsim.machine.files import as_path, not_written
 from spinsim.model.ising import Ising
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
 from spinsim.store.layout import Layout
@@ -204,7 +204,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises:
         InputError: for a missing file or one that spinsim did not write.
     """
-    with store.open_to_read(Path(path)) as file:
+    with store.open_to_read(as_path(path, "a run")) as file:
         rows, attributes = store.complete_rows(file), store.text_attributes(file)
         store.check_room(file, rows)
         return job_of(attributes["job"]).read(file, rows, attributes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -31,10 +31,12 @@ class Solution(Described):
     Attributes:
         labels: Of the sites, in their order.
         values: Of the variables, ``int8`` (sites,): +1 and -1, of a problem in binary variables 0 and 1.
-        energy: Of this state, with the constant of the problem.
+        energy: Of this state, with the constant of the problem: that of the values as they were given, also where the
+            model had to round them.
         cut: Of a MaxCut instance, None of others.
         sample: Disorder sample, from 0.
-        replica_energies: Lowest energy that each replica met, with the constant, (replicas,).
+        replica_energies: Lowest energy that each replica met, with the constant, (replicas,); where values had to be
+            rounded and ``replica_values`` is None, it is that of the rounded ones.
         replica_values: Their states, ``int8`` (replicas, sites); None where the run kept one of each sample alone.
     """
 
@@ -89,8 +91,21 @@ def solutions(model: Ising, lowest: Lowest) -> list[Solution]:
         cut = None if model.maxcut_weight is None else float(model.cut(least))
         replicas = None if of_each is None else _values(model, of_each[sample])
         values, energies = _values(model, spins[sample]), energy[sample] + model.offset
-        found.append(Solution(model.labels, values, least + model.offset, cut, sample, energies, replicas))
+        one = Solution(model.labels, values, least + model.offset, cut, sample, energies, replicas)
+        found.append(_as_given(one, model) if model.rounded and model.problem is not None else one)
     return found
+
+
+def _as_given(one: Solution, model: Ising) -> Solution:
+    """A solution of rounded values with the energies of those given, among which another replica may be the lowest."""
+    problem = model.quadratic
+    values, least, energies = one.values, float(problem.energies(one.values[None])[0]), one.replica_energies
+    if one.replica_values is not None:
+        energies = problem.energies(one.replica_values)
+        if energies.min() < least:
+            values, least = one.replica_values[energies.argmin()], float(energies.min())
+    cut = None if one.cut is None else float(model.cut(least - model.offset))
+    return replace(one, values=values, energy=least, cut=cut, replica_energies=energies)
 
 
 def _values(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:

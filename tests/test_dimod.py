@@ -114,6 +114,8 @@ REFUSALS = {
     "both": ({"beta_schedule": [1], "beta_schedule_type": "linear"}, "goes with the type custom"),
     "custom": ({"beta_schedule_type": "custom"}, "said by beta_schedule alone"),
     "length": ({"beta_schedule": [1, 2], "num_sweeps": 3}, "num_sweeps 3 does not fit 2"),
+    "seed of a kind": ({"seed": True}, "seed True is not a whole number"),
+    "extremes": ({"beta_range": (1e-300, 1e300)}, "beta_range holds 1e-300: inverse temperatures are from 1e-150"),
     "seed": ({"seed": -1}, "seed -1 is out of range"),
     "seed of a word": ({"seed": "x"}, "seed 'x' is not a whole number"),
     "function": ({"interrupt_function": 3}, "interrupt_function 3 cannot be called"),
@@ -178,3 +180,15 @@ def test_reads_have_the_same_bits_on_every_device(device: str, values: tuple[flo
         assert (one.best_states == other.best_states).all()
         spins = one.best.replica_values.T[None]
         assert (model.energy(spins) == one.best_energy).all()
+
+
+def test_sweeps_at_each_inverse_temperature_alone() -> None:
+    assert len(SpinsimSampler().sample(chain(), num_sweeps_per_beta=3, seed=1)) == 1
+
+
+def test_a_model_without_variables_is_sampled_like_others() -> None:
+    found = SpinsimSampler().sample(dimod.BQM("SPIN"), num_reads=3, seed=5)
+    assert (len(found), found.info["seed"], found.info["beta_range"]) == (3, 5, [])
+    for wrong in ({"beta_range": ["x"]}, {"num_sweeps": -1}, {"seed": "z"}):
+        with pytest.raises(ss.InputError):
+            SpinsimSampler().sample(dimod.BQM("SPIN"), **wrong)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import math
 
 import h5py
 import numpy as np
@@ -164,3 +166,25 @@ def test_sample_sets_of_dimod():
     assert type(found).from_serializable(found.to_serializable()).first.energy == result.best.energy
     glass = ss.anneal(ss.EdwardsAnderson(ss.square(4), samples=2, seed=1), **SHORT).to_sampleset()
     assert glass.record.disorder_sample.tolist() == [0, 1]
+
+
+def test_energies_of_rounded_problems_are_those_of_the_values_given(tmp_path):
+    """A penalty that is much larger than the objective leaves the quantum coarse; reports must not show it."""
+    objective = np.random.default_rng(0).normal(size=12)
+    for penalty in (1e10, 1e13):
+        qubo = {(i, i): objective[i] - 5 * penalty for i in range(12)}
+        qubo |= {(i, j): 2 * penalty for i in range(12) for j in range(i)}
+        problem = ss.Ising.from_qubo(qubo, offset=9 * penalty)
+        found = ss.anneal(problem, best_states=True, out=tmp_path / f"{penalty:g}.h5", **SHORT)
+        assert problem.rounded
+        for result in (found, ss.load(tmp_path / f"{penalty:g}.h5")):
+            best = result.best
+            values, energies = [best.values, *best.replica_values], [best.energy, *best.replica_energies]
+            for x, energy in zip(values, energies, strict=True):
+                assert energy == math.fsum([9 * penalty, *(v for (i, j), v in qubo.items() if x[i] and x[j])])
+            assert best.energy == best.replica_energies.min()
+            assert result.model.to_qubo() == (qubo, 9 * penalty)
+    assert "its least value is 4.94e-324" in ss.Ising.from_qubo({(0, 1): 5e-324}).caution
+    assert "its least value is 1:" in ss.Ising.from_qubo({(0, 0): -1, (0, 1): 9.9e299}).caution
+    sampled = found.to_sampleset() if importlib.util.find_spec("dimod") else None
+    assert sampled is None or sampled.record.energy.tolist() == best.replica_energies.tolist()

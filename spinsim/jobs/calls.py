@@ -145,6 +145,8 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check = l
     if values is None or isinstance(values, str):
         return values
     try:
+        if isinstance(values, bool):
+            raise TypeError
         found = np.atleast_1d(np.asarray(values, np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} {values!r} cannot be read as numbers: give a list of floats") from error

@@ -230,6 +230,17 @@ def _umask() -> int:
     return mask
 
 
+def as_path(path: Any, what: str) -> Path:
+    """What a caller gave as a path.
+
+    Raises:
+        InputError: for what is neither a text nor a path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{what} is given as {type(path).__name__}, which is no path: give a text or a pathlib.Path")
+    return Path(path)
+
+
 def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
     """A file to be read whole; a pipe or a device could be read for ever.
 

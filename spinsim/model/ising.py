@@ -24,7 +24,7 @@ from spinsim.model.graph import Graph
 from spinsim.model.keeping import Keeping, frozen
 from spinsim.model.problems.exchange import Exchanged
 from spinsim.model.problems.labels import Labels, as_labels, label_text
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, finite
 from spinsim.model.quanta import (
     Rows,
     as_rows,
@@ -101,7 +101,7 @@ class Ising(Exchanged, Keeping):
     ) -> None:
         self.graph = check_graph(graph)
         rows = as_rows(couplings, self.graph.bonds, "couplings", "bonds")
-        fields = as_rows(field, self.graph.sites, "field", "sites")
+        fields = as_rows(field, self.graph.sites, "fields", "sites")
         self.samples = max(len(rows), len(fields))
         if {len(rows), len(fields)} - {1, self.samples}:
             raise InputError(
@@ -112,8 +112,8 @@ class Ising(Exchanged, Keeping):
         self.rounding_error = max(map(relative_change, (rows, fields), held))
         self.couplings, self.fields = map(frozen, held)
         self.name = name or self.graph.label
-        self.offset = offset
-        self.maxcut_weight = maxcut_weight
+        self.offset = finite(offset, "offset")
+        self.maxcut_weight = None if maxcut_weight is None else finite(maxcut_weight, "maxcut_weight")
         self.terms = check_terms(terms, self.graph.bonds)
         self.labels = as_labels(labels, self.graph.sites)
         if vartype not in (SPIN, BINARY):
@@ -164,7 +164,13 @@ class Ising(Exchanged, Keeping):
     def caution(self) -> str:
         """A sentence where rounding to the quantum took digits that matter, else empty."""
         if not self.rounding_error > _LARGEST_CHANGE:
-            return ""
+            least = self.problem.least if self.rounded and self.problem is not None else 0.0
+            if not (least and self.quantum > _LARGEST_CHANGE * least):
+                return ""
+            return (
+                f"energies of {self.name} are searched in steps of {self.quantum:.3g}, while its least value is "
+                f"{least:.3g}: values so different do not fit one model, so lower the largest, such as penalties"
+            )
         return (
             f"couplings and fields of {self.name} are multiples of one quantum, so that energies are exact, which "
             f"changes some by up to {100 * self.rounding_error:.3g} %: values so different do not fit one model"
@@ -351,8 +357,11 @@ def check_model(model: Any) -> Ising:
             f"a {kind} is no model, its couplings are not known: give ss.Ising of it, a ferromagnet, or "
             "ss.EdwardsAnderson"
         )
+    makers = {"to_numpy_vectors": "from_bqm", "adjacency": "from_networkx", "keys": "from_qubo", "dtype": "from_matrix"}
+    maker = next((f"ss.Ising.{makers[name]} of it" for name in makers if hasattr(model, name)), None)
     raise InputError(
-        f"a {type(model).__name__} is no model: give one such as ss.Ising(ss.square(8)) or ss.read_instance(path)"
+        f"a {type(model).__name__} is no model: give {maker or 'one such as ss.Ising(ss.square(8))'} or "
+        "ss.read_instance(path)"
     )
 
 

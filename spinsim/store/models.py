@@ -18,7 +18,7 @@ from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Drawn, Ising
 from spinsim.model.problems.labels import Labels, label_in, label_text
-from spinsim.model.problems.quadratic import SPIN
+from spinsim.model.problems.quadratic import SPIN, Quadratic
 from spinsim.model.quanta import distinct
 from spinsim.store.forms import DamageError
 from spinsim.store.layout import BEST, DRAWN, ENERGY, OF_LATTICE, START
@@ -28,6 +28,7 @@ from spinsim.store.reading import text_attributes
 _ROOM: Final = 2  # times what is stored, to read and check it
 _MEND: Final = "read it on a machine with more memory"
 _BYTES_A_DRAWN: Final = 6  # bonds of one sample: a byte, and passes over it
+_BYTES_A_GIVEN: Final = 16  # of a value, and where it stands
 
 
 def write_model(group: h5py.Group, model: Ising) -> None:
@@ -75,12 +76,40 @@ def write_model(group: h5py.Group, model: Ising) -> None:
         _write_labels(group, names)
     if in_field:
         _rows(group, "fields", model.fields, ("sample", "site"), "field h at each site")
+    if model.rounded and model.problem is not None:
+        _write_given(group, model.problem)
+
+
+def _write_given(group: h5py.Group, problem: Quadratic) -> None:
+    """Store the values of a problem as they were given, where couplings and fields have been rounded."""
+    group.attrs["given_offset"] = float(problem.offset)
+    bare_dimension(group, "given", len(problem.values))
+    ends = group.create_dataset("given_ends", data=problem.ends, dtype=np.int32, **_filters(len(problem.ends)))
+    label(ends, ("given", "end"), "variables of each value as given, twice the same of a linear one", "1")
+    values = group.create_dataset("given_values", data=problem.values, **_filters(len(problem.ends)))
+    label(values, ("given",), "value as given, to be minimised", ENERGY)
+
+
+def _read_given(group: h5py.Group, model: Ising) -> Quadratic | None:
+    """The problem as it was given, None where a file does not have it.
+
+    Raises:
+        InputError: for values that are none, and variables that are not in the model.
+    """
+    if "given_values" not in group:
+        return None
+    ends, cut = group["given_ends"][...].astype(np.int64), model.maxcut_weight is not None
+    if ends.size and not 0 <= ends.min() <= ends.max() < model.sites:
+        raise InputError("values as given are of variables that its model has not: ")
+    values, offset = group["given_values"][...], float(group.attrs["given_offset"])
+    return Quadratic(model.sites, ends, values, model.vartype, offset, model.labels, cut, model.name).check()
 
 
 def stored_bytes(model: Ising) -> int:
     """Room that a model and the lowest state of each sample take in a file, and its checkpoints a part of it."""
     if model.graph.is_listed:
-        return (16 * model.bonds + 9 * model.sites) * model.samples
+        given = _BYTES_A_GIVEN * len(model.problem.values) if model.rounded and model.problem is not None else 0
+        return (16 * model.bonds + 9 * model.sites) * model.samples + given
     return (0 if model.drawn or model.one_coupling else model.couplings.nbytes) + model.sites * model.samples
 
 
@@ -159,7 +188,7 @@ def read_model(file: h5py.File) -> Ising:
     if "lattice" in attrs:
         cell, shape = KNOWN[attrs["lattice"]], tuple(int(side) for side in attrs["shape"])
         lattice = cell.lattice(shape, attrs["boundary"] == "periodic")
-    there = [group[name] for name in ("edges", "couplings") if name in group]
+    there = [group[name] for name in ("edges", "couplings", "given_ends", "given_values") if name in group]
     drawn = Drawn(float(attrs["bond_fraction"]), int(attrs["disorder_seed"])) if "couplings" in attrs else None
     drawing = 0 if drawn is None else _BYTES_A_DRAWN * len(group["sample"]) * len(group["bond"])
     require(_ROOM * sum(map(_bytes, there)) + drawing, "the model of the file", _MEND)
@@ -176,6 +205,7 @@ def read_model(file: h5py.File) -> Ising:
             labels=_read_labels(group, int(attrs["sites"])),
             vartype=attrs.get("vartype", SPIN),
         )
+        model.problem = _read_given(group, model)
     except InputError as error:
         raise DamageError(str(error).split(": ")[0]) from error
     model.rounded = bool(attrs["rounded"])  # what is stored is round already

@@ -40,6 +40,8 @@ from spinsim.store.layout import BEST, BYTE, DRAWN, EVERY, OF_LATTICE, START, SU
 TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
 """Root attributes that every file has, beside ``schema`` and ``finished``."""
 _BOUNDARIES: Final = ("periodic", "open")
+_OF_MODEL: Final = {"edges", "couplings", "fields", "terms", "labels", "bond", "end", "sample", "site"}
+_GIVEN: Final = {"given", "given_ends", "given_values"}
 
 
 def check_schema(file: h5py.File) -> None:
@@ -165,11 +167,16 @@ def _check_model(group: h5py.Group) -> Sizes:
         check_dataset(group, "fields", np.float64, (samples, sites))
     if "terms" in group:
         check_dataset(group, "terms", np.uint8, (bonds,))
+    if "given" in group:
+        given = rows_of(item_of(group, "given"))
+        number_of(group, "given_offset", "f")
+        check_dataset(group, "given_ends", np.int32, (given, 2))
+        check_dataset(group, "given_values", np.float64, (given,))
     for name, length in (("bond", bonds), ("end", 2), ("sample", samples), ("site", sites)):
         if name in group or name != "site":
             check_dataset(group, name, np.int8, (length,))
     _check_labels(group, sites)
-    unknown = set(group) - {"edges", "couplings", "fields", "terms", "labels", "bond", "end", "sample", "site"}
+    unknown = set(group) - _OF_MODEL - (_GIVEN if "given" in group else set())
     if unknown or ("site" in group) != ("fields" in group or "labels" in group):
         raise DamageError(f"its model holds {', '.join(sorted(unknown)) or 'an axis of sites'} without a meaning")
     return Sizes(samples, sites, bonds, lattice.dimension if lattice else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import sys
 from collections.abc import Callable
@@ -300,3 +301,29 @@ def test_a_site_index_that_needs_too_much_memory_is_refused(
 ) -> None:
     monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 2**30)
     assert "2000000001 sites" in refusal(write("# vartype=SPIN\n0 2000000000 1\n"))
+
+
+def test_packed_files_are_read(tmp_path):
+    path = tmp_path / "two.edgelist.gz"
+    packed = gzip.compress(b"a b 3\nb c -1\n")
+    path.write_bytes(packed)
+    model = read_instance(path)
+    assert (model.name, list(model.labels), model.maxcut_weight) == ("two", ["a", "b", "c"], 2)
+    for damaged in (packed[:-1], packed[:-4] + b"\x01\0\0\0", packed + packed, packed[:12] + b"xx" + packed[14:]):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="unpack it by gunzip"):
+            read_instance(path)
+
+
+def test_attributes_of_networkx_are_refused_by_the_name_of_what_is_read(tmp_path):
+    path = tmp_path / "x.edgelist"
+    path.write_text("0 1 {'weight': 3}\n")
+    with pytest.raises(InputError, match=r"by networkx\.write_weighted_edgelist"):
+        read_instance(path)
+
+
+def test_a_symmetric_matrix_has_entries_on_one_side(tmp_path):
+    path = tmp_path / "x.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n1 2 5\n2 1 7\n")
+    with pytest.raises(InputError, match="entries on both sides of the diagonal"):
+        read_instance(path)

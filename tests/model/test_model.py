@@ -132,3 +132,23 @@ def test_refusals(make, phrase: str) -> None:
     with pytest.raises(InputError, match=phrase) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+def test_numbers_and_objects_that_are_none_are_refused_in_a_sentence():
+    square = ss.square(4)
+    start = np.ones((1, 16), np.int8)
+    for call, words in (
+        (lambda: ss.Ising(square, offset=float("nan")), "offset is nan: give a finite number"),
+        (lambda: ss.Ising(square, offset="a"), "offset is 'a': give a finite number"),
+        (lambda: ss.Ising(square, maxcut_weight="x"), "maxcut_weight is 'x': give a finite number"),
+        (lambda: ss.Ising(square, field=float("nan")), "fields contain nan"),
+        (lambda: ss.square(2.5), "2.5 is no whole number of at least 1"),
+        (lambda: ss.read_instance(None), "an instance is given as NoneType, which is no path"),
+        (lambda: ss.load(None), "a run is given as NoneType, which is no path"),
+        (lambda: ss.anneal({(0, 1): 1}), "a dict is no model: give ss.Ising.from_qubo of it"),
+        (lambda: ss.anneal(np.eye(3)), "a ndarray is no model: give ss.Ising.from_matrix of it"),
+        (lambda: ss.anneal(ss.Ising(square), target=True), "target True cannot be read as numbers"),
+        (lambda: ss.anneal(ss.Ising(square), populations=1, start=start), "do not go with given spins"),
+    ):
+        with pytest.raises(ss.InputError, match=words):
+            call()

@@ -297,9 +297,10 @@ def _check_populations(a: AnnealSettings) -> None:
             "one of them out"
         )
     if a.populations and a.start != "random":
+        given = "given spins" if a.start.startswith("sha256:") else f"start {a.start!r}"
         raise InputError(
-            f"populations {a.populations} do not go with start {a.start!r}, as they begin at infinite "
-            "temperature, with random spins: leave one of them out"
+            f"populations {a.populations} do not go with {given}, as they begin at infinite temperature, with random "
+            "spins: leave one of them out"
         )
 
 

@@ -41,6 +41,10 @@ def read(source: Source) -> Quadratic:
             continue
         if columns[2:] == ["{}"]:
             del columns[2:]
+        if len(columns) > 2 and columns[2][0] == "{":
+            raise source.refusal(
+                at, "attributes in braces are not read: write the file by networkx.write_weighted_edgelist"
+            )
         width = width or len(columns)
         if len(columns) != width or width not in (2, 3):
             raise source.refusal(

@@ -59,6 +59,11 @@ def read(source: Source) -> Quadratic:
         terms.check_number(int(sizes[3]))
         terms.check_room(sites)
         ends, values = terms.ends - 1, terms.values
+    if symmetry == "symmetric" and (ends[:, 0] < ends[:, 1]).any() and (ends[:, 0] > ends[:, 1]).any():
+        raise InputError(
+            f"{source.name} is said to be symmetric but has entries on both sides of the diagonal: give those below it "
+            "alone, or write general for symmetric"
+        )
     kind = _kind(source)
     if kind != BINARY:
         ends, values = _once(source, ends, values, symmetry == "symmetric", sites)

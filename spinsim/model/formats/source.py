@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
-from pathlib import Path
 from typing import Any, Final
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import printable
-from spinsim.machine.files import open_regular
+from spinsim.machine.files import as_path, open_regular
 from spinsim.machine.memory import require
 from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
 from spinsim.model.problems.quadratic import LARGEST_VALUE, Quadratic
@@ -25,11 +26,12 @@ FORMATS: Final = (
     "with the suffix .edgelist or a BQM file of dimod"
 )
 _ROOM_A_BYTE: Final = 16  # of text, while it is read
+_GZIP: Final = b"\x1f\x8b"
 _NOTE: Final = re.compile(r"[ \t]*[#cC%][ \t]*spinsim:(.*)")
 
 
 class Source:
-    """An instance file, whose lines count from 1.
+    """An instance file, whose lines count from 1; one that gzip packed is unpacked.
 
     Attributes:
         name: As messages have it.
@@ -39,9 +41,13 @@ class Source:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        found = as_path(path, "an instance")
         self.name = str(path) if str(path) and str(path).isprintable() else repr(str(path))
-        self.model_name, self.suffix = printable(Path(path).stem), Path(path).suffix.lower()
-        self.data = _read(path, self.name)
+        self.data = _read(found, self.name)
+        if self.data.startswith(_GZIP):
+            self.data = _unpacked(self.data, self.name)
+            found = found.with_suffix("") if found.suffix.lower() == ".gz" else found
+        self.model_name, self.suffix = printable(found.stem), found.suffix.lower()
 
     @cached_property
     def text(self) -> str:
@@ -203,3 +209,19 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
         raise InputError(
             f"instance file {name} cannot be read ({reason}): check the path and its permissions"
         ) from error
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    """The content of a gzip file, which ends in its length.
+
+    Raises:
+        InputError: for one that is damaged or has several parts, and where its content does not fit in memory.
+    """
+    length = int.from_bytes(data[-4:], "little")
+    require(_ROOM_A_BYTE * length, f"reading {name}", "give a smaller instance")
+    unpacker, found = zlib.decompressobj(16 + zlib.MAX_WBITS), b""
+    with suppress(zlib.error):
+        found = unpacker.decompress(data, length + 1)
+    if not unpacker.eof or unpacker.unused_data or len(found) != length:
+        raise InputError(f"{name} is a gzip file that is damaged or has several parts: unpack it by gunzip")
+    return found

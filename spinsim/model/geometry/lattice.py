@@ -43,7 +43,9 @@ class Lattice:
             raise InputError(f"{self.name} lattices have {self.dimension} sides, not {len(self.shape)}: give as many")
         for side in self.shape:
             if not isinstance(side, int | np.integer) or side < 1:
-                raise InputError(f"lattice side {side} must be at least 1: give positive integers such as 16 or 32x32")
+                raise InputError(
+                    f"lattice side {side} is no whole number of at least 1: give positive integers such as 16 or 32x32"
+                )
 
     @property
     def name(self) -> str:

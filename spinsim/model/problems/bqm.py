@@ -74,6 +74,12 @@ def _not_quadratic(model: Any) -> str:
             f"a {type(model).__name__} of degree {degree} is no quadratic model: reduce it to pairs first, by "
             "dimod.make_quadratic"
         )
+    if hasattr(model, "constraints"):
+        return f"a {type(model).__name__} may have constraints: give the model that dimod.cqm_to_bqm makes of it"
+    kinds = {model.vartype(name).name for name in model.variables} if callable(model.vartype) else set()
+    if len(kinds) == 1 and kinds <= {SPIN, BINARY}:
+        parts = f"m.linear, m.quadratic, m.offset, {kinds.pop()!r}"
+        return f"a {type(model).__name__} m is no BinaryQuadraticModel: give dimod.BinaryQuadraticModel({parts})"
     return f"a {type(model).__name__} has more than binary variables and pairs: give a BinaryQuadraticModel"
 
 

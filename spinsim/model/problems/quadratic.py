@@ -27,6 +27,9 @@ BINARY: Final = "BINARY"
 LARGEST_VALUE: Final = 1e300  # so that no sum of values overflows
 Ends = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
+_TERMS_AT_ONCE: Final = 2**16
+_PRODUCTS_AT_ONCE: Final = 2**22
+_LEAST_EXPONENT: Final = -1074  # of float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,12 @@ class Quadratic:
     def names(self) -> Labels:
         """Labels of the variables, in their order."""
         return range(self.sites) if self.labels is None else self.labels
+
+    @property
+    def least(self) -> float:
+        """The least |value| that is not 0; 0 where there is none."""
+        sizes = np.abs(self.values[self.values != 0])
+        return float(sizes.min()) if len(sizes) else 0.0
 
     def check(self) -> Quadratic:
         """Returns it.
@@ -127,6 +136,7 @@ class Quadratic:
         spins = self.check().of_vartype(SPIN)
         at, linear, ends, pairs = spins.split()
         sums = sums_at(at, linear, self.sites)
+        rounded = len(at) > self.sites and _are_rounded(sums, at, linear)
         present = pairs != 0
         model = Ising(
             Graph(self.sites, ends[present].astype(np.int32)),
@@ -139,7 +149,24 @@ class Quadratic:
             vartype=self.vartype,
         )
         model.problem = replace(self, labels=model.labels)
+        lost = np.count_nonzero(pairs) < np.count_nonzero(self.split()[3])
+        model.rounded = bool(model.rounded or rounded or lost)
         return model
+
+    def energies(self, states: npt.NDArray[np.int8]) -> Values:
+        """The value of each state (states, sites) with the constant, added up without rounding but of the result."""
+        found: list[Values] = []
+        for first in range(0, len(self.values), _TERMS_AT_ONCE):
+            one, other = self.ends[first : first + _TERMS_AT_ONCE].T
+            parts = _parts(self.values[first : first + _TERMS_AT_ONCE])
+            sums, rows = np.empty((len(states), parts.shape[1])), max(1, _PRODUCTS_AT_ONCE // len(one))
+            for row in range(0, len(states), rows):
+                some = states[row : row + rows]
+                products = np.where(one == other, some[:, one], some[:, one] * some[:, other])
+                sums[row : row + rows] = products @ parts
+            found.append(sums)
+        every = np.concatenate([np.full((len(states), 1), self.offset), *found], axis=1)
+        return np.array([fsum(row) for row in every.tolist()])
 
 
 def quadratic_of(model: Ising) -> Quadratic:
@@ -181,6 +208,23 @@ def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> Values:
     return sums
 
 
+def _are_rounded(sums: Values, at: npt.NDArray[np.int64], values: Values) -> bool:
+    """Whether some of the sums at all places are not exactly those of the values."""
+    every = np.concatenate([at, np.arange(len(sums))])
+    return bool(sums_at(every, np.concatenate([values, -sums]), len(sums)).any())
+
+
+def _parts(values: Values) -> Values:
+    """Numbers that add up to each value, (values, parts): of one part any sum is exact, in whatever order."""
+    parts, rest, room = [], values, 53 - len(values).bit_length()
+    while rest.any():
+        exponent = int(np.frexp(np.abs(rest).max())[1])
+        unit = np.ldexp(1.0, max(exponent - room, _LEAST_EXPONENT))
+        parts.append(np.rint(rest / unit) * unit)
+        rest = rest - parts[-1]
+    return np.stack(parts, axis=1) if parts else np.empty((len(values), 0))
+
+
 def _total(offset: float, *parts: Values) -> float:
     """The sum of all values, rounded once."""
     return fsum(np.concatenate([[offset], *parts]).tolist())
@@ -198,6 +242,17 @@ def number_in(value: object, what: str) -> float:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} is {shown(value)}: give a finite number") from error
+
+
+def finite(value: float, what: str) -> float:
+    """The value itself.
+
+    Raises:
+        InputError: for what is no finite real number.
+    """
+    if not isfinite(number_in(value, what)):
+        raise InputError(f"{what} is {value}: give a finite number")
+    return value
 
 
 def from_terms(

@@ -161,7 +161,8 @@ def test_other_objects_are_refused() -> None:
     cases = [
         (ss.Ising.from_bqm, poly, "of degree 3 is no quadratic model: reduce"),
         (ss.Ising.from_bqm, quadratic, "a QuadraticModel has more than binary"),
-        (ss.Ising.from_bqm, dimod.CQM(), "give a BinaryQuadraticModel"),
+        (ss.Ising.from_bqm, dimod.CQM(), r"dimod\.cqm_to_bqm makes of it"),
+        (ss.Ising.from_bqm, dimod.QM.from_bqm(dimod.BQM({"a": 1}, {}, 0, "BINARY")), "m.offset, 'BINARY'"),
         (ss.Ising.from_bqm, {("a", "b"): 1}, "an object of type dict is no dimod model"),
         (ss.Ising.from_bqm, dimod.BQM("SPIN"), "without variables"),
         (ss.Ising.from_networkx, loop, "joins node 0 to itself"),
