@@ -1,5 +1,5 @@
-// The Metropolis update of dense models with any couplings, whose chain is that of one site at a time: a block's 64 local fields come from a product
-// on the tensor cores, then a warp for each replica visits the block's sites in order and keeps the fields of those to come.
+// The Metropolis update of dense models with any couplings, whose chain is that of one site at a time: the local fields of 64 sites come
+// from a product on the tensor cores, then a warp for each replica visits these sites in order and keeps the fields of those to come.
 #include "metropolis/dense_bytes.cuh"
 
 constexpr float SURELY = 1.0f / (1 << 20), NEARLY = 1.0f / (1 << 19);  // of -log u: relative and absolute
@@ -45,127 +45,151 @@ __device__ __forceinline__ void draw(u32* uniforms, u32 site, HalfSweep time, u3
     }
 }
 
-// Does `count` sweeps of a group of replicas (grid x) of a sample (grid y). `couplings` are laid out by
-// spinsim/engine/metropolis/dense/matrix.py, `own` are those within each block of sites; `order` and `colour` of the sites and `fields` in the order of visits, padded to whole blocks.
-template <int BYTES, typename Integer, int REPLICAS, int ROUNDS>
-__global__ __launch_bounds__(THREADS, 1) void sweep_bytes(
+// Does `count` sweeps of a group of replicas (grid x, whole clusters) of a sample (grid y). `couplings` are laid out by
+// spinsim/engine/metropolis/dense/matrix.py, `own` are those within each block of sites; `order` and `colour` of the sites and `fields`
+// in the order of visits, padded to whole blocks.
+template <int BYTES, typename Integer, int REPLICAS, int CLUSTER, int ROUNDS>
+__global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void sweep_bytes(
     signed char* spins, u32 sites, u32 width, u32 depth, const u32* order, const u32* colour, u32 colours, const char* couplings,
-    size_t coupling_stride, const char* own, size_t own_stride, const char* fields, size_t field_stride, const double* double_beta, u32 beta_stride, double zero_acceptance, u32 first_sample, u32 first_call, u64 half_sweep,
-    u32 count, const __grid_constant__ Key key) {
+    size_t coupling_stride, const char* own, size_t own_stride, const char* fields, size_t field_stride, const double* double_beta,
+    u32 beta_stride, double zero_acceptance, u32 first_sample, u32 first_call, u64 half_sweep, u32 count,
+    const __grid_constant__ Key key) {
+    using Shared = Room<BYTES, Integer, REPLICAS, CLUSTER>;
+    using Blocks = typename Shared::Blocks;
     using Entry = EntryOf<BYTES>;
-    constexpr int MINE = REPLICAS / WARPS, COPIED = SITES * SITES * sizeof(Entry) / THREADS / 8;
+    constexpr u32 MINE = REPLICAS / WARPS, CHUNKS = SITES * SITES * sizeof(Entry) / 16, COPIED = (CHUNKS + THREADS - 1) / THREADS;
     extern __shared__ uint4 memory[];
-    Room<BYTES, Integer, REPLICAS> room((char*)memory, depth);
-    const u32 sample = blockIdx.y, first = blockIdx.x * REPLICAS, there = min(width - first, (u32)REPLICAS);
+    Shared room((char*)memory, depth);
+    const u32 sample = blockIdx.y, first = blockIdx.x * REPLICAS, there = first < width ? min(width - first, (u32)REPLICAS) : 0;
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, blocks = (sites + SITES - 1) / SITES;
-    signed char* const lattice = spins + (size_t)sample * sites * width + first;
-    const u32 mine = 31 - lane;  // of 32 sites: the first one to flip is the highest bit of a vote
-    double_beta += (size_t)sample * beta_stride + first;
-    room.load(lattice, order, sites, width, depth, there);
-    if (threadIdx.x < REPLICAS) room.per_beta[threadIdx.x] = 1.0f / (float)double_beta[min(threadIdx.x, there - 1)];
-    CouplingStream stream(couplings + sample * coupling_stride, room.ring, steps_of<BYTES>(depth), blocks);
+    const u32 group = first - Blocks::rank() * REPLICAS;  // the cluster's first replica
+    signed char* const lattice = spins + (size_t)sample * sites * width + group;
+    double_beta += (size_t)sample * beta_stride;
+    room.load(lattice, order, sites, width, width - group);
+    if (threadIdx.x < REPLICAS) room.per_beta[threadIdx.x] = 1.0f / (float)double_beta[min(first + threadIdx.x, width - 1)];
+    Product<BYTES, Integer, REPLICAS, CLUSTER> product{room, CouplingStream<Shared>(room, couplings + sample * coupling_stride, depth, sites)};
     const u32 call = first_call + first / 4, block = counter_block(first_sample + sample, call / REFINE);
     const Integer* const field = (const Integer*)fields + sample * field_stride;
+    own += sample * own_stride;
     __syncthreads();
-    Product<BYTES, Integer, REPLICAS> product;
-    for (u32 sweep = 0; sweep < count; ++sweep, half_sweep += colours)
-        for (u32 b = 0; b < blocks; ++b) {
+    Blocks::arrive();
+    for (u32 sweep = 0, last = blocks - 1; sweep < count; ++sweep, half_sweep += colours)
+        for (u32 b = 0; b < blocks; last = b, ++b) {
             const u32 visit = b * SITES + threadIdx.x % SITES;
             const u32 site = order[visit];
             HalfSweep time = counter_half_sweep(half_sweep + colour[visit], STREAM_UPDATE);
             time.word3 += call % REFINE;
-            uint2 copied[COPIED];
-            const uint2* const from = (const uint2*)(own + sample * own_stride + (size_t)b * SITES * SITES * sizeof(Entry));
+            product.make(last);
+            uint4 copied[COPIED];
+            const uint4* const from = (const uint4*)(own + (size_t)b * SITES * SITES * sizeof(Entry));
 #pragma unroll
-            for (int k = 0; k < COPIED; ++k) copied[k] = from[k * THREADS + threadIdx.x];
-            const Integer field_of[2] = {field[b * SITES + mine], field[b * SITES + 32 + mine]};
+            for (u32 k = 0; k < COPIED; ++k)
+                if (k * THREADS + threadIdx.x < CHUNKS) copied[k] = from[k * THREADS + threadIdx.x];
+            const Integer field_of[2] = {field[b * SITES + lane], field[b * SITES + 32 + lane]};
+            u32 place[MINE];
+            int spin[MINE][2];
+#pragma unroll
+            for (u32 m = 0; m < MINE; ++m) {
+                place[m] = room.spins_of(warp + m * WARPS, b) + lane;
+#pragma unroll
+                for (u32 h = 0; h < 2; ++h) spin[m][h] = Blocks::load(place[m] + 32 * h);
+            }
             draw<ROUNDS, REPLICAS>(room.uniforms, site, time, block, key);
-            product.make(room, stream);
 #pragma unroll
-            for (int k = 0; k < COPIED; ++k) ((uint2*)room.own)[k * THREADS + threadIdx.x] = copied[k];
-            __syncthreads();
+            for (u32 k = 0; k < COPIED; ++k)
+                if (k * THREADS + threadIdx.x < CHUNKS) ((uint4*)room.own)[k * THREADS + threadIdx.x] = copied[k];
+            Blocks::arrive();
+            Blocks::wait();
 #pragma unroll
-            for (int m = 0; m < MINE; ++m) {
+            for (u32 m = 0; m < MINE; ++m) {
                 const u32 replica = warp + m * WARPS;
                 const float per_beta = room.per_beta[replica];
                 Integer local[2];
                 Bounds<Integer> half_costs[2];
-                int spin[2];
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
-                    const u32 at = 32 * h + mine;
-                    local[h] = product.take(room, replica, at) + field_of[h];
+                    const u32 at = 32 * h + lane;
+                    local[h] = room.take(replica, at) + field_of[h];
                     half_costs[h] = bounds<Integer>(room.uniforms[replica * SITES + at], per_beta);
-                    spin[h] = room.spins[replica * room.pitch + b * SITES + at];
                 }
                 if (replica >= there) continue;
+                const auto accepts = [&](u32 h) {
+                    const Integer half_cost = spin[m][h] * local[h];
+                    if (half_cost > half_costs[h].possible) return false;
+                    if (half_cost != 0 && half_cost <= half_costs[h].certain) return true;
+                    const u32 at = b * SITES + 32 * h + lane;
+                    if (at >= sites) return false;
+                    const HalfSweep then = counter_half_sweep(half_sweep + colour[at], STREAM_UPDATE);
+                    const u32 plane = then.word3 + call % REFINE + replica / 4 + REFINE;
+                    return accepted<ROUNDS>(half_cost, double_beta[first + replica], zero_acceptance,
+                                            room.uniforms[replica * SITES + 32 * h + lane], replica % 4,
+                                            {order[at], block, then.word2, plane}, key);
+                };
+                const u32 up[2] = {__ballot_sync(~0u, spin[m][0] > 0), __ballot_sync(~0u, spin[m][1] > 0)};
+                u32 flips[2] = {0, 0};
+                while (true) {
+                    const u32 found[2] = {__ballot_sync(~0u, accepts(0)), __ballot_sync(~0u, accepts(1))};
+                    const u32 differ[2] = {found[0] ^ flips[0], found[1] ^ flips[1]};
+                    if (!(differ[0] | differ[1])) break;
 #pragma unroll
-                for (int h = 0; h < 2; ++h) {
-                    const u32 begin = b * SITES + 32 * h;
-                    u32 left = begin >= sites ? 0 : sites - begin < 32 ? ~0u << (32 - (sites - begin)) : ~0u;  // sites to come
-                    u32 up = __ballot_sync(~0u, spin[h] > 0);
-                    while (true) {
-                        const Integer half_cost = spin[h] * local[h];
-                        const u32 sures = __ballot_sync(~0u, half_cost != 0 && half_cost <= half_costs[h].certain);
-                        const u32 votes = __ballot_sync(~0u, half_cost <= half_costs[h].possible) & left;
-                        if (!votes) break;
-                        const u32 next = __clz(votes), bit = 0x80000000u >> next;
-                        left &= bit - 1;
-                        if (!(sures & bit)) {
-                            const HalfSweep then = counter_half_sweep(half_sweep + colour[begin + next], STREAM_UPDATE);
-                            const u32 plane = then.word3 + call % REFINE + replica / 4 + REFINE;
-                            if (!accepted<ROUNDS>(__shfl_sync(~0u, half_cost, 31 - next), double_beta[replica], zero_acceptance,
-                                                  room.uniforms[replica * SITES + 32 * h + next], replica % 4,
-                                                  {order[begin + next], block, then.word2, plane}, key))
-                                continue;
+                    for (u32 h = 0; h < 2; ++h) {
+                        flips[h] = found[h];
+                        const u32 lowered = ~(up[h] ^ found[h]);  // of sites that differ: whether their spin is lower than it was held
+                        for (u32 left = differ[h]; left; left &= left - 1) {
+                            const u32 site = __ffs(left) - 1;
+                            const int change = lowered >> site & 1 ? -2 : 2;
+                            const Entry* const row = room.own + (32 * h + site) * SITES + lane;
+#pragma unroll
+                            for (u32 other = h; other < 2; ++other) local[other] += change * (Integer)row[32 * other];
                         }
-                        const Integer change = up & bit ? -2 : 2;
-                        const Entry* const row = room.own + (32 * h + next) * SITES + mine;
-#pragma unroll
-                        for (int other = h; other < 2; ++other) local[other] += change * (Integer)row[32 * other];
-                        if (mine == next) spin[h] = -spin[h];
-                        up ^= bit;
                     }
-                    room.spins[replica * room.pitch + begin + mine] = (signed char)spin[h];
                 }
+#pragma unroll
+                for (u32 h = 0; h < 2; ++h) Blocks::store(place[m] + 32 * h, flips[h] >> lane & 1 ? -spin[m][h] : spin[m][h]);
             }
-            __syncthreads();
+            Blocks::arrive();
         }
-    room.store(lattice, order, sites, width, there);
+    Blocks::wait();
+    room.store(lattice, order, sites, width, width - group);
 }
 
 // Adds energies in quanta and spins -1, (sample, replica), of the same groups.
-template <int BYTES, typename Integer, int REPLICAS>
-__global__ __launch_bounds__(THREADS, 1) void energies_bytes(
+template <int BYTES, typename Integer, int REPLICAS, int CLUSTER>
+__global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void energies_bytes(
     const signed char* spins, u32 sites, u32 width, u32 depth, const u32* order, const char* couplings, size_t coupling_stride,
     const char* fields, size_t field_stride, u64* energies, u64* down) {
-    constexpr int MINE = REPLICAS / WARPS;
+    using Shared = Room<BYTES, Integer, REPLICAS, CLUSTER>;
+    using Blocks = typename Shared::Blocks;
+    constexpr u32 MINE = REPLICAS / WARPS;
     extern __shared__ uint4 memory[];
-    Room<BYTES, Integer, REPLICAS> room((char*)memory, depth);
-    const u32 sample = blockIdx.y, first = blockIdx.x * REPLICAS, there = min(width - first, (u32)REPLICAS);
+    Shared room((char*)memory, depth);
+    const u32 sample = blockIdx.y, first = blockIdx.x * REPLICAS, there = first < width ? min(width - first, (u32)REPLICAS) : 0;
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, blocks = (sites + SITES - 1) / SITES;
-    room.load(spins + (size_t)sample * sites * width + first, order, sites, width, depth, there);
-    CouplingStream stream(couplings + sample * coupling_stride, room.ring, steps_of<BYTES>(depth), blocks);
+    const u32 group = first - Blocks::rank() * REPLICAS;
+    room.load(spins + (size_t)sample * sites * width + group, order, sites, width, width - group);
+    Product<BYTES, Integer, REPLICAS, CLUSTER> product{room, CouplingStream<Shared>(room, couplings + sample * coupling_stride, depth, sites)};
     const Integer* const field = (const Integer*)fields + sample * field_stride;
     __syncthreads();
-    Product<BYTES, Integer, REPLICAS> product;
+    Blocks::arrive();
     long long twice[MINE] = {}, of_field[MINE] = {}, total[MINE] = {}, alone[MINE] = {};
-    for (u32 b = 0; b < blocks; ++b) {
-        product.make(room, stream);
-        __syncthreads();
+    for (u32 b = 0, last = blocks - 1; b < blocks; last = b, ++b) {
+        product.make(last);
+        Blocks::arrive();
+        Blocks::wait();
 #pragma unroll
-        for (int m = 0; m < MINE; ++m)
+        for (u32 m = 0; m < MINE; ++m)
 #pragma unroll
-            for (int h = 0; h < 2; ++h) {
+            for (u32 h = 0; h < 2; ++h) {
                 const u32 replica = warp + m * WARPS, at = 32 * h + lane;
-                const int spin = room.spins[replica * room.pitch + b * SITES + at];
-                twice[m] += spin * (long long)product.take(room, replica, at), of_field[m] += spin * (long long)field[b * SITES + at];
+                const int spin = Blocks::load(room.spins_of(replica, b) + at);
+                twice[m] += spin * (long long)room.take(replica, at), of_field[m] += spin * (long long)field[b * SITES + at];
                 total[m] += spin, alone[m] += spin != 0;
             }
-        __syncthreads();
+        Blocks::arrive();
     }
+    Blocks::wait();  // none ends while others read its spins
 #pragma unroll
-    for (int m = 0; m < MINE; ++m) {
+    for (u32 m = 0; m < MINE; ++m) {
         const u32 replica = warp + m * WARPS;
         long long found[4] = {twice[m], of_field[m], total[m], alone[m]};
 #pragma unroll

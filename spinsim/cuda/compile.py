@@ -21,7 +21,7 @@ FLAGS: Final = ("false", "true")
 OPTIONS: Final = ("-std=c++17", "--fmad=false")
 _INCLUDE: Final = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)
 _COMMENT: Final = re.compile(r"//[^\n]*")
-_BOUNDS: Final = re.compile(r"__launch_bounds__\((?:[^()]|\([^()]*\))*\)")
+_BOUNDS: Final = re.compile(r"(?:__launch_bounds__|OF_CLUSTERS)\((?:[^()]|\([^()]*\))*\)")
 _ARGUMENTS: Final = re.compile(r"(?<=\w)<[^<>;{}]*>")  # of templates
 _KERNEL: Final = re.compile(r"__global__\s+void\s+(?P<name>\w+)\((?P<parameters>[^()]*)\)")
 

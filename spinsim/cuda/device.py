@@ -64,6 +64,13 @@ def shared_memory(device: int) -> int:
     return int(cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"])
 
 
+def has_clusters(device: int) -> bool:
+    """Whether a GPU launches thread blocks together that reach each other's shared memory."""
+    import cupy
+
+    return int(cupy.cuda.Device(device).compute_capability) >= 90
+
+
 def multiprocessors(device: int) -> int:
     """Streaming multiprocessors of a GPU."""
     import cupy

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dense import check_kernel
+from dense import KERNELS, check_kernel
 from engines import (
     DENSE,
     GENERAL,
@@ -116,7 +116,7 @@ def test_unpacked(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
         check_counts(create_engine(model, 70, Dynamics(), "cuda"))
 
 
-@pytest.mark.parametrize("name", ["signs", "signs-samples-field", "signs-and-zeros", "three-bytes", "eight-bytes"])
+@pytest.mark.parametrize("name", KERNELS)
 def test_dense(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_kernel(name, monkeypatch)
 

@@ -7,23 +7,32 @@ import numpy.typing as npt
 import pytest
 from engines import DENSE, complete, normal, random_graph, random_signs, run_both
 
-from spinsim.engine.metropolis.dense import cuda_bytes
+from spinsim.engine.metropolis.dense import cuda, cuda_bytes
 from spinsim.engine.metropolis.dense.matrix import matrix
 from spinsim.engine.metropolis.dense.plan import DensePlan
 from spinsim.engine.metropolis.dense.signs import signs as of_signs
 from spinsim.model.ising import Ising
 
 KERNELS = {
-    "signs": (lambda: random_signs(complete(130), 1), None, 16),
-    "signs-samples-field": (lambda: Ising(complete(131), 2.0 * signs(8515, 2), np.arange(131) % 3), None, 16),
-    "signs-and-zeros": (lambda: Ising(complete(141), np.arange(9870) % 3 - 1.0), None, 16),
-    "pairs-without-bonds": (lambda: random_signs(random_graph(130, 8400, 3), 1), 1, 16),
-    "three-bytes": (DENSE["samples-field"], 3, 32),
-    "three-bytes-wide": (lambda: Ising(complete(140), 8_355_711 - np.arange(9730) % 3 * 8_355_000), 3, 16),
-    "four-bytes": (lambda: normal(complete(129), 1, 2.0**-24, field=0.5), 4, 32),
-    "eight-bytes": (DENSE["wide-integers"], 8, 16),
+    "signs": (lambda: random_signs(complete(130), 1), None, 16, 1),
+    "signs-samples-field": (lambda: Ising(complete(131), 2.0 * signs(8515, 2), np.arange(131) % 3), None, 16, 1),
+    "signs-and-zeros": (lambda: Ising(complete(141), np.arange(9870) % 3 - 1.0), None, 16, 1),
+    "pairs-without-bonds": (lambda: random_signs(random_graph(130, 8400, 3), 1), 1, 16, 1),
+    "one-byte-two-blocks": (lambda: Ising(complete(257), np.arange(32896) % 7 - 3.0), 1, 16, 2),
+    "three-bytes": (DENSE["samples-field"], 3, 32, 1),
+    "three-bytes-two-blocks": (DENSE["samples-field"], 3, 16, 2),
+    "three-bytes-wide": (lambda: Ising(complete(140), 8_355_711 - np.arange(9730) % 3 * 8_355_000), 3, 16, 1),
+    "three-bytes-wide-two-blocks": (lambda: Ising(complete(300), gaussian_integers(44850)), 3, 16, 2),
+    "four-bytes": (lambda: normal(complete(129), 1, 2.0**-24, field=0.5), 4, 32, 1),
+    "four-bytes-two-blocks": (lambda: normal(complete(129), 1, 2.0**-24, field=0.5), 4, 16, 2),
+    "eight-bytes": (DENSE["wide-integers"], 8, 16, 1),
 }
-"""Models, bytes of a coupling, None of such as are 0 or of one magnitude, and replicas of a group."""
+"""Models, bytes of a coupling (None of signs), replicas of a thread block, blocks of a cluster."""
+
+
+def gaussian_integers(bonds: int) -> npt.NDArray[np.float64]:
+    """Random ones of 24 bits."""
+    return np.rint(np.random.default_rng(5).normal(0, 2**20, bonds))
 
 
 def signs(bonds: int, samples: int) -> npt.NDArray[np.float64]:
@@ -32,10 +41,16 @@ def signs(bonds: int, samples: int) -> npt.NDArray[np.float64]:
 
 
 def check_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That a kernel of such couplings, and of groups of so many replicas, equals the oracle."""
-    make, size, group = KERNELS[name]
+    """That a kernel of such couplings and groups of replicas equals the oracle."""
+    make, size, group, cluster = KERNELS[name]
     monkeypatch.setattr(cuda_bytes, "LARGE", 1 if group > 16 else 1024)
+    monkeypatch.setattr(cuda, "has_clusters", lambda device: cluster > 1)
     model = make()
     plan = DensePlan(model)
-    assert (matrix(plan).bytes if of_signs(plan) is None else None) == size
+    if of_signs(plan) is None:
+        couplings = matrix(plan)
+        assert couplings.bytes == size
+        assert cuda_bytes.groups(couplings, model.sites, 40, 2**18, cluster > 1) == (group, cluster)
+    else:
+        assert size is None
     run_both("cuda", model, 37, np.linspace(0, 2, 37) / model.energy_scale, (1, 2), zero_acceptance=0.7)

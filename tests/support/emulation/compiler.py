@@ -48,7 +48,7 @@ def _call(match: re.Match[str]) -> str:
 
 def translate(source: str) -> str:
     """CUDA C++ as C++."""
-    return _DYNAMIC.sub(r"\1* const \2 = (\1*)emulation::dynamic_shared;", _ASM.sub(_call, source))
+    return _DYNAMIC.sub(r"\1* const \2 = (\1*)emulation::shared_memory();", _ASM.sub(_call, source))
 
 
 @cache

@@ -70,6 +70,7 @@ class Device(Nothing):
     """A device, which is the current one within ``with``."""
 
     attributes: Final = {"MaxSharedMemoryPerBlockOptin": SHARED, "MultiProcessorCount": 1}
+    compute_capability: Final = "90"
 
     def __init__(self, number: int | None = None) -> None:
         self.id = current_device() if number is None else number

@@ -1,4 +1,5 @@
-// CUDA's language on one thread of a CPU: the threads of a block are fibers that take turns at barriers, blocks run one by one.
+// CUDA's language on one thread of a CPU: the threads of a block are fibers that take turns at barriers, blocks run one by one, those of
+// a cluster together from its first barrier on.
 #include <sched.h>
 #include <ucontext.h>
 
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -19,6 +21,7 @@ using std::min;
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __shared__ static
 #define __grid_constant__
 
@@ -41,8 +44,8 @@ static uint3 threadIdx, blockIdx, blockDim, gridDim;
 namespace emulation {
 
 constexpr unsigned WARP = 32;
-constexpr size_t STACK = 1 << 17, SHARED = 232448;
-alignas(128) static char dynamic_shared[SHARED];
+constexpr size_t STACK = 1 << 17, SHARED = 232448, CLUSTER = 8;
+alignas(128) static char dynamic_shared[CLUSTER][SHARED];  // of the blocks of a cluster
 
 // Fibers wait until all that have not ended have arrived.
 struct Barrier {
@@ -53,33 +56,39 @@ struct Fiber {
     ucontext_t context;
     std::unique_ptr<char[]> stack{new char[STACK]};
     bool ended = false;
+    unsigned phase = 0;  // of the cluster's barrier when it arrived there
 };
 
 static ucontext_t scheduler;
-static std::vector<Fiber> fibers;
-static Barrier block_barrier;
-static std::vector<Barrier> warp_barriers;
+static std::deque<Fiber> fibers;  // which stay where they are
+static Barrier cluster_barrier;
+static std::vector<Barrier> block_barriers, warp_barriers;
 static std::vector<uint64_t> words;  // that threads of a warp show each other
 static void (*body)(void**);
 static void** arguments;
 
-static unsigned thread() { return threadIdx.x; }
+static unsigned current, begun;  // the fiber whose turn it is, of the cluster's; blocks that have begun
 
-static void yield() {
-    const unsigned self = thread();
-    swapcontext(&fibers[self].context, &scheduler);
-    threadIdx.x = self;
-}
+static unsigned thread() { return current; }
+static unsigned rank() { return current / blockDim.x; }
+static char* shared_memory() { return dynamic_shared[rank()]; }
+
+static void yield() { swapcontext(&fibers[current].context, &scheduler); }
 
 static void pass(Barrier& barrier) {
     if (barrier.arrived >= barrier.size) barrier.arrived = 0, ++barrier.phase;
 }
 
-static void wait(Barrier& barrier) {
+static unsigned arrive(Barrier& barrier) {
     const unsigned phase = barrier.phase;
     ++barrier.arrived;
     pass(barrier);
-    while (barrier.phase == phase) yield();
+    return phase;
+}
+
+static void wait(std::vector<Barrier>& barriers, unsigned number) {  // which grow meanwhile
+    const unsigned phase = arrive(barriers[number]);
+    while (barriers[number].phase == phase) yield();
 }
 
 static void leave(Barrier& barrier) {
@@ -89,21 +98,24 @@ static void leave(Barrier& barrier) {
 
 static void enter() {
     body(arguments);
-    const unsigned self = thread();
-    fibers[self].ended = true;
-    leave(block_barrier);
-    leave(warp_barriers[self / WARP]);
+    fibers[current].ended = true;
+    leave(cluster_barrier);
+    leave(block_barriers[rank()]);
+    leave(warp_barriers[current / WARP]);
     setcontext(&scheduler);
 }
 
-static void run_block(unsigned threads) {
-    memset(dynamic_shared, 0x5a, SHARED);
-    block_barrier = {threads};
-    warp_barriers.assign((threads + WARP - 1) / WARP, {});
-    for (unsigned t = 0; t < threads; ++t) ++warp_barriers[t / WARP].size;
-    words.assign(threads + WARP, 0);
-    fibers.resize(max<size_t>(fibers.size(), threads));
-    for (unsigned t = 0; t < threads; ++t) {
+// Has the next block of a cluster begin.
+static void begin_block() {
+    const unsigned threads = blockDim.x, first = begun++ * threads;
+    memset(dynamic_shared[begun - 1], 0x5a, SHARED);
+    cluster_barrier.size += threads;
+    block_barriers.push_back({threads});
+    warp_barriers.resize(max<size_t>(warp_barriers.size(), (first + threads + WARP - 1) / WARP));
+    words.resize(first + threads + WARP);
+    while (fibers.size() < first + threads) fibers.emplace_back();
+    for (unsigned t = first; t < first + threads; ++t) {
+        ++warp_barriers[t / WARP].size;
         Fiber& fiber = fibers[t];
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack.get();
@@ -112,11 +124,17 @@ static void run_block(unsigned threads) {
         fiber.ended = false;
         makecontext(&fiber.context, enter, 0);
     }
-    for (unsigned left = threads; left;) {
+}
+
+static void run_blocks(uint3 first) {
+    cluster_barrier = {}, begun = 0;
+    block_barriers.clear(), warp_barriers.clear(), words.clear();
+    begin_block();
+    for (unsigned left = 1; left;) {
         left = 0;
-        for (unsigned t = 0; t < threads; ++t) {
+        for (unsigned t = 0; t < begun * blockDim.x; ++t) {
             if (fibers[t].ended) continue;
-            threadIdx = {t, 0, 0};
+            current = t, threadIdx = {t % blockDim.x, 0, 0}, blockIdx = {first.x + t / blockDim.x, first.y, first.z};
             swapcontext(&scheduler, &fibers[t].context);
             left += !fibers[t].ended;
         }
@@ -138,20 +156,17 @@ static void launch(void (*kernel)(void**), void** values, const unsigned* grid, 
     blockDim = {threads, 1, 1}, gridDim = {grid[0], grid[1], grid[2]};
     for (unsigned z = 0; z < grid[2]; ++z)
         for (unsigned y = 0; y < grid[1]; ++y)
-            for (unsigned x = 0; x < grid[0]; ++x) {
-                blockIdx = {x, y, z};
-                run_block(threads);
-            }
+            for (unsigned x = 0; x < grid[0]; x += begun) run_blocks({x, y, z});
 }
 
 static uint64_t* warp_words() { return words.data() + thread() / WARP * WARP; }
-static void wait_warp() { wait(warp_barriers[thread() / WARP]); }
+static void wait_warp() { wait(warp_barriers, thread() / WARP); }
 
 // Every thread shows `value`; what `read` makes of the warp's values.
 template <typename T, typename Read>
 static T exchange(T value, Read read) {
     static_assert(sizeof(T) <= 8, "words have up to eight bytes");
-    memcpy(warp_words() + thread() % WARP, &value, sizeof(T));
+    memcpy(warp_words() + threadIdx.x % WARP, &value, sizeof(T));
     wait_warp();
     const T found = read([all = warp_words()](unsigned lane) {
         T shown;
@@ -162,12 +177,12 @@ static T exchange(T value, Read read) {
     return found;
 }
 
-// Shared memory has addresses of its own, of 32 bits.
-static char* shared_at(unsigned address) { return dynamic_shared + (int)address; }
+// Shared memory has addresses of its own, of 32 bits, within that of the cluster.
+static char* shared_at(unsigned address) { return dynamic_shared[0] + (int)address; }
 
 }  // namespace emulation
 
-static inline void __syncthreads() { emulation::wait(emulation::block_barrier); }
+static inline void __syncthreads() { emulation::wait(emulation::block_barriers, emulation::rank()); }
 static inline void __syncwarp(unsigned = ~0u) { emulation::wait_warp(); }
 template <typename T> static T __shfl_sync(unsigned, T value, unsigned lane) {
     return emulation::exchange(value, [=](auto of) { return of(lane % 32); });
@@ -195,7 +210,7 @@ static inline unsigned __reduce_add_sync(unsigned, unsigned value) {
         return sum;
     });
 }
-static inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)((const char*)p - emulation::dynamic_shared); }
+static inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)((const char*)p - emulation::dynamic_shared[0]); }
 template <typename T> static T __ldg(const T* p) { return *p; }
 template <typename T> static T __ldcg(const T* p) { return *p; }
 template <typename T> static T atomicAdd(T* p, T value) { const T old = *p; *p += value; return old; }
@@ -295,6 +310,25 @@ static inline void ptx_cp_async_ca_shared_global(unsigned address, const void* f
 static inline void ptx_cp_async_wait_all() {}
 static inline void ptx_cp_async_commit_group() {}
 static inline void ptx_cp_async_wait_group(int) {}
+// Clusters of blocks; the first arrival says of how many.
+static inline void ptx_barrier_cluster_arrive_release_aligned(int size) {
+    while ((int)emulation::begun < size) emulation::begin_block();
+    emulation::fibers[emulation::current].phase = emulation::arrive(emulation::cluster_barrier);
+}
+static inline void ptx_barrier_cluster_wait_acquire_aligned() {
+    while (emulation::cluster_barrier.phase == emulation::fibers[emulation::current].phase) emulation::yield();
+}
+static inline void ptx_mapa_shared(unsigned& out, unsigned address, unsigned rank) {
+    out = address % emulation::SHARED + rank * emulation::SHARED;
+}
+static inline void ptx_ld_shared_s8(int& value, unsigned address) { value = *(const int8_t*)emulation::shared_at(address); }
+static inline void ptx_st_shared_u8(unsigned address, int value) { *emulation::shared_at(address) = (char)value; }
+static inline void ptx_st_shared_u32(unsigned address, unsigned value) { memcpy(emulation::shared_at(address), &value, 4); }
+// Of the cluster, in which such addresses are: a byte or a word.
+static inline void ptx_ld_shared(int& value, unsigned address) { ptx_ld_shared_s8(value, address); }
+static inline void ptx_ld_shared(unsigned& value, unsigned address) { ptx_ld_shared_u32(value, address); }
+static inline void ptx_st_shared(unsigned address, int value) { ptx_st_shared_u8(address, value); }
+static inline void ptx_st_shared(unsigned address, unsigned value) { ptx_st_shared_u32(address, value); }
 // Tensor cores: lane 4 g + t holds columns 2 t, 2 t + 1 of C's row g, column t of A's, row t and column g of B.
 static inline void ptx_mma_sync_aligned_m8n8k4_row_col_f64_f64_f64_f64(double& c0, double& c1, double a, double b) {
     const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim import packing
-from spinsim.cuda.device import shared_memory
+from spinsim.cuda.device import has_clusters, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
@@ -91,8 +91,10 @@ class DenseSpins(SpinBytes):
             self.program = cuda_signs.program(couplings, fields)
         else:
             room = shared_memory(queue.device)
-            self.program = cuda_bytes.program(couplings, fields, model.sites, self.width, room)
-        self.grid = -(-self.width // self.program.group), model.samples, 1
+            clusters = has_clusters(queue.device)
+            self.program = cuda_bytes.program(couplings, fields, model.sites, self.width, room, clusters)
+        group, cluster = self.program.group, self.program.cluster
+        self.grid = -(-self.width // (group * cluster)) * cluster, model.samples, 1
         self._present = {
             "spins": self.present, "sites": np.uint32(model.sites), "width": np.uint32(self.width),
             "order": cupy.asarray(order),

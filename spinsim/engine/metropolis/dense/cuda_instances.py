@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
-from spinsim.engine.metropolis.dense.matrix import LARGE_GROUPS
+from spinsim.engine.metropolis.dense.cuda_bytes import CLUSTER, serves
 
 KINDS: Final = ((1, "int"), (3, "int"), (3, "long long"), (4, "long long"), (8, "long long"))
 """Bytes of a coupling and the type of fields."""
 
-BYTES: Final = tuple((*kind, group) for kind in KINDS for group in (16, 32) if group == 16 or kind[0] in LARGE_GROUPS)
-"""These, and the replicas of a thread block."""
+BYTES: Final = tuple(
+    (*kind, group, cluster)
+    for kind in KINDS
+    for group, cluster in ((16, 1), (32, 1), (16, CLUSTER))
+    if serves(kind[0], group, cluster)
+)
+"""These, the replicas of a thread block and the thread blocks of a cluster."""
 
 INSTANCES: Final[Instances] = (
     *(

@@ -32,6 +32,7 @@ def program(signs: Signs, fields: Any) -> Program:
         kind=(complete,),
         counting=(complete,),
         group=REPLICAS,
+        cluster=1,
         threads=32 * (REPLICAS + AHEAD),
         shared=group_bytes(depth),
         arguments={

@@ -1,8 +1,9 @@
 """Any couplings of a dense model as bytes, in the order in which kernels/metropolis/dense_bytes.cu multiplies them.
 
-A block of the sweep has 64 sites. Each of 16 warps multiplies 16 of their rows, a quarter of the columns, with spins.
-It fetches 1 kB at a time: 64 columns of one byte of the couplings, of which lane 4 g + t of a warp has columns 16 t to
-16 t + 15 of rows g and g + 8.
+A block of the sweep has 64 sites, four tiles of 16 rows. Of a tile, 64 columns of one byte of couplings are 1 kB. Lane
+4 g + t of a warp has columns 16 t to 16 t + 15 of rows g and g + 8, eight columns in each half of it: four bytes of row
+g, of row g + 8, the next four of row g, of row g + 8, as the tensor cores take them. All bytes of these columns follow
+each other, then come the next 64 columns.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import numpy.typing as npt
 
 from spinsim.engine.metropolis.dense.plan import SITES, DensePlan
 
-PARTS: Final = 4
-STAGE: Final = 1024
+WHOLE: Final = 4 * SITES
+"""Columns are a multiple of it, so that up to four thread blocks have whole blocks of sites each."""
+
+STEP: Final = 1024
+"""Bytes of 16 rows, 64 columns and one place of couplings."""
 BYTES: Final = (1, 3, 4, 8)
 """Bytes of a coupling in kernels."""
-
-LARGE_GROUPS: Final = (3, 4)
-"""Of these, those with kernels of 32 replicas too."""
 
 Integers = npt.NDArray[np.signedinteger]
 
@@ -30,7 +31,7 @@ class Matrix(NamedTuple):
 
     Attributes:
         stages: As the kernel streams them, uint8 (1 or samples, bytes).
-        own: Those within each block of the sweep, (1 or samples, blocks, 64, 64).
+        own: Those within each block of the sweep to later sites, 0 to others, (1 or samples, blocks, 64, 64).
         bytes: Of a coupling, one of ``BYTES``.
         wide: Whether local fields have 64 bits.
         depth: Columns, with those added that are 0.
@@ -53,8 +54,7 @@ def matrix(plan: DensePlan) -> Matrix:
     doubled, sites = plan.double_couplings, plan.order.size
     largest = int(np.abs(doubled).max()) // 2
     size = _bytes(doubled, largest)
-    whole = PARTS * SITES
-    depth, blocks = -(-sites // whole) * whole, -(-sites // SITES)
+    depth, blocks = -(-sites // WHOLE) * WHOLE, -(-sites // SITES)
     own = np.zeros((len(doubled), blocks, SITES, SITES), entry(size))
     stages = []
     for k, row in enumerate(doubled):
@@ -62,7 +62,7 @@ def matrix(plan: DensePlan) -> Matrix:
             part = np.zeros((SITES, depth), np.int64)
             there = row[b * SITES : (b + 1) * SITES]
             part[: len(there), :sites] = there // 2
-            own[k, b] = part[:, b * SITES : (b + 1) * SITES]
+            own[k, b] = np.triu(part[:, b * SITES : (b + 1) * SITES])
             stages.append(_limbs(part, size))
     wide = doubled.dtype == np.int64 or size > 3
     return Matrix(np.stack(stages).reshape(len(doubled), -1), own, size, wide, depth)
@@ -84,6 +84,6 @@ def _limbs(part: Integers, size: int) -> npt.NDArray[np.uint8]:
     rest, limbs = part.astype(np.int64), []
     for _ in range(size):
         limb = rest.astype(np.int8)
-        limbs.append(limb.reshape(4, 2, 8, PARTS, -1, 4, 16))  # m h g part step t byte
+        limbs.append(limb.reshape(4, 2, 8, -1, 4, 2, 2, 4))  # tile, g / 8, g, step, t, half, four, byte
         rest = (rest - limb) >> 8
-    return np.ascontiguousarray(np.stack(limbs).transpose(1, 4, 5, 0, 2, 3, 6, 7)).reshape(-1).view(np.uint8)
+    return np.ascontiguousarray(np.stack(limbs).transpose(1, 4, 0, 6, 3, 5, 7, 2, 8)).reshape(-1).view(np.uint8)

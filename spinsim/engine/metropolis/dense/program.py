@@ -23,6 +23,7 @@ class Program:
         kind: Template parameters of the first.
         counting: Those of the second.
         group: Replicas of a thread block.
+        cluster: Thread blocks that are launched together.
         threads: Of a thread block.
         shared: Its bytes of shared memory.
         arguments: What both take of the model.
@@ -34,6 +35,7 @@ class Program:
     kind: tuple[object, ...]
     counting: tuple[object, ...]
     group: int
+    cluster: int
     threads: int
     shared: int
     arguments: dict[str, Any]
