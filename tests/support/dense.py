@@ -18,7 +18,6 @@ KERNELS = {
     "signs-samples-field": (lambda: Ising(complete(131), 2.0 * signs(8515, 2), np.arange(131) % 3), None, 16, 1),
     "signs-and-zeros": (lambda: Ising(complete(141), np.arange(9870) % 3 - 1.0), None, 16, 1),
     "pairs-without-bonds": (lambda: random_signs(random_graph(130, 8400, 3), 1), 1, 16, 1),
-    "one-byte-two-blocks": (lambda: Ising(complete(257), np.arange(32896) % 7 - 3.0), 1, 16, 2),
     "three-bytes": (DENSE["samples-field"], 3, 32, 1),
     "three-bytes-two-blocks": (DENSE["samples-field"], 3, 16, 2),
     "three-bytes-wide": (lambda: Ising(complete(140), 8_355_711 - np.arange(9730) % 3 * 8_355_000), 3, 16, 1),

@@ -77,5 +77,5 @@ def program(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clus
 
 
 def serves(size: int, group: int, cluster: int) -> bool:
-    """Whether there is a kernel for couplings of so many bytes: products of 32 replicas must fit registers."""
-    return group * cluster == 16 or (group * cluster == 32 and size in ((3, 4) if group == 32 else (1, 3, 4)))
+    """Whether there is a kernel: single bytes are slower in clusters, products of 32 replicas must fit registers."""
+    return group * cluster == 16 or (group * cluster == 32 and size in (3, 4))
