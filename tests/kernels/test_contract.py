@@ -164,7 +164,7 @@ def test_structs_by_value_are_checked(file: str) -> None:
     """Every struct that a kernel takes has a layout in Python, which the compiler compares."""
     code = inlined(file)
     checked = {name.partition("<")[0] for name in re.findall(r"CHECK_LAYOUT\(([^,]+),", code)}
-    bare = re.sub(r"__launch_bounds__\((?:[^()]|\([^()]*\))*\)", "", re.sub(r"//[^\n]*", "", code))
+    bare = re.sub(r"(?:__launch_bounds__|OF_CLUSTERS)\((?:[^()]|\([^()]*\))*\)", "", re.sub(r"//[^\n]*", "", code))
     for parameters in re.findall(r"__global__\s+void\s+\w+\(([^()]*)\)", bare):
         for parameter in re.split(r",(?![^<]*>)", parameters):
             kind = re.sub(r"^\s*(const )?(__grid_constant__ )?|\s*\w+\s*$", "", parameter)
