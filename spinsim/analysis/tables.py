@@ -32,9 +32,13 @@ def table(run: Result | str | os.PathLike[str], by: str = "temperature") -> pd.D
 
     By temperature, a row each, columns are ``temperature`` and, for each of ``observables.observables``, its value,
     ``<name>_error``, and of a tempering run ``<name>_tau`` in sweeps and ``<name>_trusted``: where that is False the
-    error is NaN. Of an annealing run, whose steps are the rows, there are ``energy_per_site``, ``specific_heat`` and
-    ``abs_magnetization``, and ``specific_heat_trusted``: whether it agrees with the slope of the energy. Where it does
-    not it is NaN. Where a field changed there are ``field`` and the signed ``magnetization`` besides.
+    error is NaN. Of an annealing run, whose steps are the rows, there are ``energy_per_site``, ``specific_heat``,
+    ``abs_magnetization``, of bipartite graphs where it was measured ``abs_staggered_magnetization``, and
+    ``specific_heat_trusted``: whether the specific heat was compared with the slope of the energy and agrees. It is NaN
+    where it does not. Where a field changed there are ``field`` and the signed ``magnetization`` besides; there, and of
+    populations, nothing is compared: the column is False and the specific heat stands. Population runs have
+    ``free_energy_per_site``, ``entropy_per_site``, ``families``, ``mean_square_family_size``, ``family_entropy`` and
+    ``share_of_parents`` too, and quantum anneals ``gamma`` and energies alone.
 
     By sample, a row for each sample and temperature, the same columns come from each sample alone, with errors from
     its own series (of an annealing run, over its replicas), behind ``sample``; ``lowest_energy_per_site`` is the lowest

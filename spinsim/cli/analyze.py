@@ -11,7 +11,7 @@ import typer
 
 from spinsim.cli import flags, reweighting
 from spinsim.cli.saying import say, say_json
-from spinsim.inputs.texts import wrapped
+from spinsim.inputs.texts import count, wrapped
 
 if TYPE_CHECKING:
     from spinsim.analysis.runs import Tempered
@@ -173,7 +173,7 @@ def _check(file: Path) -> None:
 
 def heading(file: Path, result: Any) -> str:
     """What was analysed, in a line."""
-    rows = f"{result.model.name}, {result.model.samples} samples, {len(result.sweep)} measurements"
+    rows = f"{result.model.name}, {count(result.model.samples, 'sample')}, {len(result.sweep)} measurements"
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
 
 

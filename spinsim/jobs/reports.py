@@ -46,7 +46,8 @@ def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned:
     """Returns the same of a run of replicas, of whose planned steps some are done; None where it plans none."""
     model = result.model
     state = f"finished {result.attributes['finished']}" if result.finished else f"NOT finished: {completed_by(path)}"
-    size = f"{model.sites} sites, {model.bonds} bonds, {model.samples} samples, quantum {model.quantum:g}"
+    size = f"{model.sites} sites, {model.bonds} bonds, {count(model.samples, 'sample')}"
+    size += f", energies in steps of {model.quantum:g}"
     progress = f"{count(rows, 'row')} recorded" if planned is None else f"{rows} of {planned} steps"
     lines = head(path, result, size, f"{replicas} replicas", progress, state)
     found = saved_in(path)
@@ -125,12 +126,10 @@ def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
         replicas: Of each sample.
         places: Of the ladder, 1 without one.
     """
-    lanes = block_count(replicas) * LANES
-    room = lanes // places
+    room = block_count(replicas) * LANES // places
     if Packing.REPLICA not in engine or room * places <= replicas:
         return []
-    empty = f"{lanes - replicas} of {lanes} stand empty"
-    return [f"Lanes        {empty}: with --replicas {room} sweeps take no longer"]
+    return [f"Room           for more replicas: with --replicas {room} sweeps take no longer"]
 
 
 def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[str]:
@@ -143,19 +142,21 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
     """
     from spinsim.analysis.samples import lowest as of_samples
 
-    when = f" in any of {anneals} anneals" if anneals > 1 else ""
+    each = f" (each had {anneals} anneals)" if anneals > 1 else ""
     if model.samples > 1:
         found, replicas = of_samples(model, best_energy), best_energy.shape[1]
+        mean = float(found.hits.mean())
+        met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
         return [
             f"Lowest energy  {found.mean:.6f} +- {found.error:.2g} per site, mean over {model.samples} samples",
-            f"               met by {found.hits.mean():.3g} of {replicas} replicas a sample, "
-            f"from {found.hits.min()} to {found.hits.max()}{when}",
+            f"               met by {met} of {replicas} replicas a sample{each}, "
+            f"from {found.hits.min()} to {found.hits.max()}",
         ]
     lowest = float(best_energy.min())
     hits = int((best_energy == lowest).sum())
     lines = [
         f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), "
-        f"met by {hits} of {best_energy.size} replicas{when}"
+        f"met by {hits} of {best_energy.size} replicas{each}"
     ]
     if model.maxcut_weight is not None:
         lines.append(f"Best cut       {float(model.cut(lowest)):.10g}")

@@ -78,7 +78,7 @@ class Graph:
 
     @property
     def identity(self) -> bytes | memoryview:
-        """What tells it from all others: its bonds or, where these are not listed, its lattice."""
+        """Bytes that no other graph has: of its bonds or, where these are not listed, of its lattice."""
         if self.lattice is None or self.is_listed:
             return np.ascontiguousarray(self.edges, "<i4").data
         return f"{self.lattice.label} {self.lattice.periodic} {self.slices}".encode()

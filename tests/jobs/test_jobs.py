@@ -109,6 +109,6 @@ def test_empty_lanes_are_named_with_what_fills_them(
     assert done.status == 0, done
     shown = run(capsys, monkeypatch, "show", str(next(tmp_path.rglob("*.h5"))))
     for said in (done.out, shown.out):
-        tips = [text for text in said.splitlines() if text.startswith("Lanes")]
-        wanted = f"Lanes        {empty} stand empty: with --replicas {full} sweeps take no longer"
+        tips = [text for text in said.splitlines() if text.startswith("Room ")]
+        wanted = f"Room           for more replicas: with --replicas {full} sweeps take no longer"
         assert tips == ([wanted] if empty else [])

@@ -134,12 +134,21 @@ def test_a_search_whose_time_is_up_within_its_first_step(tmp_path: Path, capsys,
     assert "Lowest energy" in shown
     assert "Best cut" in shown
     assert "spinsim plot" not in run(capsys, monkeypatch, *line, "--out", "b.h5").out
+    with pytest.raises(ss.InputError, match="no finished step"):
+        ss.table("a.h5")
+
+
+def test_analyze_says_where_averages_of_populations_are(tmp_path: Path, capsys, monkeypatch) -> None:
+    ss.anneal(MODEL, populations=1, out=tmp_path / "a.h5", **HOW)
+    told = run(capsys, monkeypatch, "analyze", tmp_path / "a.h5")
+    one_sentence(told, "a population run")
+    assert "equilibrium" not in told.err
 
 
 def test_show_says_of_what_a_search_its_lines_are(tmp_path: Path, capsys, monkeypatch) -> None:
     ss.anneal(MODEL, anneals=3, out=tmp_path / "a.h5", **HOW)
     lines = run(capsys, monkeypatch, "show", tmp_path / "a.h5").out.splitlines()
-    assert any(line.endswith(" in any of 3 anneals") for line in lines)
+    assert any(" (each had 3 anneals)" in line for line in lines)
     assert "Series         of the first anneal, 18 sweeps" in lines
     assert any(line.startswith("Progress   6 rows recorded, begun") for line in lines)
 

@@ -55,6 +55,13 @@ def test_a_search_that_ended_with_its_target_tells_no_probability() -> None:
     json.dumps(found.numbers, allow_nan=False)
 
 
+@pytest.mark.parametrize("target", [-2.0, -6.0])
+def test_nor_does_it_of_another_target(target: float) -> None:
+    found = success_of(MODEL, search([[0, -2], [0, 0], [-4, 0]], [10, 10, 3], [1.0, 2.0, 0.2], -4.0), target)
+    assert found is not None
+    assert (found.anneals, found.of_replica, found.of_anneal, found.tts, found.seconds) == (3, None, None, None, 1.5)
+
+
 @pytest.mark.parametrize("last", [13, 20])
 def test_a_growing_search_that_ended_with_its_target_says_nothing(last: int) -> None:
     """Its last anneal is the only one of its length, whether it went on to its end or not."""

@@ -113,6 +113,20 @@ class AnnealJob(Job):
         changed: Anneal = super().changed(config, settings, path)
         return changed
 
+    def check_averages(self, path: Path) -> None:
+        """Refuse a file, saying of a population run where its averages are."""
+        import json
+
+        from spinsim.inputs.texts import quoted
+        from spinsim.store import read_attributes
+
+        if not json.loads(read_attributes(path)["config"])[self.name].get("populations"):
+            super().check_averages(path)
+        raise InputError(
+            f"{path} holds a population run, whose averages 'spinsim show {quoted(path)}' and, of all steps, "
+            "ss.table in Python give: give the file of a temper run or of a quantum run"
+        )
+
     def lengths(self, config: Anneal) -> tuple[str, ...]:
         """Returns the names of the settings that say how long a search is, its time and its anneals as far as given."""
         from spinsim.run.search import LENGTHS

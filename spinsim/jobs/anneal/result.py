@@ -106,7 +106,7 @@ class AnnealResult(Result):
 
     @property
     def free_energy_error(self) -> npt.NDArray[np.float64]:
-        """Its standard error, likewise."""
+        """Its standard error, likewise; NaN where few families or populations are left, as of averages."""
         return self.populations.free_energy()[1]
 
     @property

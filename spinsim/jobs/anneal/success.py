@@ -59,7 +59,7 @@ class Success:
         """The same in a line."""
         anneals = f"of {count(self.anneals, 'anneal')} of {self.sweeps} sweeps"
         if self.of_anneal is None or self.tts is None:
-            return f"{anneals} the last met it, and the search stopped at this first success: p is not known"
+            return f"{anneals} the last met the target, and the search stopped at this first success: p is not known"
         of_one = (
             "" if self.of_replica is None else f"a replica meets it with p = {in_words(self.of_replica, '{:.3g}')}, "
         )
@@ -75,7 +75,8 @@ def success_of(
     """What the longest anneals of a search say of a target, its own by default; None without one, or of many samples.
 
     A search that ended with its target stopped at its first success, so that the share of its anneals that met it is no
-    probability: it is told how many there were, if there was a whole one of that length before.
+    probability, nor is that of any other target: it is told how many there were, if there was a whole one of that
+    length before.
 
     Args:
         model: What was annealed.
@@ -88,9 +89,8 @@ def success_of(
     hits, longest = anneals.hits(model, target)[:, 0], anneals.planned == np.max(anneals.planned)
     sweeps, replicas = int(np.max(anneals.planned)), anneals.energy.shape[2]
     used = longest & anneals.whole
-    own = target is None or (anneals.target is not None and target in anneals.target)
-    if own and anneals.is_met:
-        failed = anneals.seconds[used & (hits == 0)]
+    if anneals.is_met:
+        failed = anneals.seconds[used & (anneals.hits(model)[:, 0] == 0)]
         trials = int(longest.sum()) + anneals.done - len(anneals.sweeps)
         return Success(sweeps, replicas, trials, None, None, float(failed.mean()), None) if failed.size else None
     if not used.any():

@@ -16,8 +16,10 @@ def columns(result: AnnealResult, by: str) -> Columns:
     """Returns the columns of ``ss.table``.
 
     Raises:
-        InputError: where there is no such table.
+        InputError: where there is no such table, or no step is done yet.
     """
+    if not len(result.temperature):
+        raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to tabulate yet")
     if by == "temperature":
         return _by_temperature(result)
     if by == "sample":

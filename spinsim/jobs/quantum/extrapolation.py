@@ -87,7 +87,7 @@ class Extrapolation:
     """Averages of several runs at Delta tau = 0.
 
     Attributes:
-        axis: What they stand against.
+        axis: The values of k, Gamma or beta at which the averages are given.
         slices: Of the runs, from the fewest.
         gamma: Transverse field at each point, (points,).
         beta: Inverse temperature, likewise.

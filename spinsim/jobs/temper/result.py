@@ -87,7 +87,7 @@ class TemperResult(LadderResult):
 
     @property
     def axis(self) -> Axis:
-        """What its averages stand against."""
+        """The temperatures, against which averages are given."""
         return temperatures(self.temperature)
 
     @property

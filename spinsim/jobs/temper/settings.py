@@ -40,7 +40,7 @@ class TemperSettings(Table):
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
         "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
         shown=f"{_COUNT}g from {_LOWEST} to {_HIGHEST} x the root mean square local field, of searches and graphs "
-        f"{_WIDE_COUNT}g from 0.1 to 1 x the same",
+        f"{_WIDE_COUNT}g, {2 * _WIDE_COUNT}g beyond {_LARGE} sites, from 2 x the last to 2/3 of the first of an anneal",
         unit="coupling unit / k_B",
         numbers=GRID,
     )
@@ -56,7 +56,9 @@ class TemperSettings(Table):
     measure_every: int = setting(10, "Sweeps between measurements", low=1)
     swap_every: int = setting(1, "Sweeps between exchanges of temperatures", low=1)
     correlations: bool = setting(
-        True, "Whether link overlaps and the smallest Fourier modes are measured", before=False
+        True,
+        "Whether link overlaps and the smallest Fourier modes are measured; by default not in searches",
+        before=False,
     )
     target: str | None = target()
     time_limit: float | None = time_limit()

@@ -172,5 +172,5 @@ class Exchanged(Described):
 
 
 def from_bqm(bqm: Any, name: str = "bqm") -> Ising:
-    """``Ising.from_bqm``."""
+    """The model of a ``dimod.BinaryQuadraticModel``: the same as ``Ising.from_bqm``."""
     return Exchanged.from_bqm(bqm, name)
