@@ -27,8 +27,8 @@ BINARY: Final = "BINARY"
 LARGEST_VALUE: Final = 1e300  # so that no sum of values overflows
 Ends = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
-_TERMS_AT_ONCE: Final = 2**16
-_PRODUCTS_AT_ONCE: Final = 2**22
+_TERMS_AT_ONCE: Final = 2**14
+_PRODUCTS_AT_ONCE: Final = 2**21
 _LEAST_EXPONENT: Final = -1074  # of float64
 
 
@@ -156,14 +156,19 @@ class Quadratic:
     def energies(self, states: npt.NDArray[np.int8]) -> Values:
         """The value of each state (states, sites) with the constant, added up without rounding but of the result."""
         found: list[Values] = []
+        of_sites = np.concatenate(
+            [states.T, np.ones((1, len(states)), np.int8)]
+        )  # by which linear terms are multiplied
         for first in range(0, len(self.values), _TERMS_AT_ONCE):
             one, other = self.ends[first : first + _TERMS_AT_ONCE].T
-            parts = _parts(self.values[first : first + _TERMS_AT_ONCE])
-            sums, rows = np.empty((len(states), parts.shape[1])), max(1, _PRODUCTS_AT_ONCE // len(one))
-            for row in range(0, len(states), rows):
-                some = states[row : row + rows]
-                products = np.where(one == other, some[:, one], some[:, one] * some[:, other])
-                sums[row : row + rows] = products @ parts
+            parts, other = (
+                _parts(self.values[first : first + _TERMS_AT_ONCE]),
+                np.where(one == other, self.sites, other),
+            )
+            sums, columns = np.empty((len(states), parts.shape[1])), max(1, _PRODUCTS_AT_ONCE // len(one))
+            for column in range(0, len(states), columns):
+                some = of_sites[:, column : column + columns]
+                sums[column : column + columns] = (parts.T @ (some[one] * some[other])).T
             found.append(sums)
         every = np.concatenate([np.full((len(states), 1), self.offset), *found], axis=1)
         return np.array([fsum(row) for row in every.tolist()])
