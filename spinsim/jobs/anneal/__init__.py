@@ -123,8 +123,8 @@ class AnnealJob(Job):
         if not json.loads(read_attributes(path)["config"])[self.name].get("populations"):
             super().check_averages(path)
         raise InputError(
-            f"{path} holds a population run, whose averages 'spinsim show {quoted(path)}' and, of all steps, "
-            "ss.table in Python give: give the file of a temper run or of a quantum run"
+            f"{path} holds a population run: 'spinsim show {quoted(path)}' has its averages, ss.table in Python those "
+            "of all steps; give the file of a temper run or of a quantum run here"
         )
 
     def lengths(self, config: Anneal) -> tuple[str, ...]:
