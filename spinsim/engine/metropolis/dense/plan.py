@@ -36,10 +36,11 @@ class DensePlan:
         one, other = place[model.graph.edges].T
         width = next(t for t in (np.int16, np.int32, np.int64) if 2 * model.largest_local_field <= np.iinfo(t).max)
         sites, samples = model.sites, max(len(model.couplings), len(model.fields))
-        self.double_couplings = np.empty((len(model.couplings), sites, sites), width)
+        self.double_couplings = np.zeros((len(model.couplings), sites, sites), width)
         for k, matrix in enumerate(self.double_couplings):
-            pairs = np.bincount(one * sites + other, model.integer_couplings(k), sites**2).reshape(sites, sites)
-            matrix[:] = 2 * (pairs + pairs.T)
+            doubled = (2 * model.integer_couplings(k)).astype(width)
+            for first, second in ((one, other), (other, one)):
+                np.add.at(matrix.reshape(-1), first * sites + second, doubled)
         self.fields = np.stack([model.integer_fields(k)[self.order] for k in range(len(model.fields))])
         self.all_down = np.empty((samples, sites), width)
         for k, row in enumerate(self.all_down):
