@@ -97,7 +97,7 @@ class OfModel:
     @property
     def most_units(self) -> int | None:
         """Sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them."""
-        return None if self._model.field_changes else self._model.once(most_units)
+        return None if self._model.field_changes and self._model.uniform_field != 0 else self._model.once(most_units)
 
     @property
     def one_field(self) -> bool:

@@ -50,7 +50,7 @@ def own(array: Array) -> Array:
     One that cannot be written to may be a view of another that can be, so that it is copied as well; but a number that
     stands for all of a row, of which there is nothing to be gained by writing it out.
     """
-    if array.size > MOST_KEPT:
+    if array.size > 2 * MOST_KEPT:  # a bond has two ends
         return array
     if array.ndim and array.strides[-1] == 0:
         return np.broadcast_to(array[..., :1].copy(), array.shape)  # type: ignore[return-value]

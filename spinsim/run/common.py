@@ -110,6 +110,11 @@ class Plan(Generic[AnyConfig]):
             )
 
     @property
+    def first_packing(self) -> Packing | None:
+        """How spins are held when the file is begun, before a field is set."""
+        return self.packing
+
+    @property
     def rows(self) -> int:
         """Rows of the finished file."""
         raise NotImplementedError
@@ -314,7 +319,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
     is_whole = stored == own and "finished" in attributes
     was_unpacked = attributes.get("engine", "").endswith(f", {Packing.UNPACKED}")
-    if plan.packing is Packing.REPLICA and was_unpacked and not is_whole:
+    if plan.first_packing is Packing.REPLICA and was_unpacked and not is_whole:
         raise InputError(
             f"{plan.path} is of an earlier version of spinsim, which updated such graphs unpacked, with "
             "other bits: go on with the version that wrote it, or run it anew under another name"

@@ -141,6 +141,17 @@ def test_a_field_that_changes(own: int) -> None:
     assert packings == [Packing.REPLICA, Packing.UNPACKED, Packing.REPLICA]
 
 
+def test_a_field_that_cancels_that_of_the_model_leaves_couplings_of_few_units() -> None:
+    graph = random_graph(20, 40, 1)
+    model = Ising(graph, np.random.default_rng(1).integers(1, 4, graph.bonds).astype(float), field=-1.0)
+    make = partial(create_engine, replicas=2, dynamics=Dynamics(), device="cpu")
+    engine, packings = InField(make(model), make), []
+    for field in (0.5, 1.0):
+        engine.set_field(field)
+        packings.append(engine.packing)
+    assert packings == [Packing.UNPACKED, Packing.REPLICA]
+
+
 @pytest.mark.parametrize("costs", [COSTS, Costs(width=1, batch=0, site=1, bond=100)])
 def test_batches_of_sites_of_like_degree(costs: Costs) -> None:
     model = PACKED["random-graph-hubs"]()

@@ -369,3 +369,10 @@ def test_short_texts_of_models_and_results() -> None:
     tempered = ss.temper(model, [1.0, 2.0], sweeps=20, thermalize=0)
     assert "2 copies, 2 temperatures from 1 to 2, 2 measurements, finished" in repr(tempered)
     assert "1 coupling, all, 2 levels, 1 of 1 rows" in repr(ss.transfer(model, k=0.2))
+
+
+def test_a_file_with_a_first_temperature_of_its_own_is_another_run(tmp_path: Path) -> None:
+    model, path = ss.EdwardsAnderson(ss.square(4), seed=1), tmp_path / "a.h5"
+    ss.anneal(model, t_start=50.0, steps=2, sweeps=1, replicas=2, out=path)
+    with pytest.raises(ss.InputError, match="holds another run"):
+        ss.anneal(model, steps=2, sweeps=1, replicas=2, out=path)

@@ -63,6 +63,14 @@ def test_a_model_does_not_change_with_what_its_arrays_are_views_of(view: str) ->
     assert model.energy(after.best_spins)[0] == after.best_energy[0].min()
 
 
+def test_bonds_have_two_ends_of_which_models_keep_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "MOST_KEPT", 24 + 16)
+    edges = np.random.default_rng(1).permuted(np.tile(np.arange(16, dtype=np.int32), (24, 1)), axis=1)[:, :2].copy()
+    model = ss.Ising(ss.Graph(16, edges))
+    assert model.once(made, "a") is model.once(made, "a")
+    assert not np.shares_memory(model.graph.edges, edges)
+
+
 def test_two_runs_of_one_model_are_those_of_two_models() -> None:
     """A search shares the order of sites with the runs before it, and none of their spins."""
     model = ss.EdwardsAnderson(ss.square(4), seed=2)

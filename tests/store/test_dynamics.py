@@ -115,6 +115,23 @@ def test_a_graph_that_was_updated_unpacked_is_not_gone_on_with(do, refused, monk
     refused("resume a.h5 --sweeps 200", "a.h5 is of an earlier version of spinsim, which updated such graphs unpacked")
 
 
+def test_nor_is_one_in_a_field_that_changes(tmp_path) -> None:
+    """Where the field is 0 such a model has another update than it had."""
+
+    def interrupt(updates: int) -> None:
+        if updates:
+            raise KeyboardInterrupt
+
+    path, model = tmp_path / "a.h5", ss.Ising(ss.Graph(3, [(0, 1), (1, 2)]), [1.0, 2.0], field=[1.0, 0.0, -1.0])
+    with pytest.raises(KeyboardInterrupt):
+        ss.anneal(model, [2, 1, 1], 2, 4, field=[1, 0, 0], out=path, on_updates=interrupt, checkpoint_every=0)
+    with h5py.File(path, "r+") as file:
+        assert file.attrs["engine"] == "cpu, replica-packed"
+        file.attrs["engine"] = "cpu, unpacked"
+    with pytest.raises(ss.InputError, match="which updated such graphs unpacked"):
+        ss.resume(path)
+
+
 @pytest.mark.parametrize("name", ["anneal", "temper", "transfer", *UNFINISHED])
 def test_runs_of_other_dynamics_can_be_read(capsys, monkeypatch, tmp_path, name: str) -> None:
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import h5py
-import numpy as np
 import pytest
 from harness import Outcome, contents, one_sentence, run
 

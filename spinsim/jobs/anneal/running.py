@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
-from spinsim.engine.split.filling import USUAL, replicas_that_fill
+from spinsim.engine import Engine, create_engine, resolve_device
+from spinsim.engine.split.filling import USUAL
 from spinsim.engine.split.slabs import slabs_in_words
-from spinsim.engine.update import OfModel, Outline
+from spinsim.engine.update import Outline
 from spinsim.errors import InputError
-from spinsim.inputs.grids import as_text
+from spinsim.jobs.anneal.defaults import filled_in
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.outline import OfSlices
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch, recorded_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
-from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import Packing
 from spinsim.run.common import (
@@ -36,25 +35,14 @@ from spinsim.run.common import (
     identify,
     to_file,
 )
-from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
-from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.best import BestOfEach, present_spins
 from spinsim.sampling.measure import Measurement, measure
-from spinsim.sampling.overlaps import overlapping_temperatures
-from spinsim.sampling.population import check_populations
-from spinsim.settings.setting import settings_of
-from spinsim.settings.shared import RunSettings
 from spinsim.store import RunFile
-
-_BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
-POPULATION: Final = 4096
-"""Least replicas of a sample of a population run that is not told, as families die out."""
-_MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
 
 
 class AnnealPlan(Plan[Anneal]):
@@ -115,6 +103,11 @@ class AnnealPlan(Plan[Anneal]):
         a = self.config.anneal
         return None if a.quantum or a.fields is not None else super().packing
 
+    @property
+    def first_packing(self) -> Packing | None:
+        """How spins are held when the file is begun, before a field is set."""
+        return None if self.config.anneal.quantum else super().packing
+
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 where that is not known."""
         a = self.config.anneal
@@ -141,49 +134,6 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     config = filled_in(config, model, device)
     targets_of(model, config.anneal.target)
     return AnnealPlan(config, model, device, *identify(config, model))
-
-
-def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
-    """A configuration with its temperature ends and its replicas, where they were left out.
-
-    Where its file has been begun already, on whatever device, both are as that has them. A quantum anneal has
-    the usual number on all devices, as the best slice of each replica is looked for on the host.
-    """
-    begun = tables_of_file(config.run.out, config.job)
-    config, run = _as_begun(_overlapping(config, model, device), begun).with_temperatures(model), config.run
-    if run.replicas is not None and config.anneal.populations:
-        check_populations(config.anneal.populations, run.replicas)
-    if run.replicas is not None:
-        return config
-    if begun:
-        many = begun["run"]["replicas"]
-    else:
-        a, every = config.anneal, run.save_configurations
-        saved = a.steps // every * model.sites // 8 if every else 0
-        where, searches = "cpu" if a.quantum else device, a.ends_early and not (a.quantum or a.populations)
-        many = replicas_that_fill(OfModel(model), where, a.steps * _BYTES_A_STEP + saved, searches)
-        if a.populations:
-            many = -(-max(many, POPULATION) // a.populations) * a.populations
-    return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
-
-
-def _as_begun(config: Anneal, begun: Mapping[str, Mapping[str, Any]]) -> Anneal:
-    """A configuration with the first temperature with which its file was begun, where it has none of its own."""
-    a, first = config.anneal, begun.get(config.job, {}).get("t_start")
-    if first is None or a.t_start is not None or a.temperatures is not None or a.quantum or a.populations:
-        return config
-    return replace(config, anneal=replace(a, t_start=float(first)))
-
-
-def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
-    """A configuration with temperatures that overlap as is wanted, found in a pre-run where they are not there yet."""
-    a, run = config.anneal, config.run
-    if a.overlap is None or a.temperatures is not None:
-        return config
-    last = automatic_temperatures(model)[1] if a.t_stop is None else a.t_stop
-    dynamics = Dynamics(run.seed, "random", a.zero_acceptance, run.rng_rounds)
-    found = overlapping_temperatures(model, last, a.overlap, dynamics, device, run.threads)
-    return replace(config, anneal=replace(a, temperatures=as_text(found)))
 
 
 def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
