@@ -246,7 +246,7 @@ class Update:
         in_slabs: How it moves slabs of lattices; None where it does not.
         busy: How many replicas a GPU should have.
         pace: How long a GPU does without the host.
-        searching: Replicas of a sample that a search has on a CPU where it is not told: few where each takes its time.
+        one_by_one: Whether a CPU visits one replica after the other, so that few take less time than many.
     """
 
     packing: Packing
@@ -260,7 +260,7 @@ class Update:
     in_slabs: InSlabs | None = None
     busy: Busy = BUSY
     pace: Pace = PACE
-    searching: int = LANES
+    one_by_one: bool = False
 
 
 def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run, choose
 from spinsim.engine.protocols import Counting, Sweeps
-from spinsim.engine.split.filling import USUAL
 from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.inputs.defaults import T_START, T_STOP
@@ -30,9 +29,8 @@ Schedule = Literal["linear", "geometric"]
 SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
 _OF_LARGEST: Final = 1 / 4
 _OF_SMALLEST: Final = 1 / 3
-_DENSE_START: Final = (
-    1.0  # where SK freezes; flips, of which there are more above, take most of the time of dense models
-)
+# Where SK freezes, in the same unit: above there are more flips, which take most of the time of dense models.
+_DENSE_START: Final = 1.0
 _LOWEST: Final = 1e-4  # of the root mean square field of all sites: below are roundings
 
 
@@ -86,7 +84,7 @@ def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[fl
     """
     scale, stop = model.energy_scale or 1.0, T_STOP
     if start is None:
-        start = _DENSE_START if choose(OfModel(model)).searching < USUAL else T_START
+        start = _DENSE_START if choose(OfModel(model)).one_by_one else T_START
     if model.lattice is None:
         squares = np.square(model.fields / scale).mean(axis=0)
         bonds = np.square(model.couplings / scale).mean(axis=0)

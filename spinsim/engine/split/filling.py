@@ -10,6 +10,8 @@ from spinsim.engine.update import Outline
 
 USUAL: Final = 128
 """Replicas of each sample of a run on a CPU, and the least on a GPU: a word of the packed updates has as many lanes."""
+FEW: Final = 16
+"""Of a search on a CPU that visits them one by one: the right length of an anneal is met sooner with few."""
 COPIES: Final = 4
 """Of the 32 temperatures of a search."""
 MULTIPROCESSORS: Final = 132
@@ -21,7 +23,7 @@ SEARCHING: Final = 2**13
 
 
 def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, searches: bool = False) -> int:
-    """Replicas of each sample that keep a GPU busy, at least ``USUAL``; on a CPU that, or what the update says.
+    """Replicas of each sample that keep a GPU busy, at least ``USUAL``; on a CPU that, or ``FEW``.
 
     Where a multiprocessor has a lattice for itself it takes several groups of replicas, one after the other or side by
     side (``Update.busy``); of larger lattices, which multiprocessors share, each has up to twice ``Busy.spins``.
@@ -34,7 +36,7 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, sear
         searches: Whether it anneals again and again until a target is met or its time is up.
     """
     if device == "cpu":
-        return choose(outline).searching if searches else USUAL
+        return FEW if searches and choose(outline).one_by_one else USUAL
     busy = choose(outline).busy
     of_each = busy.spins / (busy.group * outline.sites)
     groups = busy.most * MULTIPROCESSORS if of_each >= 1 else ceil(min(1, 2 * of_each) * MULTIPROCESSORS)
@@ -45,5 +47,5 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, sear
 
 
 def copies_of_search(outline: Outline, device: str) -> int:
-    """Copies of the ladder that tempering has as a search, one where each replica takes its time."""
-    return COPIES if device != "cpu" or choose(outline).searching == USUAL else 1
+    """Copies of the ladder that tempering has as a search, one on a CPU that visits replicas one by one."""
+    return 1 if device == "cpu" and choose(outline).one_by_one else COPIES

@@ -70,9 +70,9 @@ UPDATE: Final = Update(
     *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda),
     busy=Busy(group=16, most=1),
     pace=Pace(30),
-    searching=16,
+    one_by_one=True,
 )
 """On every device."""
 
-ON_CPU: Final = replace(UNPACKED, suits=suits_on_cpu, needed_bytes=needed_bytes, on_cpu=_on_cpu, searching=16)
+ON_CPU: Final = replace(UNPACKED, suits=suits_on_cpu, needed_bytes=needed_bytes, on_cpu=_on_cpu, one_by_one=True)
 """Small ones, which are unpacked on a GPU."""
