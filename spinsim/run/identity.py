@@ -66,10 +66,12 @@ def tables_of_file(path: str | None, job: str) -> dict[str, dict[str, Any]]:
     """The configuration of the run of a job that a file holds, in tables; empty where there is no such file."""
     if path is None or not os.path.lexists(path):
         return {}
-    with contextlib.suppress(InputError, KeyError, TypeError, ValueError):  # what is wrong with it is told later
+    # What is wrong with a file is told later.
+    with contextlib.suppress(InputError, AttributeError, KeyError, TypeError, ValueError):
         attributes = store.read_attributes(Path(path))
         tables = json.loads(attributes["config"])
-        if attributes["job"] == job and int(tables["run"]["replicas"]) and tables[job].keys():
+        replicas = tables["run"]["replicas"]
+        if attributes["job"] == job and isinstance(replicas, int) and replicas and tables[job].keys():
             return dict(tables)
     return {}
 

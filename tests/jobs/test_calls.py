@@ -376,3 +376,14 @@ def test_a_file_with_a_first_temperature_of_its_own_is_another_run(tmp_path: Pat
     ss.anneal(model, t_start=50.0, steps=2, sweeps=1, replicas=2, out=path)
     with pytest.raises(ss.InputError, match="holds another run"):
         ss.anneal(model, steps=2, sweeps=1, replicas=2, out=path)
+
+
+@pytest.mark.parametrize(("name", "value"), [("t_start", "abc"), ("t_start", [1]), ("replicas", "12")])
+def test_defaults_are_not_taken_from_damaged_settings(tmp_path: Path, name: str, value: Any) -> None:
+    model, path = ss.EdwardsAnderson(ss.square(4), seed=1), tmp_path / "a.h5"
+    done = ss.anneal(model, steps=2, sweeps=1, out=path)
+    with h5py.File(path, "r+") as file:
+        tables = json.loads(file.attrs["config"])
+        tables["run" if name == "replicas" else "anneal"][name] = value
+        file.attrs["config"] = json.dumps(tables)
+    np.testing.assert_array_equal(ss.anneal(model, steps=2, sweeps=1, out=path).energy, done.energy)

@@ -34,9 +34,9 @@ def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
     """
     begun = tables_of_file(config.run.out, config.job)
     config, run = _as_begun(_overlapping(config, model, device), begun, model).with_temperatures(model), config.run
-    if run.replicas is not None and config.anneal.populations:
-        check_populations(config.anneal.populations, run.replicas)
     if run.replicas is not None:
+        if config.anneal.populations:
+            check_populations(config.anneal.populations, run.replicas)
         return config
     if begun:
         many = begun["run"]["replicas"]

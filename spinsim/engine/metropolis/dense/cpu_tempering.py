@@ -20,13 +20,13 @@ def temper_dense(  # type: ignore[no-untyped-def]
 
     Args:
         up: As ``sweep_dense`` takes it, of all replicas, and so are the next four and the zero acceptance.
-        local_fields: As above.
-        costs: As above.
-        visits: As above.
-        rows: As above.
+        local_fields: As ``sweep_dense`` takes them.
+        costs: As ``sweep_dense`` takes them.
+        visits: As ``sweep_dense`` takes them.
+        rows: As ``sweep_dense`` takes them.
         fields: h in quanta, (sites,).
         double_beta: Twice the inverse temperatures times the quantum, (temperatures,).
-        zero_acceptance: As above.
+        zero_acceptance: Probability of a flip that costs nothing.
         ladder: ``Ladder.steps``, copies.
         exchanged: A row of ``Exchange``, changed in place.
         sample: Its number.

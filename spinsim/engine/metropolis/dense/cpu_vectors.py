@@ -110,12 +110,12 @@ def _flip_costs(typing_context, costs, row, first, alike, double_beta, bounds): 
 
     Args:
         typing_context: Of Numba.
-        costs: As above.
+        costs: Half the costs of the 64 flips, (64,), as ``_begin_costs`` wrote them.
         row: Twice the couplings to the site that flips.
-        first: As above.
+        first: The first of the sites, int64.
         alike: Which of the 64 spins were like its own, a word.
-        double_beta: As above.
-        bounds: As above.
+        double_beta: As ``_begin_costs`` takes it.
+        bounds: As ``_begin_costs`` takes them.
     """
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
