@@ -1,4 +1,4 @@
-"""Every line of the README and of the docs runs, in its order, as a reader would type it."""
+"""Every line of the README and of the docs runs, in its order, as a reader would type it; what they link to exists."""
 
 from __future__ import annotations
 
@@ -17,9 +17,14 @@ from harness import forking_server
 from places import ROOT
 
 PAGES = ["README.md", "runs/README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+WRITTEN = [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md"]
 INSTALLING = "python -m pip"
 SHORTER = {
     "README.md": {
+        "--sweeps 20000": "--sweeps 4000",
+        "--size 16 --couplings pm-j --samples 128 --replicas 4 --device cuda": "--size 4 --couplings pm-j --samples 4",
+    },
+    "docs/guide.md": {
         "--size 16 --couplings pm-j --samples 512 --device cuda --gpus all": "--size 4 --couplings pm-j --samples 4"
     },
     "docs/quantum.md": {
@@ -79,3 +84,20 @@ def test_every_block_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         else:
             assert language == "", f"{page} has a block of {language}, which no test runs"
             in_shell(text, tmp_path)
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_links_and_files_that_a_page_names_exist(page: str) -> None:
+    """Files may be named from their last folders on, such as ``gemm/naive.cu``."""
+    text = (ROOT / page).read_text()
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    missing = [link for link in links if link and not (ROOT / page).parent.joinpath(link).exists()]
+    named = set(re.findall(r"[\w./]*/[\w]+\.(?:cuh?|py)\b", text))
+    folders = [ROOT / name for name in ("spinsim", "kernels", "tests", "examples", "benchmarks")]
+    files = [f"/{path.relative_to(ROOT)}" for folder in folders for path in folder.rglob("*.*")]
+    missing += [name for name in sorted(named) if not any(file.endswith(f"/{name.lstrip('./')}") for file in files)]
+    assert not missing
+
+
+def test_the_readme_is_a_front_page() -> None:
+    assert len((ROOT / "README.md").read_text().split()) < 600

@@ -1,0 +1,65 @@
+"""The picture of the README: spins at the transition, Binder cumulants that cross, and the overlaps of a spin glass.
+
+    python examples/front_page.py docs/front_page.png     a minute on a laptop
+    python examples/front_page.py --short                 the form that the tests run
+
+What to learn here: how a figure of your own is made from what runs measure, with NumPy and Matplotlib alone.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+import spinsim as ss
+
+CRITICAL = 2 / np.log(1 + np.sqrt(2))  # Onsager 1944
+short = "--short" in sys.argv
+if short:
+    side, ordering, sides, sweeps = 256, 10, [4, 6], 500
+    glass_side, glass_samples, glass_sweeps = 3, 4, 500
+else:
+    side, ordering, sides, sweeps = 512, 20_000, [8, 16, 32], 40_000
+    glass_side, glass_samples, glass_sweeps = 6, 64, 20_000
+
+# One large lattice at its transition: domains of all sizes. Its spins are the last of a run that saves them.
+large = ss.anneal(ss.Ising(ss.square(side)), [CRITICAL], sweeps=ordering, replicas=1, save_configurations=1)
+spins = large.configurations[-1].reshape(side, side)
+
+# Binder cumulants of several sizes: tempering gives all temperatures of a curve in one run.
+ladder = np.linspace(2.17, 2.37, 17)
+curves = {}
+for length in sides:
+    run = ss.temper(ss.Ising(ss.square(length)), ladder, sweeps, sweeps // 10, replicas=8, correlations=False)
+    curves[length] = ss.table(run)[["binder_cumulant", "binder_cumulant_error"]].to_numpy().T
+
+# A spin glass: the overlap of two copies of one sample has a broad distribution below the transition.
+glass = ss.EdwardsAnderson(ss.cubic(glass_side), samples=glass_samples, seed=2026)
+frozen = ss.temper(glass, np.geomspace(0.6, 2.0, 16), glass_sweeps, glass_sweeps // 4, replicas=4, correlations=False)
+print(large, run, frozen, sep="\n")
+
+figure = Figure(figsize=(9.6, 3.1), layout="constrained")
+left, middle, right = figure.subplots(1, 3)
+left.imshow(spins, cmap=ListedColormap(["#1f3a5f", "#f6f1e4"]), interpolation="nearest")
+left.set(xticks=[], yticks=[], title=rf"2D ferromagnet at $T_c$, $L = {side}$")
+for length, (binder, error) in curves.items():
+    middle.errorbar(ladder, binder, error, marker=".", linewidth=1, label=f"$L = {length}$")
+middle.axvline(CRITICAL, color="0.6", linewidth=1, linestyle=":")
+middle.set(title="Binder cumulant, $T_c$ dotted", xlabel="$T$", ylabel="$U$")
+middle.legend()
+# Without a field q and -q are equally likely. A total overlap is one of sites + 1 values; a bin holds seven of them.
+edges = (14 * np.arange((glass.sites + 1) // 7 + 1) - glass.sites - 1) / glass.sites
+for place in (0, 5, 10):
+    q = frozen.overlap[..., place].ravel() / glass.sites
+    density, _ = np.histogram(np.concatenate([q, -q]), edges, density=True)
+    right.stairs(density, edges, label=f"$T = {frozen.temperature[place]:.2f}$")
+right.set(title=rf"Overlaps of a 3D $\pm J$ glass, $L = {glass_side}$", xlabel="overlap $q$", ylabel="$P(q)$")
+right.legend()
+
+names = [word for word in sys.argv[1:] if not word.startswith("--")]
+path = Path(names[0]) if names else Path(tempfile.mkdtemp(prefix="spinsim-")) / "front_page.png"
+figure.savefig(path, dpi=200)
+print(f"Figure in {path}")
