@@ -281,6 +281,20 @@ class Ising(Exchanged, Keeping):
         )
         return part
 
+    def repeated(self, times: int) -> Ising:
+        """The model with all of its samples so many times over, one group of them after the other.
+
+        Rows that all samples share are shared by all groups; rows of single samples are copied.
+        """
+        if times == 1:
+            return self
+        groups = self.of_samples(0, self.samples)
+        groups.samples = times * self.samples
+        groups.couplings, groups.fields = (
+            frozen(np.tile(rows, (times, 1))) if len(rows) > 1 else rows for rows in (self.couplings, self.fields)
+        )
+        return groups
+
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.
 
