@@ -290,8 +290,9 @@ class Ising(Exchanged, Keeping):
             return self
         groups = self.of_samples(0, self.samples)
         groups.samples = times * self.samples
+        order = np.tile(np.arange(self.samples), times)
         groups.couplings, groups.fields = (
-            frozen(np.tile(rows, (times, 1))) if len(rows) > 1 else rows for rows in (self.couplings, self.fields)
+            rows[order] if len(rows) > 1 else rows for rows in (self.couplings, self.fields)
         )
         return groups
 

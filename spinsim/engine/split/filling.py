@@ -51,7 +51,7 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, sear
 
 
 def copies_of_search(outline: Outline, device: str, temperatures: int) -> int:
-    """Copies of the ladder in a group of a search: as many as a word holds, one on a CPU that visits them one by one."""
+    """Copies in a group of a search: as many as fill a word, one on a CPU that visits replicas one by one."""
     if device == "cpu" and choose(outline).one_by_one:
         return 1
     return max(1, min(MOST_COPIES, USUAL // temperatures))

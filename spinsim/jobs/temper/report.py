@@ -44,9 +44,10 @@ def describe(plan: TemperPlan) -> str:
         low, high, many = wanted.low, wanted.high, f"{wanted.count or ''} placed".strip()
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
+    copies = f"{samples}{groups}{r.number_of_replicas} copies"
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
-        f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{groups}{r.number_of_replicas} copies x "
+        f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {copies} x "
         + (f"T = {low:.4g}, " if many == "1" else f"{many} temperatures from {low:.4g} to {high:.4g}, ")
         + f"{_length(plan)}, on the {where}"
     )

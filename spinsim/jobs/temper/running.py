@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.engine import Engine, create_engine, resolve_device
+from spinsim.engine import Engine, check_memory, check_run, create_engine, resolve_device
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.jobs.temper.layout import temper_layout
@@ -150,7 +150,7 @@ def _run_of(
     t, copies = plan.config.temper, plan.config.run.number_of_replicas
     layout = temper_layout(plan.model, copies, ladder, t.correlations, placement, plan.start)
     if not t.searches:
-        engine = _engine_of(plan, ladder, plan.config.run.seed)
+        engine = _engine_of(plan, ladder, plan.config.run.seed, 1)
         frames = tempering(engine, ladder, t.times, copies, watch.on_updates, saving.due, t.correlations)
         return LadderRun(plan, saving, watch, engine, frames, layout, row_of)
     target = targets_of(plan.model, t.target)
@@ -160,23 +160,27 @@ def _run_of(
     def is_to_pause() -> bool:
         return saving.due() or search.is_late()
 
-    def start(number: int) -> Started:
-        engine = _engine_of(plan, ladder, seed_of_start(plan.config.run.seed, number))
-        endless = Times(0, _longest(t.measure_every, engine.colours), t.measure_every, t.swap_every)
+    def start(number: int, groups: int) -> Started:
+        engine = _engine_of(plan, ladder, seed_of_start(plan.config.run.seed, number), groups)
+        most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
+        times = Times(0, most, t.measure_every, t.swap_every)
         how = copies, watch.on_updates, is_to_pause, t.correlations, () if number else rows
-        return engine, tempering(engine, ladder, endless, *how)
+        return engine, tempering(engine, ladder, times, *how)
 
+    if plan.device == "cpu":
+        check_memory(plan.outline, copies * len(ladder))
+    check_run(plan.groups, copies * len(ladder), 0, 1)
     layout = with_restarts(layout, target, bool(t.restart_after))
     return TemperSearch(plan, saving, watch, start, layout, row_of, search)
 
 
-def _engine_of(plan: TemperPlan, ladder: npt.NDArray[np.float64], seed: int) -> Engine:
-    """The replicas of all groups of a plan in their initial state."""
+def _engine_of(plan: TemperPlan, ladder: npt.NDArray[np.float64], seed: int, groups: int) -> Engine:
+    """The replicas of so many groups of a plan in their initial state."""
     run, t, start = plan.config.run, plan.config.temper, plan.start
     if start is not None and len(start) > 1:
-        start = np.tile(start, (t.number_of_groups, 1, 1))
+        start = np.tile(start, (groups, 1, 1))
     return create_engine(
-        plan.groups,
+        plan.model.once(Ising.repeated, groups),
         run.number_of_replicas * len(ladder),
         replace(dynamics_of(plan, t.start, t.zero_acceptance), seed=seed),
         plan.device,

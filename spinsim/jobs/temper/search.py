@@ -26,6 +26,7 @@ from spinsim.store.layout import Layout
 Started = tuple[Engine, Iterator[TemperFrame | None]]
 """Replicas in their initial state, and their measurements from the first sweep on, without end."""
 _COUNTED: Final = ("attempts", "accepts", "trips")
+_OF_SAMPLES: Final = ("spins", *Exchange._fields)  # arrays of a snapshot that have a row for each sample
 _OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
 
 
@@ -39,14 +40,15 @@ def rows_of_search(plan: Plan[Temper]) -> range:
 class TemperSearch(LadderRun):
     """A search under way: groups of copies side by side, which begin anew where they have met nothing lower for long.
 
-    The engine has the samples of one group after the other. Every measurement is a look at all energies; those of the
+    The first group searches alone for some sweeps, which is enough for easy problems, before the others join it. The
+    engine then has the samples of one group after the other. Every measurement is a look at all energies; those of the
     first group after thermalisation are rows of the file, until these are full or the search begins anew.
 
     Args:
         plan: What is run.
         saving: Says when to save.
         watch: Hears how it goes.
-        start: Makes the replicas of the start of a number, 0 for the first.
+        start: Makes the replicas of so many groups, in the start of a number, 0 for the first.
         layout: Of its file.
         row: Returns the row of the file that a measurement is.
         search: Says when it ends.
@@ -57,16 +59,17 @@ class TemperSearch(LadderRun):
         plan: Plan[Temper],
         saving: Saving,
         watch: Watch,
-        start: Callable[[int], Started],
+        start: Callable[[int, int], Started],
         layout: Layout,
         row: Callable[[TemperFrame], dict[str, Any]],
         search: Search,
     ) -> None:
         t, self._samples = plan.config.temper, plan.model.samples
-        super().__init__(plan, saving, watch, *start(0), layout, row)
+        self._groups, self._alone = t.number_of_groups, t.number_of_groups > 1
+        super().__init__(plan, saving, watch, *start(0, 1), layout, row)
         self.best = Best(self.engine, self._samples)
         self._start, self._search, self._every = start, search, t.measure_every
-        self._rows, self._groups = rows_of_search(plan), t.number_of_groups
+        self._rows, self._sweeps_alone = rows_of_search(plan), t.sweeps_alone
         self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
         self._done = 0
         self._exchange = self.engine.begin_exchange()()
@@ -75,35 +78,49 @@ class TemperSearch(LadderRun):
         """Search on, and write all rows that are to come."""
         self.begin()
         self._search.begin()
-        while self._ends_in_restart(file):
-            self._restarts.begin(self._done - self._restarts.before)
-            self._begin_anew(self._exchange)
+        go_on = self._search_on(file)
+        while go_on is not None:
+            go_on()
+            go_on = self._search_on(file)
         self._write_again(file)
 
-    def _ends_in_restart(self, file: RunFile | Kept) -> bool:
-        """Search on with the present start; returns whether another one is to follow."""
+    def _search_on(self, file: RunFile | Kept) -> Callable[[], None] | None:
+        """Search on with the present replicas; returns what makes the next ones, None where the search ends."""
         for frame in self._frames:
             if frame is not None:
                 self._look(frame, file)
                 if self._search.is_met:
-                    return False
+                    return None
                 if self._restarts.is_due(self._done - self._restarts.before):
-                    return True
+                    return self._restart
             elif self._done and self._search.is_late():
                 file.save(self.state())  # from which a search of a longer time goes on
-                return False
+                return None
             elif self._saving.due():
                 self._save(file)
                 self._saving.saved()
-        return False
+        return self._join if self._alone else None
 
-    def _begin_anew(self, exchange: Exchange) -> None:
-        """Make the replicas of the present start, whose exchanges are counted from a state on."""
+    def _join(self) -> None:
+        """Let the other groups begin beside the first one."""
+        first = self.engine.snapshot()
+        self._make_all()
+        every = self.engine.snapshot()
+        self.engine.restore({name: _followed(array, every[name]) for name, array in first.items()})
+
+    def _restart(self) -> None:
+        """Begin anew with all groups, whose exchanges are counted from the last measurement on."""
+        counted = {name: getattr(self._exchange, name) for name in _COUNTED}
+        self._restarts.begin(self._done - self._restarts.before)
+        self._make_all()
+        every = self.engine.snapshot()
+        self.engine.restore(every | {name: _followed(array, 0 * every[name]) for name, array in counted.items()})
+
+    def _make_all(self) -> None:
+        """Make the replicas of all groups of the present start."""
         del self._frames, self.engine  # the next ones may need their room
-        self.engine, self._frames = self._start(self._restarts.number)
-        counted = {name: getattr(exchange, name) for name in _COUNTED}
-        self.engine.restore(self.engine.snapshot() | counted)
-        self._exchange = self.engine.begin_exchange()()
+        self._alone = False
+        self.engine, self._frames = self._start(self._restarts.number, self._groups)
 
     def _look(self, frame: TemperFrame, file: RunFile | Kept) -> None:
         """Take in a measurement."""
@@ -121,11 +138,12 @@ class TemperSearch(LadderRun):
 
     def _lowest_of_groups(self, frame: TemperFrame) -> tuple[npt.NDArray[np.float64], Spins]:
         """Lowest energy of each replica over all groups, (samples, replicas), and the states that have it."""
-        energy = frame.replica_energy.reshape(self._groups, self._samples, -1)
-        if self._groups == 1:
-            return energy[0], frame.spins
-        group = energy.argmin(axis=0)
-        return energy.min(axis=0), lambda k, r: frame.spins(int(group[k, r]) * self._samples + k, r)
+        energy = frame.replica_energy
+        if len(energy) == self._samples:
+            return energy, frame.spins
+        of_groups = energy.reshape(-1, self._samples, energy.shape[1])
+        group = of_groups.argmin(axis=0)
+        return of_groups.min(axis=0), lambda k, r: frame.spins(int(group[k, r]) * self._samples + k, r)
 
     def _write_again(self, file: RunFile | Kept) -> None:
         """Write what is written again and again, as it was at the last measurement."""
@@ -142,20 +160,29 @@ class TemperSearch(LadderRun):
         return self._restarts.before * updates_a_sweep(self.engine) + super().updates_done()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state from which the search can go on, as a checkpoint holds it."""
+        """The state from which the search can go on, as a checkpoint holds it: with room for all groups."""
         state = super().state()
-        if self._groups > 1:  # names that say the same as datasets of the file hold the first group
+        if self._groups > 1:
+            if self._alone:
+                state |= {name: self._with_room(state[name]) for name in _OF_SAMPLES}
             state |= {_OF_GROUPS + name: state[name] for name in _COUNTED}
             state |= {name: state[name][: self._samples] for name in _COUNTED}
         return state | {"done": np.array(self._done, np.int64)} | self._search.state() | self._restarts.state()
 
+    def _with_room(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Rows of the first group, followed by as many for each of the others."""
+        return np.concatenate([array, *[np.zeros_like(array)] * (self._groups - 1)])
+
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""
         self._restarts.restore(saved)
-        if self._restarts.number:
-            self._begin_anew(self._exchange)
         if self._groups > 1:
             saved = saved | {name: saved[_OF_GROUPS + name] for name in _COUNTED}
+            alone = not self._restarts.number and saved["half_sweep"] <= self._sweeps_alone * self.engine.colours
+            if alone:
+                saved |= {name: saved[name][: self._samples] for name in _OF_SAMPLES}
+        if self._restarts.number or (self._groups > 1 and not alone):
+            self._make_all()
         super().restore(saved)
         self._search.restore(saved)
         self._done, self._exchange = int(saved["done"]), self.engine.begin_exchange()()
@@ -170,3 +197,8 @@ class TemperSearch(LadderRun):
     def may_go_on(self) -> bool:
         """Whether the search can be made longer: where its targets are not met."""
         return not self._search.is_met
+
+
+def _followed(first: npt.NDArray[Any], every: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The rows of the first samples, followed by those of all samples behind them; a number as it is."""
+    return np.concatenate([first, every[len(first) :]]) if first.ndim else first
