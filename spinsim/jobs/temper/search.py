@@ -147,8 +147,8 @@ class TemperSearch(LadderRun):
 
     def _write_again(self, file: RunFile | Kept) -> None:
         """Write what is written again and again, as it was at the last measurement."""
-        first = Exchange(*(array[: self._samples] for array in self._exchange))
-        file.write_again(self._sums_of(first))
+        first = {name: getattr(self._exchange, name)[: self._samples] for name in _COUNTED}
+        file.write_again(self._sums_of(self._exchange._replace(**first)))
         searched = {"done": np.array(self._done, np.int64)} | self._search.state()
         file.write_again({SUMS[name]: value for name, value in searched.items()})
         if self._has_restarts:

@@ -193,6 +193,7 @@ class Temper(Config):
             "shown": "2; of searches as many as make 128 replicas, 1 to 8, 1 of dense problems on a CPU",
             "help": "Copies at each temperature, two or more for overlaps",
         },
+        threads={"help": "CPU threads; no number changes the outcome of as many groups"},
     )
     temper: TemperSettings = table(TemperSettings)
 
