@@ -281,21 +281,6 @@ class Ising(Exchanged, Keeping):
         )
         return part
 
-    def repeated(self, times: int) -> Ising:
-        """The model with all of its samples so many times over, one group of them after the other.
-
-        Rows that all samples share are shared by all groups; rows of single samples are copied.
-        """
-        if times == 1:
-            return self
-        groups = self.of_samples(0, self.samples)
-        groups.samples = times * self.samples
-        order = np.tile(np.arange(self.samples), times)
-        groups.couplings, groups.fields = (
-            rows[order] if len(rows) > 1 else rows for rows in (self.couplings, self.fields)
-        )
-        return groups
-
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.
 
@@ -319,6 +304,21 @@ class Ising(Exchanged, Keeping):
         if self.maxcut_weight is None:
             raise InputError(f"model {self.name} is not a MaxCut instance: it has no cut")
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
+
+
+def repeated(model: Ising, times: int) -> Ising:
+    """The same model with all of its samples so many times over, one group of them after the other.
+
+    Rows that all samples share are shared by all groups; rows of single samples are copied.
+    """
+    if times == 1:
+        return model
+    groups, order = model.of_samples(0, model.samples), np.tile(np.arange(model.samples), times)
+    groups.samples = len(order)
+    groups.couplings, groups.fields = (
+        rows[order] if len(rows) > 1 else rows for rows in (model.couplings, model.fields)
+    )
+    return groups
 
 
 def with_list(model: Ising) -> Ising:

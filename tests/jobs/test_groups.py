@@ -19,6 +19,7 @@ import spinsim as ss
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel
 from spinsim.jobs.temper.settings import RESTART_AFTER, Temper, TemperSettings
+from spinsim.model.ising import repeated
 from spinsim.run.restarts import Restarts, seed_of_start
 from spinsim.run.search import Search
 from spinsim.sampling.portions import UPDATES
@@ -86,13 +87,13 @@ def test_the_first_group_moves_as_it_does_alone(search) -> None:
 
 def test_groups_are_further_samples_of_the_same_problem() -> None:
     """Which share the rows of couplings of a single sample."""
-    several = MODEL.repeated(3)
+    several = repeated(MODEL, 3)
     assert several.samples == 6
     np.testing.assert_array_equal(several.couplings, np.tile(MODEL.couplings, (3, 1)))
     one = ss.EdwardsAnderson(ss.square(6), seed=4)
-    assert np.shares_memory(one.repeated(100).couplings, one.couplings)
-    assert one.repeated(1) is one
-    run = ss.temper(one.repeated(2), **LADDER)
+    assert np.shares_memory(repeated(one, 100).couplings, one.couplings)
+    assert repeated(one, 1) is one
+    run = ss.temper(repeated(one, 2), **LADDER)
     np.testing.assert_array_equal(run.energy[:, :1], ss.temper(one, **LADDER).energy)
     assert (run.energy[:, 0] != run.energy[:, 1]).any()
 
@@ -284,6 +285,10 @@ def test_the_command_says_how_many_groups_and_restarts_there_were(tmp_path: Path
     assert " restart" in shown
     assert "were accepted (first group)" in shown
     assert run(capsys, monkeypatch, "check", "a.h5").status == 0
+    told = run(
+        capsys, monkeypatch, *line[:-1], "b.h5", "--groups", "200000", "--temperatures", "1:3:100", "--replicas", "99"
+    )
+    one_sentence(told, "9900 replicas x 200000 groups needs ", "give fewer groups")
     for flag in ("--groups", "--restart-after"):
         told = run(capsys, monkeypatch, "temper", "--size", "4", flag, "2", "--out", "b.h5")
         one_sentence(told, "is for searches alone: give a target or a time_limit")

@@ -10,16 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.engine import Engine, check_memory, check_run, create_engine, resolve_device
+from spinsim.engine import Engine, check_run, create_engine, resolve_device
+from spinsim.engine.choosing import choose
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
+from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import temper_layout
 from spinsim.jobs.temper.result import TemperResult, unmeasured
 from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
 from spinsim.jobs.temper.settings import RESTART_AFTER, Temper
+from spinsim.machine.memory import require
 from spinsim.machine.threads import available_threads
 from spinsim.mesh.session import others
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, repeated
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import (
     SILENT,
@@ -47,7 +50,7 @@ class TemperPlan(LadderPlan[Temper]):
     @property
     def groups(self) -> Ising:
         """The model of all groups of a search, each of which has all samples."""
-        return self.model.once(Ising.repeated, self.config.temper.number_of_groups)
+        return self.model.once(repeated, self.config.temper.number_of_groups)
 
     @property
     def outline(self) -> Outline:
@@ -167,9 +170,7 @@ def _run_of(
         how = copies, watch.on_updates, is_to_pause, t.correlations, () if number else rows
         return engine, tempering(engine, ladder, times, *how)
 
-    if plan.device == "cpu":
-        check_memory(plan.outline, copies * len(ladder))
-    check_run(plan.groups, copies * len(ladder), 0, 1)
+    _check_groups(plan, copies * len(ladder))
     layout = with_restarts(layout, target, bool(t.restart_after))
     return TemperSearch(plan, saving, watch, start, layout, row_of, search)
 
@@ -180,7 +181,7 @@ def _engine_of(plan: TemperPlan, ladder: npt.NDArray[np.float64], seed: int, gro
     if start is not None and len(start) > 1:
         start = np.tile(start, (groups, 1, 1))
     return create_engine(
-        plan.model.once(Ising.repeated, groups),
+        plan.model.once(repeated, groups),
         run.number_of_replicas * len(ladder),
         replace(dynamics_of(plan, t.start, t.zero_acceptance), seed=seed),
         plan.device,
@@ -189,6 +190,19 @@ def _engine_of(plan: TemperPlan, ladder: npt.NDArray[np.float64], seed: int, gro
         slabs=False,
         round_sweeps=plan.round_sweeps,
     )
+
+
+def _check_groups(plan: TemperPlan, replicas: int) -> None:
+    """Refuse groups that have no room, before the first of them begins to search.
+
+    Raises:
+        InputError: for these.
+    """
+    outline, groups = plan.outline, count(plan.config.temper.number_of_groups, "group")
+    if plan.device == "cpu":
+        what = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
+        require(choose(outline).needed_bytes(outline, replicas), what, "give fewer groups or replicas")
+    check_run(plan.groups, replicas, 0, 1)
 
 
 def _longest(unit: int, colours: int) -> int:
