@@ -306,6 +306,21 @@ class Ising(Exchanged, Keeping):
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
 
 
+def repeated(model: Ising, times: int) -> Ising:
+    """The same model with all of its samples so many times over, one group of them after the other.
+
+    Rows that all samples share are shared by all groups; rows of single samples are copied.
+    """
+    if times == 1:
+        return model
+    groups, order = model.of_samples(0, model.samples), np.tile(np.arange(model.samples), times)
+    groups.samples = len(order)
+    groups.couplings, groups.fields = (
+        rows[order] if len(rows) > 1 else rows for rows in (model.couplings, model.fields)
+    )
+    return groups
+
+
 def with_list(model: Ising) -> Ising:
     """The same model with the list of its bonds, as earlier versions wrote all models to files.
 

@@ -90,7 +90,7 @@ class SampledRun(ABC):
             return row
         if holder is None:
             holder = np.broadcast_to(np.arange(self.engine.replicas), (model.samples, self.engine.replicas))
-        bits = np.stack([bits_of(spins, k, self.engine.replicas)[holder[k]] for k in range(model.samples)])
+        bits = np.stack([bits_of(spins, k, self.engine.replicas)[holder[k]] for k in range(len(holder))])
         sweep = self.engine.half_sweep // self.engine.colours  # of a run whose rows do not tell it
         return {"sweep": sweep, **row, "measurement": row["step"], "spins": bits}
 

@@ -42,6 +42,8 @@ def sums_in(group: str) -> dict[str, str]:
 GROUP: Final = "search"
 """The group of what ended a search that was one run."""
 SUMS: Final = sums_in(GROUP)
+RESTARTS: Final = f"{GROUP}/restarts"
+"""Path of the number of restarts of a search that was one run; searches that have none, and older files, lack it."""
 LENGTHS: Final = ("time_limit", "anneals")
 """The settings that say how long a search may be."""
 
@@ -96,20 +98,39 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Searched(Outcome):
-    """How a search went that was one run: in sweeps, those before the first measurement among them."""
+    """How a search went that was one run: in sweeps, those before the first measurement and of all starts among them.
+
+    Attributes:
+        restarts: How often it began anew; None where it never does so.
+    """
 
     UNIT: ClassVar[str] = "sweep"
     GROUP: ClassVar[str] = GROUP
 
+    restarts: int | None = None
+
     @property
     def numbers(self) -> dict[str, Any]:
-        """What it came to, for ``--json``."""
-        return {"search_sweeps": self.done, **super().numbers}
+        """Numbers for ``--json``."""
+        return {"search_sweeps": self.done, "search_restarts": self.restarts or 0, **super().numbers}
+
+    @property
+    def datasets(self) -> dict[str, npt.NDArray[Any]]:
+        """Datasets of a file, by path."""
+        return super().datasets | ({} if self.restarts is None else {RESTARTS: np.array(self.restarts, np.int64)})
+
+    def in_layout(self, layout: Layout) -> Layout:
+        """A layout with room for it."""
+        return with_restarts(layout, self.target, self.restarts is not None)
 
 
-def with_search(
-    layout: Layout, target: Array | None, kind: type[Outcome] = Searched, each: tuple[Series, ...] = ()
-) -> Layout:
+def with_restarts(layout: Layout, target: Array | None, restarts: bool) -> Layout:
+    """A layout with a search that was one run, and with the number of its restarts if it has any."""
+    number = Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP)
+    return with_search(layout, target, Searched, (number,) if restarts else ())
+
+
+def with_search(layout: Layout, target: Array | None, kind: type[Outcome], each: tuple[Series, ...]) -> Layout:
     """A layout with a group of what ended a search, and the target of each sample.
 
     Args:
@@ -137,7 +158,7 @@ def target_in(file: h5py.File, group: str) -> Array | None:
 
 def layout_with_search_of(file: h5py.File, layout: Layout) -> Layout:
     """A layout with the search that a file holds, if any."""
-    return with_search(layout, target_in(file, GROUP)) if GROUP in file else layout
+    return with_restarts(layout, target_in(file, GROUP), RESTARTS in file) if GROUP in file else layout
 
 
 def again_in(
@@ -157,8 +178,11 @@ def read_search(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Searc
     """Returns the search that a file holds, as ``again_in`` takes it; None where it is of none."""
     if GROUP not in file:
         return None
-    found, target = again_in(file, saved, SUMS), target_in(file, GROUP)
-    return Searched(int(found["done"]), float(found["elapsed"]), target, found["met_seconds"], found["met_after"])
+    paths = SUMS | ({"restarts": RESTARTS} if RESTARTS in file else {})
+    found, target = again_in(file, saved, paths), target_in(file, GROUP)
+    restarts = int(found["restarts"]) if "restarts" in found else None
+    whole = int(found["done"]), float(found["elapsed"]), target, found["met_seconds"], found["met_after"]
+    return Searched(*whole, restarts)
 
 
 def has_met_target(file: h5py.File) -> bool:
@@ -222,13 +246,9 @@ class Search:
         """Whether the search ends."""
         return self.is_met or self.is_late()
 
-    def in_layout(self, layout: Layout) -> Layout:
-        """A layout with what ends this search."""
-        return with_search(layout, self._target)
-
-    def outcome(self, done: int) -> Searched:
-        """Returns how it went, after so much was done."""
-        return Searched(done, self.elapsed, self._target, self.met_seconds, self.met_after)
+    def outcome(self, done: int, restarts: int | None) -> Searched:
+        """Returns how it went, after so much was done and so many restarts, None where it has none."""
+        return Searched(done, self.elapsed, self._target, self.met_seconds, self.met_after, restarts)
 
     def look(self, energy: Array, after: int) -> None:
         """Take in energies (samples, replicas), of states that are kept, after so much was done."""

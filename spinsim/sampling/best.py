@@ -27,13 +27,14 @@ class Best:
 
     spins: npt.NDArray[np.int8] | States
 
-    def __init__(self, engine: Counting) -> None:
-        model = engine.model
-        self.energy = np.full((model.samples, engine.replicas), np.inf)
+    def __init__(self, engine: Counting, samples: int | None = None) -> None:
+        """Keep the states of an engine, of as many samples if these are not its own."""
+        model, rows = engine.model, samples or engine.model.samples
+        self.energy = np.full((rows, engine.replicas), np.inf)
         if model.graph.is_listed:
-            self.spins = np.zeros((model.samples, model.sites), np.int8)
+            self.spins = np.zeros((rows, model.sites), np.int8)
         else:
-            self.spins = States(np.zeros((model.samples, -(-model.sites // 8)), np.uint8), model.sites)
+            self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
 
     def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> None:
         """Take in energies (samples, replicas) and the configurations that have them."""

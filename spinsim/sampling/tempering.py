@@ -6,7 +6,7 @@ Source: K. Hukushima, K. Nemoto, J. Phys. Soc. Jpn. 65, 1604 (1996).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -137,6 +137,7 @@ def tempering(
     on_updates: Callable[[int], None] = lambda updates: None,
     pause: Callable[[], bool] = lambda: False,
     correlations: bool = True,
+    compared: Container[int] | None = None,
 ) -> Iterator[TemperFrame | None]:
     """Thermalise, then yield a measurement after every ``times.measure_every`` sweeps.
 
@@ -149,13 +150,16 @@ def tempering(
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
         correlations: Whether link overlaps and modes are measured too.
+        compared: Numbers of the measurements whose overlaps are wanted, by default all; of others a CPU saves the time
+            of counting them, where correlations are not measured, and ``overlap`` has no pairs.
 
     Raises:
         InputError: for a bad ladder, one that does not fit the engine and measurements that have no room, before the
             first sweep.
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
-    return tempering_in_beta(engine, 1.0 / ladder, times, copies, on_updates, pause, Wanted(correlations))
+    wanted = Wanted(correlations)
+    return tempering_in_beta(engine, 1.0 / ladder, times, copies, on_updates, pause, wanted, compared)
 
 
 def tempering_in_beta(
@@ -166,6 +170,7 @@ def tempering_in_beta(
     on_updates: Callable[[int], None] = lambda updates: None,
     pause: Callable[[], bool] = lambda: False,
     wanted: Wanted = WITHOUT_TIMES,
+    compared: Container[int] | None = None,
 ) -> Iterator[TemperFrame | None]:
     """The same of inverse temperatures, from the largest to the smallest, which are used to the bit.
 
@@ -192,7 +197,7 @@ def tempering_in_beta(
     engine.set_ladder(beta, copies)
     kept = min(BEHIND + 2, times.measurements)  # the next one and the frame that the caller has among them
     engine.prepare_measurements(kept, wanted)
-    return _temper(engine, times, on_updates, pause, wanted)
+    return _temper(engine, times, on_updates, pause, wanted, compared)
 
 
 def _temper(
@@ -201,11 +206,14 @@ def _temper(
     on_updates: Callable[[int], None],
     pause: Callable[[], bool],
     wanted: Wanted,
+    compared: Container[int] | None,
 ) -> Iterator[TemperFrame | None]:
+    on_cpu = engine.device_name == "cpu"
+    energies = wanted._replace(overlaps=False) if on_cpu and compared is not None else wanted
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
     portions, most = Portions(engine, times.swap_every), sweeps_a_portion(engine, times.swap_every)
     every = times.measure_every
-    at_once = engine.device_name == "cpu" and engine.devices == 1  # which has measured when it is asked
+    at_once = on_cpu and engine.devices == 1  # which has measured when it is asked
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates(0)
     done = engine.half_sweep // engine.colours
@@ -223,7 +231,8 @@ def _temper(
         else:
             engine.temper(count // times.swap_every, times.swap_every)
             if step >= 0 and begun + count == every:
-                waiting.append((step, engine.begin_measurement(wanted)))
+                own = wanted if compared is None or step in compared else energies
+                waiting.append((step, engine.begin_measurement(own)))
         if count == portion:
             engine.wait()  # reports and pauses are not to run far ahead of a GPU
             portions.end()

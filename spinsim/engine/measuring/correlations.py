@@ -64,11 +64,13 @@ class Wanted(NamedTuple):
         full: Whether link overlaps and modes are, and in models of space and time what slices have in common.
         times: At which times spins are correlated with themselves, in slices.
         even: Whether products of neighbours in space are too, an operator of even parity, and compared between copies.
+        overlaps: False where a CPU is to leave overlaps out, of what is not ``full``: there are no pairs then.
     """
 
     full: bool = True
     times: tuple[int, ...] = ()
     even: bool = False
+    overlaps: bool = True
 
 
 WITHOUT_TIMES: Final = Wanted()

@@ -128,14 +128,14 @@ class CpuMeasuring:
             exchange,
             self._correlations(ladder, holder, wanted)
             if wanted.full
-            else overlaps_alone(self._overlaps(ladder, holder), ladder),
+            else overlaps_alone(self._overlaps(ladder, holder, wanted.overlaps), ladder),
             spins,
             energy[..., None] if terms is None else terms.reshape(-1, terms.shape[-1])[among_all] * quantum,
         )
 
-    def _overlaps(self, ladder: Ladder, holder: Integers) -> Integers:
-        """Overlaps of copies at equal temperatures."""
-        pairs = copy_pairs(ladder.copies)
+    def _overlaps(self, ladder: Ladder, holder: Integers, are_wanted: bool = True) -> Integers:
+        """Overlaps of copies at equal temperatures, of no pairs where they are not wanted."""
+        pairs = copy_pairs(ladder.copies if are_wanted else 1)
         found = np.empty((self._model.samples, len(pairs), ladder.temperatures), np.int64)
 
         def compare(first: int, stop: int) -> None:
@@ -143,7 +143,8 @@ class CpuMeasuring:
             found[mine] = self._comparison.differing_copies(self._words_of(mine), holder[mine], pairs)
 
         words = self._model.samples * self._model.sites * block_count(ladder.replicas)
-        self._threads.share_out(compare, self._model.samples, words)
+        if found.size:
+            self._threads.share_out(compare, self._model.samples, words)
         return self._model.sites - 2 * found
 
     def _correlations(self, ladder: Ladder, holder: Integers, wanted: Wanted) -> Correlations:

@@ -1,4 +1,4 @@
-"""How many replicas a run has that is not told: as many as fill a GPU, and few where a search of few is faster."""
+"""Number of replicas where none is given: as many as fill a GPU, and few where a search of few is faster."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ USUAL: Final = 128
 """Replicas of each sample of a run on a CPU, and the least on a GPU: a word of the packed updates has as many lanes."""
 FEW: Final = 16
 """Of a search on a CPU that visits them one by one: the right length of an anneal is met sooner with few."""
-COPIES: Final = 4
-"""Of the 32 temperatures of a search."""
+MOST_COPIES: Final = 8
+"""Of a ladder of few temperatures in a search, as overlaps of all pairs of copies are measured."""
 MULTIPROCESSORS: Final = 132
 """Of an H200. Other GPUs, and several of them, take as many replicas, so that a command has the same result on all."""
 BYTES: Final = 2**28
 """What the replicas that fill a GPU may write."""
+LOOK: Final = 64
+"""Bytes of what a look of a search brings to the host of each replica."""
+ROOM: Final = 2**32
+"""What the groups of a search may take on a CPU."""
 SEARCHING: Final = 2**13
 """The most of all samples in a search: more do not meet a target sooner, and the host looks at each of them."""
 
@@ -46,6 +50,25 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, sear
     return max(USUAL, busy.group * min(ceil(groups / outline.samples), room))
 
 
-def copies_of_search(outline: Outline, device: str) -> int:
-    """Copies of the ladder that tempering has as a search, one on a CPU that visits replicas one by one."""
-    return 1 if device == "cpu" and choose(outline).one_by_one else COPIES
+def copies_of_search(outline: Outline, device: str, temperatures: int) -> int:
+    """Copies in a group of a search: as many as fill a word, one on a CPU that visits replicas one by one."""
+    if device == "cpu" and choose(outline).one_by_one:
+        return 1
+    return max(1, min(MOST_COPIES, USUAL // temperatures))
+
+
+def groups_of_search(outline: Outline, device: str, replicas: int, threads: int) -> int:
+    """Groups of copies that search side by side: as many as fill a GPU, on a CPU one for each thread.
+
+    A multiprocessor holds one group, as more would keep the host waiting between looks.
+
+    Args:
+        outline: Of the model.
+        device: As ``resolve_device`` returns it.
+        replicas: Of each sample in a group.
+        threads: CPU threads, of all ranks together.
+    """
+    if device != "cpu":
+        return max(1, min(MULTIPROCESSORS, replicas_that_fill(outline, device, LOOK) // replicas))
+    need = choose(outline).needed_bytes(outline, replicas)
+    return max(1, min(ceil(threads / outline.samples), ROOM // need))

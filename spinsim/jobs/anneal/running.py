@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import rng
 from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.engine.split.filling import USUAL
 from spinsim.engine.split.slabs import slabs_in_words
@@ -36,6 +35,7 @@ from spinsim.run.common import (
     to_file,
 )
 from spinsim.run.kept import Kept
+from spinsim.run.restarts import seed_of_start
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import targets_of
@@ -343,5 +343,4 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
 
 def _seed_of(plan: AnnealPlan, number: int) -> int:
     """The seed of the anneal of this number, which is that of the run for the first."""
-    seed = plan.config.run.seed
-    return rng.derived_seed(seed, number, rng.Stream.RESTART) if number else seed
+    return seed_of_start(plan.config.run.seed, number)

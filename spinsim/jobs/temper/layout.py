@@ -105,6 +105,6 @@ FORM = Form(
     planned={"sweeps": (int,), "measure_every": (int,)},
     groups=(MEASUREMENTS, TEMPERING, PLACEMENT, search.GROUP),
     layout=_layout_of,
-    sums={**SUMS, **search.SUMS},
+    sums={**SUMS, **search.SUMS, "restarts": search.RESTARTS},
     check_numbers=check_permutation,
 )

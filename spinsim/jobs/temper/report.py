@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.printed import as_tables, main_columns, table
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
-from spinsim.inputs.texts import quoted, wrapped
+from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import (
     empty_lanes,
@@ -43,9 +43,11 @@ def describe(plan: TemperPlan) -> str:
     else:
         low, high, many = wanted.low, wanted.high, f"{wanted.count or ''} placed".strip()
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
+    groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
+    copies = f"{samples}{groups}{r.number_of_replicas} copies"
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
-        f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{r.number_of_replicas} copies x "
+        f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {copies} x "
         + (f"T = {low:.4g}, " if many == "1" else f"{many} temperatures from {low:.4g} to {high:.4g}, ")
         + f"{_length(plan)}, on the {where}"
     )
@@ -95,11 +97,15 @@ def _verdict(found: TemperOverview, search: Searched) -> str:
 def _search_lines(found: TemperOverview, search: Searched) -> list[str]:
     """Returns lines on what a search did and found."""
     low, high = (np.nanmin(found.swap_rate), np.nanmax(found.swap_rate)) if len(found.swap_rate) else (0.0, 0.0)
+    groups = found.config.get(found.job, {}).get("groups", 1)
+    side_by_side = f" of {groups} groups" if groups > 1 else ""
+    first = " (first group)" if groups > 1 else ""
+    again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
     return [
         *([] if found.best_energy is None else lowest_lines(found.model, found.best_energy)),
-        f"Search         {search.done} sweeps in {search.elapsed:.3g} s",
-        f"Exchanges      {low:.3f} to {high:.3f} of those tried with the next temperature were accepted",
-        round_trip_line(found.round_trips),
+        f"Search         {search.done} sweeps{side_by_side} in {search.elapsed:.3g} s{again}",
+        f"Exchanges      {low:.3f} to {high:.3f} of those tried with the next temperature were accepted{first}",
+        round_trip_line(found.round_trips) + first,
     ]
 
 

@@ -18,7 +18,7 @@ from spinsim.model.ising import Ising
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
-from spinsim.run.search import Searched, read_search, with_search
+from spinsim.run.search import Searched, read_search
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
@@ -104,7 +104,7 @@ class TemperResult(LadderResult):
     def _layout(self) -> Layout:
         copies, measured = self.energy.shape[2], (self.has_correlations, self.placement)
         layout = temper_layout(self.model, copies, self.temperature, *measured, staggered=self.has_staggered)
-        return layout if self.search is None else with_search(layout, self.search.target)
+        return layout if self.search is None else self.search.in_layout(layout)
 
     def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
         """What a file holds that is written again and again, by path."""

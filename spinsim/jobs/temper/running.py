@@ -10,14 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.engine import create_engine, resolve_device
-from spinsim.engine.split.filling import COPIES, copies_of_search
-from spinsim.engine.update import OfModel
+from spinsim.engine import Engine, check_run, create_engine, resolve_device
+from spinsim.engine.choosing import choose
+from spinsim.engine.split.filling import copies_of_search, groups_of_search
+from spinsim.engine.update import OfModel, Outline
+from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import temper_layout
 from spinsim.jobs.temper.result import TemperResult, unmeasured
-from spinsim.jobs.temper.search import TemperSearch
-from spinsim.jobs.temper.settings import Temper
-from spinsim.model.ising import Ising
+from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
+from spinsim.jobs.temper.settings import RESTART_AFTER, Temper
+from spinsim.machine.memory import require
+from spinsim.machine.threads import available_threads
+from spinsim.mesh.session import others
+from spinsim.model.ising import Ising, repeated
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import (
     SILENT,
@@ -32,15 +37,25 @@ from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderPlan, LadderRun
 from spinsim.run.ladder_layout import placement_of
+from spinsim.run.restarts import seed_of_start
 from spinsim.run.saving import NEVER, Saving
-from spinsim.run.search import Search, targets_of
+from spinsim.run.search import Search, targets_of, with_restarts
 from spinsim.sampling import TemperFrame, Times, place, tempering
 from spinsim.sampling.placement import Placement
-from spinsim.store.layout import Layout
 
 
 class TemperPlan(LadderPlan[Temper]):
     """A tempering run that is ready to begin."""
+
+    @property
+    def groups(self) -> Ising:
+        """The model of all groups of a search, each of which has all samples."""
+        return self.model.once(repeated, self.config.temper.number_of_groups)
+
+    @property
+    def outline(self) -> Outline:
+        """What devices share out: the samples of all groups."""
+        return OfModel(self.groups)
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 of a search."""
@@ -59,20 +74,33 @@ def plan_temper(config: Temper) -> TemperPlan:
     """
     check_nameable(config.temper.start)
     device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, (config.run.replicas or COPIES) * config.temper.places)
+    model = build_model(config.model, (config.run.replicas or 1) * config.temper.places)
     config = filled_in(config, model, device)
     targets_of(model, config.temper.target)
     return TemperPlan(config, model, device, *identify(config, model))
 
 
 def filled_in(config: Temper, model: Ising, device: str) -> Temper:
-    """A configuration with its ladder and its copies, where they were left out: as many as its file has, if any."""
-    config, run = config.with_temperatures(model), config.run
-    if run.replicas is not None:
+    """A configuration with its ladder, and with the size of a search where it was left out.
+
+    Where its file has been begun already, on whatever device, the size is as that has it.
+    """
+    config = config.with_temperatures(model)
+    run, t = config.run, config.temper
+    if None not in (run.replicas, t.groups, t.restart_after):
         return config
-    begun = tables_of_file(run.out, config.job)
-    copies = begun["run"]["replicas"] if begun else copies_of_search(OfModel(model), device)
-    return replace(config, run=replace(run, replicas=copies))
+    begun, outline = tables_of_file(run.out, config.job), OfModel(model)
+    of_run, of_job = begun.get("run", {}), begun.get(config.job, {})
+    copies, groups, after = run.replicas, t.groups, t.restart_after
+    if copies is None:
+        copies = of_run["replicas"] if begun else copies_of_search(outline, device, len(t.ladder))
+    if groups is None:
+        threads = (run.threads or available_threads()) * (1 + len(others()))
+        usual = groups_of_search(outline, device, copies * len(t.ladder), threads)
+        groups = of_job.get("groups", 1) if begun else usual
+    if after is None:
+        after = of_job.get("restart_after", 0) if begun else RESTART_AFTER
+    return replace(config, run=replace(run, replicas=copies), temper=replace(t, groups=groups, restart_after=after))
 
 
 def row_of(frame: TemperFrame) -> dict[str, Any]:
@@ -122,39 +150,65 @@ def _run_of(
     plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None, saving: Saving, watch: Watch
 ) -> LadderRun:
     """The run of a plan on a ladder, about to begin."""
-    run, t = plan.config.run, plan.config.temper
-    dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
-    engine = create_engine(
-        plan.model,
+    t, copies = plan.config.temper, plan.config.run.number_of_replicas
+    layout = temper_layout(plan.model, copies, ladder, t.correlations, placement, plan.start)
+    if not t.searches:
+        engine = _engine_of(plan, ladder, plan.config.run.seed, 1)
+        frames = tempering(engine, ladder, t.times, copies, watch.on_updates, saving.due, t.correlations)
+        return LadderRun(plan, saving, watch, engine, frames, layout, row_of)
+    target = targets_of(plan.model, t.target)
+    search = Search(plan.model, target, t.time_limit, watch.on_note)
+    rows = rows_of_search(plan)
+
+    def is_to_pause() -> bool:
+        return saving.due() or search.is_late()
+
+    def start(number: int, groups: int) -> Started:
+        engine = _engine_of(plan, ladder, seed_of_start(plan.config.run.seed, number), groups)
+        most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
+        times = Times(0, most, t.measure_every, t.swap_every)
+        how = copies, watch.on_updates, is_to_pause, t.correlations, () if number else rows
+        return engine, tempering(engine, ladder, times, *how)
+
+    _check_groups(plan, copies * len(ladder))
+    layout = with_restarts(layout, target, bool(t.restart_after))
+    return TemperSearch(plan, saving, watch, start, layout, row_of, search)
+
+
+def _engine_of(plan: TemperPlan, ladder: npt.NDArray[np.float64], seed: int, groups: int) -> Engine:
+    """The replicas of so many groups of a plan in their initial state."""
+    run, t, start = plan.config.run, plan.config.temper, plan.start
+    if start is not None and len(start) > 1:
+        start = np.tile(start, (groups, 1, 1))
+    return create_engine(
+        plan.model.once(repeated, groups),
         run.number_of_replicas * len(ladder),
-        dynamics,
+        replace(dynamics_of(plan, t.start, t.zero_acceptance), seed=seed),
         plan.device,
         run.threads,
-        plan.start,
+        start,
         slabs=False,
         round_sweeps=plan.round_sweeps,
     )
-    how = run.number_of_replicas, watch.on_updates
-    layout = _layout(plan, ladder, placement)
-    if not t.searches:
-        frames = tempering(engine, ladder, t.times, *how, saving.due, t.correlations)
-        return LadderRun(plan, saving, watch, engine, frames, layout, row_of)
-    search = Search(plan.model, targets_of(plan.model, t.target), t.time_limit, watch.on_note)
-    endless = Times(0, _longest(t.measure_every, engine.colours), t.measure_every, t.swap_every)
-    frames = tempering(engine, ladder, endless, *how, lambda: saving.due() or search.is_late(), t.correlations)
-    return TemperSearch(plan, saving, watch, engine, frames, search.in_layout(layout), row_of, search)
+
+
+def _check_groups(plan: TemperPlan, replicas: int) -> None:
+    """Refuse groups that have no room, before the first of them begins to search.
+
+    Raises:
+        InputError: for these.
+    """
+    outline, groups = plan.outline, count(plan.config.temper.number_of_groups, "group")
+    if plan.device == "cpu":
+        what = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
+        require(choose(outline).needed_bytes(outline, replicas), what, "give fewer groups or replicas")
+    check_run(plan.groups, replicas, 0, 1)
 
 
 def _longest(unit: int, colours: int) -> int:
     """As many sweeps as random numbers have room for, a multiple of a unit."""
     most: int = 2**HALF_SWEEP_BITS // colours
     return most // unit * unit
-
-
-def _layout(plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None) -> Layout:
-    """What the file of a plan holds."""
-    copies, correlations = plan.config.run.number_of_replicas, plan.config.temper.correlations
-    return temper_layout(plan.model, copies, ladder, correlations, placement, plan.start)
 
 
 def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:

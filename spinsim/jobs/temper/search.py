@@ -3,34 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Engine
+from spinsim.engine.protocols import Spins
+from spinsim.engine.tempering.ladder import Exchange
 from spinsim.jobs.temper.settings import Temper
 from spinsim.run.common import Plan, Watch
 from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderRun
+from spinsim.run.restarts import Restarts
 from spinsim.run.saving import Saving
-from spinsim.run.search import SUMS, Search
-from spinsim.sampling import TemperFrame
+from spinsim.run.search import RESTARTS, SUMS, Search
+from spinsim.sampling import Best, TemperFrame
+from spinsim.sampling.portions import updates_a_sweep
 from spinsim.store import RunFile
 from spinsim.store.layout import Layout
 
+Started = tuple[Engine, Iterator[TemperFrame | None]]
+"""Replicas in their initial state, and their measurements from the first sweep on, without end."""
+_COUNTED: Final = ("attempts", "accepts", "trips")
+_OF_SAMPLES: Final = ("spins", *Exchange._fields)  # arrays of a snapshot that have a row for each sample
+_OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
+
+
+def rows_of_search(plan: Plan[Temper]) -> range:
+    """Numbers of the measurements that are rows of the file: the first ones after thermalisation."""
+    t = plan.config.temper
+    first = -(-t.thermalize // t.measure_every)
+    return range(first, first + plan.rows)
+
 
 class TemperSearch(LadderRun):
-    """A search under way.
+    """A search under way: groups of copies side by side, which begin anew where they have met nothing lower for long.
 
-    Every measurement is a look at all energies; those after thermalisation are rows of the file until these are full.
+    The first group searches alone for some sweeps, which is enough for easy problems, before the others join it. The
+    engine then has the samples of one group after the other. Every measurement is a look at all energies; those of the
+    first group after thermalisation are rows of the file, until these are full or the search begins anew.
 
     Args:
         plan: What is run.
         saving: Says when to save.
         watch: Hears how it goes.
-        engine: The replicas in their initial state.
-        frames: Its measurements on this engine from the first sweep on, without end.
+        start: Makes the replicas of so many groups, in the start of a number, 0 for the first.
         layout: Of its file.
         row: Returns the row of the file that a measurement is.
         search: Says when it ends.
@@ -41,15 +59,18 @@ class TemperSearch(LadderRun):
         plan: Plan[Temper],
         saving: Saving,
         watch: Watch,
-        engine: Engine,
-        frames: Iterator[TemperFrame | None],
+        start: Callable[[int, int], Started],
         layout: Layout,
         row: Callable[[TemperFrame], dict[str, Any]],
         search: Search,
     ) -> None:
-        super().__init__(plan, saving, watch, engine, frames, layout, row)
-        t = plan.config.temper
-        self._search, self._before, self._every = search, -(-t.thermalize // t.measure_every), t.measure_every
+        t, self._samples = plan.config.temper, plan.model.samples
+        self._groups, self._alone = t.number_of_groups, t.number_of_groups > 1
+        super().__init__(plan, saving, watch, *start(0, 1), layout, row)
+        self.best = Best(self.engine, self._samples)
+        self._start, self._search, self._every = start, search, t.measure_every
+        self._rows, self._sweeps_alone = rows_of_search(plan), t.sweeps_alone
+        self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
         self._done = 0
         self._exchange = self.engine.begin_exchange()()
 
@@ -57,54 +78,127 @@ class TemperSearch(LadderRun):
         """Search on, and write all rows that are to come."""
         self.begin()
         self._search.begin()
+        go_on = self._search_on(file)
+        while go_on is not None:
+            go_on()
+            go_on = self._search_on(file)
+        self._write_again(file)
+
+    def _search_on(self, file: RunFile | Kept) -> Callable[[], None] | None:
+        """Search on with the present replicas; returns what makes the next ones, None where the search ends."""
         for frame in self._frames:
             if frame is not None:
                 self._look(frame, file)
                 if self._search.is_met:
-                    break
+                    return None
+                if self._restarts.is_due(self._done - self._restarts.before):
+                    return self._restart
             elif self._done and self._search.is_late():
                 file.save(self.state())  # from which a search of a longer time goes on
-                break
+                return None
             elif self._saving.due():
                 self._save(file)
                 self._saving.saved()
-        self._write_again(file)
+        return self._join if self._alone else None
+
+    def _join(self) -> None:
+        """Let the other groups begin beside the first one."""
+        first = self.engine.snapshot()
+        self._make_all()
+        every = self.engine.snapshot()
+        self.engine.restore({name: _followed(array, every[name]) for name, array in first.items()})
+
+    def _restart(self) -> None:
+        """Begin anew with all groups, whose exchanges are counted from the last measurement on."""
+        counted = {name: getattr(self._exchange, name) for name in _COUNTED}
+        self._restarts.begin(self._done - self._restarts.before)
+        self._make_all()
+        every = self.engine.snapshot()
+        self.engine.restore(every | {name: _followed(array, 0 * every[name]) for name, array in counted.items()})
+
+    def _make_all(self) -> None:
+        """Make the replicas of all groups of the present start."""
+        del self._frames, self.engine  # the next ones may need their room
+        self._alone = False
+        self.engine, self._frames = self._start(self._restarts.number, self._groups)
 
     def _look(self, frame: TemperFrame, file: RunFile | Kept) -> None:
         """Take in a measurement."""
-        energy = frame.replica_energy
-        self.best.update(energy, frame.spins)
-        self._done, self._exchange = (frame.step + 1) * self._every, frame.exchange
+        energy, spins = self._lowest_of_groups(frame)
+        self.best.update(energy, spins)
+        sweeps = (frame.step + 1) * self._every
+        self._done, self._exchange = self._restarts.before + sweeps, frame.exchange
         self._search.look(energy, self._done)
-        row = frame.step - self._before
-        if 0 <= row < self._plan.rows:
-            values = self._row(frame) | {"step": row, "sweep": (row + 1) * self._every}
-            file.write(self.with_spins(values, frame.spins, frame.holder))
+        self._restarts.look(energy.min(axis=1), sweeps)
+        if frame.step in self._rows and not self._restarts.number:
+            row = frame.step - self._rows.start
+            first = {name: value[: self._samples] for name, value in self._row(frame).items() if np.ndim(value)}
+            values = first | {"step": row, "sweep": (row + 1) * self._every}
+            file.write(self.with_spins(values, frame.spins, frame.holder[: self._samples]))
+
+    def _lowest_of_groups(self, frame: TemperFrame) -> tuple[npt.NDArray[np.float64], Spins]:
+        """Lowest energy of each replica over all groups, (samples, replicas), and the states that have it."""
+        energy = frame.replica_energy
+        if len(energy) == self._samples:
+            return energy, frame.spins
+        of_groups = energy.reshape(-1, self._samples, energy.shape[1])
+        group = of_groups.argmin(axis=0)
+        return of_groups.min(axis=0), lambda k, r: frame.spins(int(group[k, r]) * self._samples + k, r)
 
     def _write_again(self, file: RunFile | Kept) -> None:
         """Write what is written again and again, as it was at the last measurement."""
-        file.write_again(self._sums_of(self._exchange))
-        file.write_again({SUMS[name]: value for name, value in self._searched().items()})
+        first = {name: getattr(self._exchange, name)[: self._samples] for name in _COUNTED}
+        file.write_again(self._sums_of(self._exchange._replace(**first)))
+        searched = {"done": np.array(self._done, np.int64)} | self._search.state()
+        file.write_again({SUMS[name]: value for name, value in searched.items()})
+        if self._has_restarts:
+            file.write_again({RESTARTS: np.array(self._restarts.number, np.int64)})
         self.write_best(file)
 
-    def _searched(self) -> dict[str, npt.NDArray[Any]]:
-        return {"done": np.array(self._done, np.int64)} | self._search.state()
+    def updates_done(self) -> int:
+        """Attempted spin updates so far, those of earlier starts among them."""
+        return self._restarts.before * updates_a_sweep(self.engine) + super().updates_done()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state from which the search can go on, as a checkpoint holds it."""
-        return super().state() | self._searched()
+        """The state from which the search can go on, as a checkpoint holds it: with room for all groups."""
+        state = super().state()
+        if self._groups > 1:
+            if self._alone:
+                state |= {name: self._with_room(state[name]) for name in _OF_SAMPLES}
+            state |= {_OF_GROUPS + name: state[name] for name in _COUNTED}
+            state |= {name: state[name][: self._samples] for name in _COUNTED}
+        return state | {"done": np.array(self._done, np.int64)} | self._search.state() | self._restarts.state()
+
+    def _with_room(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Rows of the first group, followed by as many for each of the others."""
+        return np.concatenate([array, *[np.zeros_like(array)] * (self._groups - 1)])
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""
+        self._restarts.restore(saved)
+        if self._groups > 1:
+            saved = saved | {name: saved[_OF_GROUPS + name] for name in _COUNTED}
+            alone = not self._restarts.number and saved["half_sweep"] <= self._sweeps_alone * self.engine.colours
+            if alone:
+                saved |= {name: saved[name][: self._samples] for name in _OF_SAMPLES}
+        if self._restarts.number or (self._groups > 1 and not alone):
+            self._make_all()
         super().restore(saved)
         self._search.restore(saved)
         self._done, self._exchange = int(saved["done"]), self.engine.begin_exchange()()
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
         """Carry the search out without a file; returns what its result takes of it."""
-        return super().in_memory(kept) | {"search": self._search.outcome(self._done)}
+        found = super().in_memory(kept)
+        restarts = self._restarts.number if self._has_restarts else None
+        return found | {"search": self._search.outcome(self._done, restarts)}
 
     @property
     def may_go_on(self) -> bool:
         """Whether the search can be made longer: where its targets are not met."""
         return not self._search.is_met
+
+
+def _followed(first: npt.NDArray[Any], every: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The rows of the first samples, followed by those of all samples behind them; a number as it is."""
+    return np.concatenate([first, every[len(first) :]]) if first.ndim else first

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _LOWEST: Final = 0.3
 _HIGHEST: Final = 0.8
+RESTART_AFTER: Final = 50_000
+ALONE: Final = 50  # sweeps that easy problems take, for which several groups would only be more work
 _COUNT: Final = 16
 _WIDE_COUNT: Final = 32
 _LARGE: Final = 4000  # sites beyond which neighbouring temperatures must lie closer
@@ -60,6 +62,25 @@ class TemperSettings(Table):
         "Whether link overlaps and the smallest Fourier modes are measured; by default not in searches",
         before=False,
     )
+    groups: int | None = setting(
+        1,
+        "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
+        "trips are those of the first",
+        shown="1; of searches without --replicas one for each CPU thread, or as many as fill a GPU",
+        low=1,
+        high=2**18,
+        before=1,
+    )
+    restart_after: int | None = setting(
+        0,
+        "Sweeps without a lower state after which a search begins anew with other random numbers, twice as many after "
+        "each restart; 0 for never",
+        shown=f"{RESTART_AFTER} of searches",
+        unit="sweeps",
+        low=0,
+        high=10**12,
+        before=0,
+    )
     target: str | None = target()
     time_limit: float | None = time_limit()
     solution: str | None = solution()
@@ -83,10 +104,27 @@ class TemperSettings(Table):
         return self.target is not None or self.time_limit is not None
 
     def check_together(self) -> None:
-        """Refuse lengths that do not divide each other and temperatures that are no ladder."""
+        """Refuse lengths that do not divide each other, no ladder, and settings of searches in other runs."""
         _ = self.times
+        for name, usual in (("groups", 1), ("restart_after", 0)):
+            value = getattr(self, name)
+            if value != usual and not self.searches:
+                raise InputError(
+                    f"{name} {value} is for searches alone: give a target or a time_limit, or leave it out"
+                )
         if self.temperatures is not None and self.to_place is None:
             _ = self.ladder
+
+    @property
+    def sweeps_alone(self) -> int:
+        """Sweeps of the first group of a search before the others join it."""
+        return max(1, ALONE // self.measure_every) * self.measure_every
+
+    @property
+    def number_of_groups(self) -> int:
+        """Groups of copies, of a configuration in which their number is filled in."""
+        assert self.groups is not None  # noqa: S101
+        return self.groups
 
     @cached_property
     def times(self) -> Times:
@@ -152,18 +190,21 @@ class Temper(Config):
         RunSettings,
         replicas={
             "default": 2,
-            "shown": "2; 4 of searches, 1 of those of dense problems on a CPU",
+            "shown": "2; of searches as many as make 128 replicas, 1 to 8, 1 of dense problems on a CPU",
             "help": "Copies at each temperature, two or more for overlaps",
         },
+        threads={"help": "CPU threads; no number changes the outcome of as many groups"},
     )
     temper: TemperSettings = table(TemperSettings)
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Leave the copies of a search to its model and device, and give it no correlations, unless it has its own."""
+        """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
         if {"target", "time_limit"} & set(given):
-            tables["run"].setdefault("replicas", None)
+            if tables["run"].setdefault("replicas", None) is None:
+                given.setdefault("groups", None)
+            given.setdefault("restart_after", None)
             given.setdefault("correlations", False)
 
     def with_temperatures(self, model: Ising) -> Temper:

@@ -34,6 +34,8 @@ from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
 COSTS: Final = Costs(width=8, batch=1600, site=480, bond=40)  # of 128 replicas, in cycles of a processor with AVX-512
+ROUND_WORDS: Final = 256  # words that are updated at one temperature in the time of a block's exchange and tables
+LADDER_WORDS: Final = 2  # the same of a word with a temperature for each lane
 SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a half-sweep of one block
 
 
@@ -156,6 +158,7 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
                 self._key, self._rng_rounds, np.uint64(half_sweep), (tempering.round, rounds, sweeps),
             )  # fmt: skip
 
-        self._threads.share_out(task, model.samples, rounds * max(1, sweeps) * self._blocks.total)
+        words = LADDER_WORDS * max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
+        self._threads.share_out(task, model.samples, rounds * words)
         tempering.round += rounds
         return True
