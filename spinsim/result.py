@@ -17,6 +17,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import Described, count
 from spinsim.jobs import job_of
 from spinsim.machine.files import as_path, not_written
+from spinsim.model.described import described, described_in
 from spinsim.model.ising import Ising
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
 from spinsim.store.layout import Layout
@@ -112,8 +113,12 @@ class Result(Described):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The run's parameters."""
-        return dict(json.loads(self.attributes.get("config", "{}")))
+        """The run's parameters; of a model that is no lattice by name, what is known of it."""
+        found = dict(json.loads(self.attributes.get("config", "{}")))
+        instance = (found.get("model") or {}).get("instance")
+        if instance is not None and not described_in(found):  # older files name a lattice that is not the model's
+            found["model"] = {**described(self.model), "instance": instance}
+        return found
 
     @property
     def finished(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from operator import index
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -64,8 +65,10 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     _check_disorder(samples, seed, dilution, random_field)
     rows = _drawn(Graph.of_lattice(lattice).bonds, samples, seed, couplings, bond_fraction)
     model = _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field, couplings_along)
-    if couplings == "pm-j" and not dilution and couplings_along is None:
-        model.drawn = Drawn(bond_fraction, seed)
+    if couplings == "pm-j":
+        model.origin["bond_fraction"] = float(bond_fraction)
+        if not dilution and couplings_along is None:
+            model.drawn = Drawn(bond_fraction, seed)
     return model
 
 
@@ -142,7 +145,23 @@ def _disordered(
     changes = relative_change(given, held), relative_change(exact, np.asarray(rows))
     model.rounding_error = max(model.rounding_error, *changes)
     model.rounded |= model.rounding_error > 0
+    model.origin = _origin(couplings, given, seed, dilution, random_field, along)
     return model
+
+
+def _origin(
+    couplings: str,
+    field: npt.NDArray[np.float64],
+    seed: int,
+    dilution: float,
+    random_field: float,
+    along: Sequence[float] | None,
+) -> dict[str, Any]:
+    """Returns the settings of ``[model]`` that say how a model was made."""
+    found: dict[str, Any] = {"couplings": couplings, "disorder_seed": index(seed), "dilution": float(dilution)}
+    found |= {"random_field": float(random_field)}
+    found |= {"field": float(field)} if field.ndim == 0 else {}
+    return found if along is None else found | {"couplings_along": ",".join(map(str, along))}
 
 
 def lattice_model(

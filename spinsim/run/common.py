@@ -27,6 +27,7 @@ from spinsim.inputs.texts import quoted
 from spinsim.jobs import job_of
 from spinsim.machine.memory import readable
 from spinsim.model.along import degrees_along
+from spinsim.model.described import described
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
@@ -269,7 +270,7 @@ def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None)
     content = model.content_sha256()
     return {
         "job": config.job,
-        "config": config.json(),
+        "config": config.json({} if config.model.instance is None else described(model)),
         "config_sha256": config.sha256(content if config.model.instance is not None else None),
         "model_sha256": content,
         "dynamics": str(rng.DYNAMICS),

@@ -53,9 +53,16 @@ class Config:
             if value != one.default:
                 raise InputError(f"{one.name} {value} means nothing to {self.job}: leave it out")
 
-    def json(self) -> str:
-        """Everything, as canonical JSON."""
-        return canonical_json(self._plain())
+    def json(self, described: Mapping[str, Any]) -> str:
+        """Everything, as canonical JSON.
+
+        Args:
+            described: Settings that a model which is an instance answers to, in place of a lattice by name.
+        """
+        tables, instance = self._plain(), self.model.instance
+        if instance is not None:
+            tables["model"] = {**described, "instance": instance}
+        return canonical_json(tables)
 
     def sha256(self, model_sha256: str | None) -> str:
         """Identity of the run; an instance counts with its content, ``model_sha256``."""
@@ -94,7 +101,9 @@ class Config:
         for name, kind in kinds_of(cls).items():
             known = settings_of(kind)
             before = {one.name: one.before for one in known.values() if one.before is not ...}
-            found[name] = kind(**before | {key: value for key, value in tables[name].items() if key in known})
+            found[name] = kind(
+                **before | {key: value for key, value in kind.stored(tables[name]).items() if key in known}
+            )
         return cls(**found)
 
     @classmethod

@@ -206,6 +206,11 @@ class Table:
         """Refuse settings that are not to be given together, whatever their values."""
 
     @classmethod
+    def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Values of a table of a file that are settings of its run."""
+        return table
+
+    @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
         """What counts of a table, as JSON has it, in the identity of its run."""
         known = settings_of(cls)

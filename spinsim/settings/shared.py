@@ -49,6 +49,11 @@ class ModelSettings(Table):
     samples: int = setting(1, "Disorder samples", low=1, high=2**18)
     disorder_seed: int = setting(0, "Seed of the couplings, missing bonds and random fields", low=0, high=2**64 - 1)
 
+    @classmethod
+    def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Leave out what describes an instance: the instance says everything."""
+        return table if table.get("instance") is None else {"instance": table["instance"]}
+
     def check_together(self) -> None:
         """Refuse a size that is none, and what has no effect on these couplings."""
         if self.couplings != "pm-j" and self.bond_fraction != 0.5:
@@ -115,7 +120,7 @@ class ModelSettings(Table):
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
         """What counts of a model in the identity of its run: sizes and strengths by their numbers."""
-        settings = cls(**table)
+        settings = cls(**cls.stored(table))
         along = {} if settings.along is None else {"couplings_along": list(settings.along)}
         return super().identity(table) | {"size": list(settings.shape)} | along
 
