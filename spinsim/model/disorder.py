@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError
+from spinsim.inputs.seeds import as_seed
 from spinsim.machine.threads import Threads
 from spinsim.model.along import along_axes, terms_along
 from spinsim.model.dilution import check_dilution, dilute
@@ -29,7 +30,7 @@ KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)
 def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     lattice: Lattice,
     samples: int = 1,
-    seed: int = 0,
+    seed: int | None = 0,
     couplings: str = "pm-j",
     bond_fraction: float = 0.5,
     field: npt.ArrayLike = 0.0,
@@ -42,7 +43,8 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     Args:
         lattice: Where the bonds are.
         samples: Number of disorder samples.
-        seed: Disorder seed; sample k depends on it and on k alone.
+        seed: Disorder seed; sample k depends on it and on k alone. None draws a fresh one, which the model's ``origin``
+            and the ``config`` of its runs name.
         couplings: ``pm-j`` or ``gaussian``.
         bond_fraction: Share of positive bonds of ``pm-j``; with 1 it is a ferromagnet, whose disorder is what follows.
         field: Uniform or site-wise field h; beside Gaussian couplings or a random field it is rounded to their grid, so
@@ -62,6 +64,7 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         raise InputError(f"couplings {couplings!r} are not a spin glass: choose pm-j or gaussian")
     if not 0 <= bond_fraction <= 1:
         raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
+    seed = as_seed(seed)
     _check_disorder(samples, seed, dilution, random_field)
     rows = _drawn(Graph.of_lattice(lattice).bonds, samples, seed, couplings, bond_fraction)
     model = _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field, couplings_along)

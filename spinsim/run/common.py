@@ -270,7 +270,7 @@ def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None)
     content = model.content_sha256()
     return {
         "job": config.job,
-        "config": config.json({} if config.model.instance is None else described(model)),
+        "config": config.json(None if config.model.instance is None else described(model)),
         "config_sha256": config.sha256(content if config.model.instance is not None else None),
         "model_sha256": content,
         "dynamics": str(rng.DYNAMICS),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from typing import Any, Final, TypeVar
 
+from spinsim.inputs.seeds import RANDOM
 from spinsim.settings.config import Config, kinds_of, tables_of
 from spinsim.settings.setting import Setting, Table, settings_of
 
@@ -59,7 +60,8 @@ def _values(one: Setting) -> str:
         return ", ".join(f"`{value}`" for value in one.choices)
     if one.numbers is not None:
         return f"text, {_TYPES[one.numbers.kind]} or a list of such"
-    return "a path" if one.is_path else one.allowed or _TYPES[one.kind]
+    fresh = f", or `{RANDOM}` for a fresh one" if one.is_seed else ""
+    return "a path" if one.is_path else (one.allowed or _TYPES[one.kind]) + fresh
 
 
 def _default(one: Setting) -> str:
@@ -111,6 +113,7 @@ def documented(settings: Mapping[str, Setting]) -> Callable[[Function], Function
 def _sentence(one: Setting) -> str:
     """A setting as an argument's description."""
     rule = f" ({one.allowed})" if one.allowed and not one.choices else ""
+    rule += "; None draws a fresh one" if one.is_seed else ""
     default = f"; by default {one.shown}" if one.shown and one.default is None else ""
     return f"{one.described}{rule}{default}."
 

@@ -58,6 +58,7 @@ class Setting:
         is_path: Whether it names a file.
         is_argument: Whether it stands on the command line without a flag.
         flag: Its flag, empty where the name says it; None where only files and Python have it.
+        is_seed: Whether ``random``, or None in Python, stands for a fresh value.
         physics: Whether it counts in the identity of a run.
         before: Value that it has in runs from before there was such a setting; it does not count in their identity.
             An ellipsis where all runs have it.
@@ -81,6 +82,7 @@ class Setting:
     is_path: bool = False
     is_argument: bool = False
     flag: str | None = ""
+    is_seed: bool = False
     physics: bool = True
     before: Any = ...
     unused: bool = False
@@ -175,6 +177,7 @@ class Setting:
             plain = _as_text(plain, self.numbers)
         if not isinstance(plain, self.kind):
             wanted = _NAMES_OF_TYPES[self.kind] + (", a number or a list of numbers" if self.numbers else "")
+            wanted += " or 'random'" if self.is_seed else ""
             raise InputError(f"{self.name} = {value!r} has the wrong type: give {wanted}")
         return plain
 

@@ -47,7 +47,9 @@ class ModelSettings(Table):
         0.0, "Standard deviation of a Gaussian random field", unit="coupling unit", low=0, before=0.0
     )
     samples: int = setting(1, "Disorder samples", low=1, high=2**18)
-    disorder_seed: int = setting(0, "Seed of the couplings, missing bonds and random fields", low=0, high=2**64 - 1)
+    disorder_seed: int = setting(
+        0, "Seed of the couplings, missing bonds and random fields", low=0, high=2**64 - 1, is_seed=True
+    )
 
     @classmethod
     def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -130,7 +132,7 @@ class RunSettings(Table):
     """How many replicas, which random numbers, where and how it runs."""
 
     replicas: int | None = setting(128, "Replicas of each sample", low=1, high=2**21)
-    seed: int = setting(1, "Seed of the dynamics, 64 bits", low=0, high=2**64 - 1)
+    seed: int = setting(1, "Seed of the dynamics, 64 bits", low=0, high=2**64 - 1, is_seed=True)
     rng_rounds: int = setting(10, "Philox rounds", choices=(10, 7))
     device: str = setting(
         "auto",

@@ -147,7 +147,8 @@ def test_a_setting_is_its_own_line_of_help(job, capsys, monkeypatch) -> None:
                 assert f"{one.option or '--instance'} " not in shown
             else:
                 assert f"{one.option} " in shown
-                assert f"{one.described}.{f' [{one.default_text}]' if one.default_text else ''}" in shown
+                fresh = ", random for a fresh one" if one.is_seed else ""
+                assert f"{one.described}{fresh}.{f' [{one.default_text}]' if one.default_text else ''}" in shown
 
 
 @pytest.mark.parametrize(

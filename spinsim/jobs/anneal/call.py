@@ -33,7 +33,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     temperatures: npt.ArrayLike | str | None = AnnealSettings.temperatures,
     sweeps: int | None = None,
     replicas: int | None = None,
-    seed: int = RunSettings.seed,
+    seed: int | None = RunSettings.seed,
     start: Start = AnnealSettings.start,
     zero_acceptance: float = AnnealSettings.zero_acceptance,
     rng_rounds: int = RunSettings.rng_rounds,

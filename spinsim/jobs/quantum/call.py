@@ -42,7 +42,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     correlation_times: npt.ArrayLike | str | None = QuantumSettings.correlation_times,
     even_correlations: bool = QuantumSettings.even_correlations,
     local_susceptibility: bool = QuantumSettings.local_susceptibility,
-    seed: int = RunSettings.seed,
+    seed: int | None = RunSettings.seed,
     start: Start = QuantumSettings.start,
     zero_acceptance: float = QuantumSettings.zero_acceptance,
     rng_rounds: int = RunSettings.rng_rounds,

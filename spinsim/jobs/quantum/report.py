@@ -63,6 +63,7 @@ def outcome(plan: QuantumPlan, rate: float | None) -> Told:
         "job": plan.config.job,
         "file": str(plan.path),
         "config_sha256": plan.attributes["config_sha256"],
+        "seed": plan.config.run.seed,
         "model": plan.model.name,
         "sites": plan.model.sites,
         "slices": plan.model.graph.slices,

@@ -35,7 +35,7 @@ def temper(  # noqa: D417  (the settings describe themselves)
     replicas: int | None = None,
     measure_every: int = TemperSettings.measure_every,
     swap_every: int = TemperSettings.swap_every,
-    seed: int = RunSettings.seed,
+    seed: int | None = RunSettings.seed,
     start: Start = TemperSettings.start,
     zero_acceptance: float = TemperSettings.zero_acceptance,
     rng_rounds: int = RunSettings.rng_rounds,

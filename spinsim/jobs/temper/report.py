@@ -73,6 +73,7 @@ def _about(plan: TemperPlan) -> dict[str, Any]:
         "job": plan.config.job,
         "file": str(plan.path),
         "config_sha256": plan.attributes["config_sha256"],
+        "seed": plan.config.run.seed,
         "model": plan.model.name,
         "sites": plan.model.sites,
     }

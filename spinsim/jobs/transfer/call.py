@@ -31,7 +31,7 @@ def transfer(  # noqa: D417  (the settings describe themselves)
     tolerance: float = TransferSettings.tolerance,
     method: str = TransferSettings.method,
     basis: int | None = TransferSettings.basis,
-    seed: int = RunSettings.seed,
+    seed: int | None = RunSettings.seed,
     device: str = RunSettings.device,
     threads: int | None = RunSettings.threads,
     most_steps: int = TransferSettings.most_steps,
