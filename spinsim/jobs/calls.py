@@ -49,7 +49,7 @@ def resume(
     progress: bool = False,
     time_limit: float | None = None,
     anneals: int | None = None,
-    on_updates: OnUpdates = lambda updates: None,
+    on_updates: OnUpdates | None = None,
 ) -> Any:
     """Complete the run of a file from its last checkpoint, or make a tempering run or a search longer.
 
@@ -98,8 +98,8 @@ def recount(run: Result | OutFile, device: str = RunSettings.device, threads: in
 
 
 def documented_call(job: type[Config]) -> Callable[[Call], Call]:
-    """Complete the docstring of a job's call by the settings that it does not describe."""
-    settings = {key: one for table in ("run", job.job) for key, one in tables_of(job)[table].items() if not one.unused}
+    """Give a job's call its settings as keywords, and docstrings to those that it does not describe."""
+    settings = {key: one for table in (job.job, "run") for key, one in tables_of(job)[table].items() if not one.unused}
     return documented(settings)
 
 
@@ -181,7 +181,7 @@ def carried_out(
     plan: Plan[Any],
     out: OutFile | None,
     progress: bool,
-    on_updates: OnUpdates,
+    on_updates: OnUpdates | None,
     in_memory: Callable[[Any, Watch], Any] | None,
 ) -> Any:
     """Carry a plan out, into its file where there is one, and return what it comes to.
@@ -198,7 +198,8 @@ def carried_out(
 
         def advance(done: int) -> None:
             bar.advance(done)
-            on_updates(done)
+            if on_updates is not None:
+                on_updates(done)
 
         watch = Watch(bar.begin, advance, partial(warn, stacklevel=4), bar.watch_parts, bar.note)
         if out is None and in_memory is not None:
