@@ -81,7 +81,7 @@ class Simulation(Described):
         self.replicas = self._engine.replicas
         self._portions = Portions(self._engine)
         self._measured: Measurement | None = None
-        self.temperature = temperature  # type: ignore[assignment]  # the setter takes more than the getter gives
+        self.temperature = temperature
 
     @property
     def temperature(self) -> float | npt.NDArray[np.float64]:
