@@ -34,8 +34,8 @@ def plot(
         str,
         typer.Option(
             help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, order, overlap, "
-            "exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a quantum run; cut of a "
-            "MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs."
+            "exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a quantum run; "
+            "cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs."
         ),
     ] = "all",
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
