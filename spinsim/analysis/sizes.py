@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -14,11 +14,12 @@ from scipy.interpolate import CubicSpline
 from spinsim.analysis.crossings import Crossing, crossing
 from spinsim.analysis.magnets import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.one_model import check_one_model
+from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.observables import CROSSING, in_field
+from spinsim.observables import CROSSING, LABELS, in_field
 from spinsim.observables.formulas import in_space
 
 Array = npt.NDArray[np.float64]
@@ -70,7 +71,7 @@ class SizeCrossing:
             return f"{sizes}: {found.reason}"
         if not self.trusted:
             return f"{sizes} cross at {self.symbol} = {found.value:.5g}, without an error: series too short near it"
-        return f"{sizes} cross at {self.symbol} = {found.value:.5g} +- {found.error:.2g}"
+        return f"{sizes} cross at {self.symbol} = {with_error(found.value, found.error)}"
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,15 @@ def _curve(result: Tempered, estimate: Estimate, rows: Array) -> SizeCurve:
         Estimate(e.value[order], e.error[order], e.tau[order], e.trusted[order]),
         rows[:, order],
     )
+
+
+def say_crossings(comparisons: Sequence[Comparison], say: Callable[[str], None]) -> None:
+    """Say where curves cross, a line for each pair, with the flag that chooses among several crossings."""
+    for comparison in comparisons:
+        for pair in comparison.crossings:
+            choose = len(pair.crossing.candidates) > 1 and "say near which" in pair.crossing.reason
+            flag = f", with --near {pair.symbol.upper()}" if choose else ""
+            say(f"{LABELS[comparison.name]}: {pair.sentence}{flag}")
 
 
 def order_parameter(results: Sequence[Tempered]) -> str:

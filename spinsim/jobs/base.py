@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     Draw = dict[str, Callable[[], Figure]]
 
 
+def _ignore(_: str) -> None:
+    """Say nothing."""
+
+
 class Told(NamedTuple):
     """What is said of a run.
 
@@ -68,8 +72,18 @@ class FigureSet(NamedTuple):
     options: Mapping[str, PlotOption] = {}
 
 
+def ladder_options(job: str) -> tuple[dict[str, PlotOption], dict[str, PlotOption]]:
+    """Returns the options for figures of runs with a ladder (``ladders.py``), of one run of a job and of several."""
+    columns = {"columns": PlotOption(f"the thermodynamics of {job} runs", ("thermodynamics",))}
+    several = {
+        "observable": PlotOption(f"the figures of several {job} runs", ("crossings", "thermodynamics")),
+        "near": PlotOption(f"the crossings of several {job} runs", ("crossings",)),
+    }
+    return columns, several | columns
+
+
 class Drawing(NamedTuple):
-    """How figures are wanted.
+    """How figures are wanted; by default all that a run has, as wide as a column, without a word.
 
     Attributes:
         what: Name of the one figure that is wanted, or ``all``.
@@ -79,11 +93,11 @@ class Drawing(NamedTuple):
         warn: Takes a line on what they do not show.
     """
 
-    what: str
-    style: str
-    options: Mapping[str, Any]
-    say: Callable[[str], None]
-    warn: Callable[[str], None]
+    what: str = "all"
+    style: str = "single"
+    options: Mapping[str, Any] = {}
+    say: Callable[[str], None] = _ignore
+    warn: Callable[[str], None] = _ignore
 
 
 class Job(ABC):
@@ -251,10 +265,11 @@ class Job(ABC):
             f"a table of {self.a_run} of {result.model.name} is its own dataset().to_dataframe(): ask for that"
         )
 
-    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
-        """Returns functions that draw the figures that can be drawn of one file or several, by the figures' names.
+    def draw(self, results: Sequence[Any], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of one run or several, by the figures' names.
 
         Raises:
             InputError: where the one that is wanted cannot be drawn.
         """
-        raise InputError(f"{files[0]} holds {self.a_run}, of which there are no figures: 'spinsim show' prints it")
+        name = results[0].model.name
+        raise InputError(f"{self.a_run} of {name} has no figures: 'spinsim show' prints what is in its file")

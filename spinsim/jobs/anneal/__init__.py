@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError
@@ -146,11 +146,11 @@ class AnnealJob(Job):
 
         return columns(result, by)
 
-    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
-        """Returns functions that draw the figures that can be drawn of a file."""
+    def draw(self, results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of a run."""
         from spinsim.jobs.anneal.figures import draw
 
-        return draw(files[0], wanted)
+        return draw(results[0], wanted)
 
 
 JOB = AnnealJob()
