@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from spinsim.errors import InputError
@@ -273,3 +274,28 @@ class Job(ABC):
         """
         name = results[0].model.name
         raise InputError(f"{self.a_run} of {name} has no figures: 'spinsim show' prints what is in its file")
+
+    def plot(
+        self,
+        result: Result,
+        names: str | Iterable[str] | None,
+        folder: str | PathLike[str] | None,
+        about: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Returns the figures of a run by their names, or their files where a folder is given.
+
+        Args:
+            result: The run.
+            names: Of figures, None for all.
+            folder: For the files, if any.
+            about: ``style``, ``format`` and ``overwrite`` of ``Result.plot``, and options of figures.
+
+        Raises:
+            InputError: for figures that the run does not have, and files that may not be written.
+        """
+        from spinsim.jobs.plotting import drawn, saved
+
+        options = dict(about)
+        style, suffix, overwrite = (options.pop(name) for name in ("style", "format", "overwrite"))
+        figures = drawn(self, result, names, style, options)
+        return dict(figures if folder is None else saved(figures, result, folder, suffix, overwrite))

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.geometry.lattice import Lattice
@@ -304,7 +304,7 @@ class Ising(Exchanged, Keeping):
             InputError: where the model did not come from a MaxCut instance.
         """
         if self.maxcut_weight is None:
-            raise InputError(f"model {self.name} is not a MaxCut instance: it has no cut")
+            raise MissingError(f"model {self.name} is not a MaxCut instance: it has no cut")
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
 
 
