@@ -210,7 +210,7 @@ def _check_observable(results: list[Tempered], observable: str | None) -> str:
         if observable == "overlap" and not result.overlap.shape[2]:
             raise InputError(
                 f"the run of {result.model.name}, {size_label(result.model)}, has one copy at each temperature and no "
-                "overlaps: run it with --replicas 2 or more, or choose the observable magnetization"
+                "overlaps: run it with two replicas or more, or choose the observable magnetization"
             )
         if observable == "staggered_magnetization" and not result.has_staggered:
             raise InputError(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument, worded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,8 +201,10 @@ class Job(ABC):
                 raise InputError(f"{name} {wanted} {less} than the {before} of {path}: give more")
         for name in settings:
             if name not in self.resumable:
-                flag = name.replace("_", "-")
-                raise InputError(f"{path} holds {self.a_run}, which has no {flag} that may change: leave --{flag} out")
+                words = name.replace("_", " ")
+                raise InputError(
+                    f"{path} holds {self.a_run}, which has no {words} that may change: leave {argument(name)} out"
+                )
         return replace(config, **{self.name: replace(table, **settings)})
 
     def lengths(self, config: Any) -> tuple[str, ...]:
@@ -273,7 +275,8 @@ class Job(ABC):
             InputError: where the one that is wanted cannot be drawn.
         """
         name = results[0].model.name
-        raise InputError(f"{self.a_run} of {name} has no figures: 'spinsim show' prints what is in its file")
+        look = worded("spinsim show prints what is in its file", "its dataset() has the series")
+        raise InputError(f"{self.a_run} of {name} has no figures: {look}")
 
     def plot(
         self,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.errors import InputError
 from spinsim.inputs.seeds import as_seed
+from spinsim.inputs.texts import beyond_ising
 from spinsim.machine.threads import Threads
 from spinsim.model.along import along_axes, terms_along
 from spinsim.model.dilution import check_dilution, dilute
@@ -61,7 +62,9 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     if not isinstance(lattice, Lattice):
         raise InputError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
     if couplings not in RANDOM_KINDS:
-        raise InputError(f"couplings {couplings!r} are not a spin glass: choose pm-j or gaussian")
+        raise InputError(
+            f"couplings {couplings!r} are not a spin glass: {beyond_ising(couplings) or 'choose pm-j or gaussian'}"
+        )
     if not 0 <= bond_fraction <= 1:
         raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
     seed = as_seed(seed)

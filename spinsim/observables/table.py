@@ -119,7 +119,7 @@ TABLE: Final = (
         of="overlap", moments=("connected q^2",), series="connected q^2", needs=(a_field, four_copies),
         value=lambda at, squares: at.model.sites * squares,
         sentence=f"The spin-glass susceptibility is left out: in a field its connected form takes {COPIES_IN_FIELD} "
-        f"copies, run with --replicas {COPIES_IN_FIELD}.",
+        f"copies, run with {COPIES_IN_FIELD} replicas.",
         words=r"connected spin-glass susceptibility $\chi_\mathrm{SG} = \sum_{ij}[(\langle s_is_j\rangle - "
         r"\langle s_i\rangle\langle s_j\rangle)^2]/N$",
     ),

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_type_hints
 
 from spinsim.errors import InputError
+from spinsim.inputs.texts import beyond_ising
 
 Kind = TypeVar("Kind")
 Found = TypeVar("Found")
@@ -148,7 +149,7 @@ class Setting:
             raise InputError(f"{self.name} {value} is not supported: choose {self.allowed}")
         close = get_close_matches(value, self.choices, 1, 0.6)
         hint = f"did you mean {close[0]!r}?" if close else f"choose {self.allowed}"
-        raise InputError(f"{self.name} {value!r} is unknown: {hint}")
+        raise InputError(f"{self.name} {value!r} is unknown: {beyond_ising(value) or hint}")
 
     def _check_range(self, value: float) -> None:
         low = -inf if self.low is None else self.low

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class AnnealJob(Job):
         check_limited(a.target, a.time_limit, settings, path)
         if "anneals" in settings and (a.anneals is None or not a.is_search):
             what = "a search of any number of anneals" if a.is_search else "a single anneal"
-            raise InputError(f"{path} holds {what}: leave --anneals out")
+            raise InputError(f"{path} holds {what}: leave {argument('anneals')} out")
         changed: Anneal = super().changed(config, settings, path)
         return changed
 

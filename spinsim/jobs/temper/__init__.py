@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.jobs.base import Drawing, FigureSet, Job, Told, ladder_options
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ class TemperJob(Job):
         t = config.temper
         if t.searches and "sweeps" in settings:
             raise InputError(
-                f"{path} holds a search, which its target or its time ends: leave --sweeps out, or give --time-limit"
+                f"{path} holds a search, which its target or its time ends: "
+                f"leave {argument('sweeps')} out, or give {argument('time_limit')}"
             )
         check_limited(t.target, t.time_limit, settings, path)
         changed: Temper = super().changed(config, settings, path)

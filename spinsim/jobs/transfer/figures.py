@@ -10,7 +10,7 @@ import numpy as np
 
 from spinsim.analysis.printed import with_error
 from spinsim.analysis.strips import LengthCrossing, length_crossings, scaled_lengths
-from spinsim.errors import InputError
+from spinsim.errors import InputError, worded
 from spinsim.jobs.base import Drawing
 from spinsim.jobs.transfer.lengths import lengths_figure
 from spinsim.jobs.transfer.result import TransferResult
@@ -54,7 +54,7 @@ def _say_what_is_left_out(result: TransferResult, warn: Callable[[str], None]) -
     if not known.any():
         raise InputError(
             f"the run of {result.model.name} has a finite xi / L at no coupling in all samples: complete it with "
-            "spinsim resume, or give smaller couplings"
+            f"{worded('spinsim resume', 'ss.resume')}, or give smaller couplings"
         )
     if not known.all():
         why = f": rounding may have changed {hidden} of {result.gap.size} lengths by more than 1 %" if hidden else ""
