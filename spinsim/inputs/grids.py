@@ -26,8 +26,11 @@ _SHOWN: Final = 6
 
 def form(besides: str = "") -> str:
     """Returns what may be written for numbers, with one form more where there is one."""
-    grids = f"{_GRIDS}, {besides}" if besides else _GRIDS
-    return worded(f"{grids} or numbers with commas between them", f"a list of floats, or text such as {grids}")
+    also = f" or {besides}" if besides else ""
+    return worded(
+        f"{_GRIDS} or numbers with commas between them{also and ',' + also}",
+        f"a list of floats, or text such as {_GRIDS}{also}",
+    )
 
 
 def shown(text: str) -> str:
