@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -118,7 +119,8 @@ class Result(Described):
     def config(self) -> dict[str, Any]:
         """The run's parameters; of a model that is no lattice by name, what is known of it."""
         found = dict(json.loads(self.attributes.get("config", "{}")))
-        instance = (found.get("model") or {}).get("instance")
+        table = found.get("model")
+        instance = table.get("instance") if isinstance(table, dict) else None
         if instance is not None and not described_in(found):  # older files name a lattice that is not the model's
             found["model"] = {**described(self.model), "instance": instance}
         return found
@@ -244,7 +246,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     with store.open_to_read(as_path(path, "a run")) as file:
         rows, attributes = store.complete_rows(file), store.text_attributes(file)
         store.check_room(file, rows)
-        return job_of(attributes["job"]).read(file, rows, attributes)
+        result = job_of(attributes["job"]).read(file, rows, attributes)
+    with contextlib.suppress(ValueError):  # a damaged text, which others refuse
+        result.model.origin = described_in(json.loads(attributes.get("config", "{}")))
+    return result
 
 
 def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:

@@ -6,7 +6,6 @@ known, and count in no identity. ``sites`` is always among them, and no setting:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -21,9 +20,9 @@ def described(model: Ising) -> dict[str, Any]:
     return _derived(model) | model.origin
 
 
-def described_in(tables: Mapping[str, Any]) -> dict[str, Any]:
+def described_in(tables: object) -> dict[str, Any]:
     """The same as the configuration of a file has them; empty in files from before there were any."""
-    table = tables.get("model")
+    table = tables.get("model") if isinstance(tables, dict) else None
     if not isinstance(table, dict) or _MARK not in table:
         return {}
     return {name: value for name, value in table.items() if name != "instance"}

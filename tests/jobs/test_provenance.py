@@ -61,3 +61,10 @@ def test_files_of_earlier_versions_name_no_other_lattice_and_go_on(tmp_path: Pat
     wanted = {"instance": instance, "lattice": "cubic", "size": "2x2x2", "samples": 2}
     assert wanted.items() <= said.items()
     assert len(ss.resume(path, sweeps=4).sweep) == 4
+
+
+def test_a_model_that_is_read_from_a_file_knows_its_seed(tmp_path: Path) -> None:
+    model = ss.EdwardsAnderson(ss.chain(6), samples=2, seed=9, couplings="gaussian")
+    path = ss.temper(model, **SHORT).save(tmp_path / "run.h5")
+    again = ss.temper(ss.load(path).model, **SHORT)
+    assert again.config["model"]["disorder_seed"] == 9
