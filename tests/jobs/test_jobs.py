@@ -56,7 +56,7 @@ def test_one_line_in_the_list_makes_a_job_known(file, known, capsys, monkeypatch
     ("line", "words"),
     [
         ("resume {} --sweeps 9", "a tally run, which has no sweeps that may change: leave --sweeps out"),
-        ("resume {} --most-steps 9", "a tally run, which has no most-steps that may change"),
+        ("resume {} --most-steps 9", "a tally run, which has no most steps that may change: leave --most-steps out"),
         ("analyze {}", "a tally run, whose series are not in equilibrium"),
         ("plot {}", "a tally run, of which there are no figures"),
     ],
