@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from spinsim.result import load as load
     from spinsim.saved import Configurations as Configurations
     from spinsim.saved import configurations as configurations
+    from spinsim.simulation import Simulation as Simulation
 
 __version__: str
 
@@ -60,6 +61,7 @@ _HOME = {
     "Ising": "spinsim.model.ising",
     "Lattice": "spinsim.model.geometry.lattice",
     "QuantumResult": "spinsim.jobs.quantum.result",
+    "Simulation": "spinsim.simulation",
     "TemperResult": "spinsim.jobs.temper.result",
     "TransferResult": "spinsim.jobs.transfer.result",
     "anneal": "spinsim.jobs.anneal.call",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric, linear
+from spinsim.inputs.seeds import as_seed
 from spinsim.inputs.texts import printable
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
@@ -122,7 +123,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         limit = _positive("time_limit", time_limit)
         if isinstance(seed, bool | np.bool_):
             raise InputError(f"seed {seed} is not a whole number: give one from 0 to 2^64 - 1")
-        number = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+        number = as_seed(seed)
         reads = None if num_reads is None else _count("num_reads", num_reads, 1)
         model = from_bqm(bqm).ising() if variables_of(bqm)[0] else None
         betas, per_beta, kind = _schedule(

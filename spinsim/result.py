@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -13,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.errors import InputError
+from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.jobs import job_of
 from spinsim.machine.files import as_path, not_written
+from spinsim.model.described import described, described_in
 from spinsim.model.ising import Ising
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
 from spinsim.store.layout import Layout
@@ -74,11 +76,11 @@ class Result(Described):
         """The lowest state of each sample, with values by the labels of the problem.
 
         Raises:
-            InputError: where the run has none, or none yet.
+            MissingError: where the run has none, or none yet; ``hasattr`` is False then.
         """
         found = self._lowest
         if found is None:
-            raise InputError(
+            raise MissingError(
                 f"{job_of(self.job).a_run} of {self.model.name} keeps no lowest states: anneal or temper it"
             )
         return solutions(self.model, found)
@@ -88,11 +90,14 @@ class Result(Described):
         """The lowest state of a run of one sample, with values by the labels of the problem.
 
         Raises:
-            InputError: as ``solutions``, and for several samples.
+            MissingError: as ``solutions``, and for several samples.
         """
         found = self.solutions
         if len(found) > 1:
-            raise InputError(f"the run has {len(found)} samples, each with a lowest state: ask for its solutions")
+            raise MissingError(
+                f"the run has {len(found)} samples, which are different problems, each with a lowest state of its own: "
+                "ask for its solutions, a list of them"
+            )
         return found[0]
 
     def to_sampleset(self) -> Any:
@@ -112,8 +117,13 @@ class Result(Described):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The run's parameters."""
-        return dict(json.loads(self.attributes.get("config", "{}")))
+        """The run's parameters; of a model that is no lattice by name, what is known of it."""
+        found = dict(json.loads(self.attributes.get("config", "{}")))
+        table = found.get("model")
+        instance = table.get("instance") if isinstance(table, dict) else None
+        if instance is not None and not described_in(found):  # older files name a lattice that is not the model's
+            found["model"] = {**described(self.model), "instance": instance}
+        return found
 
     @property
     def finished(self) -> bool:
@@ -148,6 +158,35 @@ class Result(Described):
         finally:
             beside.unlink(missing_ok=True)
         return target
+
+    def plot(
+        self,
+        names: str | Iterable[str] | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        style: str = "single",
+        format: str = "pdf",  # noqa: A002  (as on the command line)
+        overwrite: bool = False,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """The figures that ``spinsim plot`` draws of the run, by their names.
+
+        Args:
+            names: Of one figure or several, such as ``thermodynamics``; by default all that the run has.
+            folder: Where figures are written, with their captions; without one they are returned.
+            style: ``single`` or ``double``: as wide as one column or as two.
+            format: Of files: ``pdf``, ``png`` or ``svg``.
+            overwrite: Whether files of the same kind that are there already are replaced.
+            options: As the command line has them, such as ``columns`` of tempering runs and ``sample`` of anneals.
+
+        Returns:
+            A ``matplotlib.figure.Figure`` for each name; the path of its file where a folder is given.
+
+        Raises:
+            InputError: for figures that the run does not have, and files that may not be written.
+        """
+        about = {"style": style, "format": format, "overwrite": overwrite} | options
+        return job_of(self.job).plot(self, names, folder, about)
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""
@@ -207,7 +246,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     with store.open_to_read(as_path(path, "a run")) as file:
         rows, attributes = store.complete_rows(file), store.text_attributes(file)
         store.check_room(file, rows)
-        return job_of(attributes["job"]).read(file, rows, attributes)
+        result = job_of(attributes["job"]).read(file, rows, attributes)
+    with contextlib.suppress(ValueError):  # a damaged text, which others refuse
+        result.model.origin = described_in(json.loads(attributes.get("config", "{}")))
+    return result
 
 
 def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:

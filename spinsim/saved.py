@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, spins_up, unpacked_spins
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
@@ -185,7 +185,9 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
         with open_to_read(Path(run)) as file:
             found = in_file(file, complete_rows(file))
     if found is None:
-        raise InputError(f"{name} has saved no configurations: make it anew with --save-configurations EVERY")
+        raise InputError(
+            f"{name} has saved no configurations: make it anew with {argument('save_configurations', 1)} or more"
+        )
     return found
 
 

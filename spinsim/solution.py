@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import States
-from spinsim.errors import InputError
+from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.outputs import check_output, write_outputs
 from spinsim.model.ising import Ising
@@ -85,7 +85,7 @@ def solutions(model: Ising, lowest: Lowest) -> list[Solution]:
     """
     energy, spins, of_each = lowest
     if energy is None or spins is None or not np.isfinite(energy).all():
-        raise InputError(f"the run of {model.name} has no lowest state yet: complete it first")
+        raise MissingError(f"the run of {model.name} has no lowest state yet: complete it first")
     found = []
     for sample, least in enumerate(energy.min(axis=1).tolist()):
         cut = None if model.maxcut_weight is None else float(model.cut(least))

@@ -23,7 +23,7 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.decay import FEWEST_STEPS, Fit, fit, mean_of
 from spinsim.analysis.leading import has_leading, leading
 from spinsim.analysis.runs import Tempered
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -190,7 +190,7 @@ def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]
     if measured.even is None or not has_connected(result):
         raise InputError(
             f"the run of {result.model.name} has no products of neighbours of two copies: make it anew with "
-            "--even-correlations and two replicas or more"
+            f"{argument('even_correlations', True)} and two replicas or more"
         )
     squared = measured.even.link_overlap.mean(axis=2, keepdims=True)
     return measured.even.correlation.mean(axis=2, keepdims=True) - squared[..., None], measured.times

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -14,11 +14,12 @@ from scipy.interpolate import CubicSpline
 from spinsim.analysis.crossings import Crossing, crossing
 from spinsim.analysis.magnets import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.one_model import check_one_model
+from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.observables import CROSSING, in_field
+from spinsim.observables import CROSSING, LABELS, in_field
 from spinsim.observables.formulas import in_space
 
 Array = npt.NDArray[np.float64]
@@ -70,7 +71,7 @@ class SizeCrossing:
             return f"{sizes}: {found.reason}"
         if not self.trusted:
             return f"{sizes} cross at {self.symbol} = {found.value:.5g}, without an error: series too short near it"
-        return f"{sizes} cross at {self.symbol} = {found.value:.5g} +- {found.error:.2g}"
+        return f"{sizes} cross at {self.symbol} = {with_error(found.value, found.error)}"
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,15 @@ def _curve(result: Tempered, estimate: Estimate, rows: Array) -> SizeCurve:
     )
 
 
+def say_crossings(comparisons: Sequence[Comparison], say: Callable[[str], None]) -> None:
+    """Say where curves cross, a line for each pair, with the flag that chooses among several crossings."""
+    for comparison in comparisons:
+        for pair in comparison.crossings:
+            choose = len(pair.crossing.candidates) > 1 and "say near which" in pair.crossing.reason
+            flag = f", with --near {pair.symbol.upper()}" if choose else ""
+            say(f"{LABELS[comparison.name]}: {pair.sentence}{flag}")
+
+
 def order_parameter(results: Sequence[Tempered]) -> str:
     """What orders in runs of one kind of model: ``magnetization``, ``staggered_magnetization`` or ``overlap``."""
     if all(is_ferromagnet(result.model) for result in results):
@@ -200,7 +210,7 @@ def _check_observable(results: list[Tempered], observable: str | None) -> str:
         if observable == "overlap" and not result.overlap.shape[2]:
             raise InputError(
                 f"the run of {result.model.name}, {size_label(result.model)}, has one copy at each temperature and no "
-                "overlaps: run it with --replicas 2 or more, or choose the observable magnetization"
+                "overlaps: run it with two replicas or more, or choose the observable magnetization"
             )
         if observable == "staggered_magnetization" and not result.has_staggered:
             raise InputError(

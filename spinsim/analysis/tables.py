@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from spinsim.analysis.samples import AnyRun, lowest, sample_of
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
 from spinsim.machine.outputs import write_outputs
+from spinsim.model.described import described
 from spinsim.result import Result, load
 
 if TYPE_CHECKING:
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 Columns = dict[str, npt.NDArray[np.generic]]
 
 
-def table(run: Result | str | os.PathLike[str], by: str = "temperature") -> pd.DataFrame:
-    """Averages of a run as a pandas table.
+Run = Result | str | os.PathLike[str]
+
+
+def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
+    """Averages of a run, or of several below each other, as a pandas table.
 
     By temperature, a row each, columns are ``temperature`` and, for each of ``observables.observables``, its value,
     ``<name>_error``, and of a tempering run ``<name>_tau`` in sweeps and ``<name>_trusted``: where that is False the
@@ -51,8 +55,11 @@ def table(run: Result | str | os.PathLike[str], by: str = "temperature") -> pd.D
     done before the bin's first and last measurement, how many measurements it has, and the averages over it of
     ``approach.Approach`` with errors and ``<name>_verdict``, which is that on all bins.
 
+    Of several runs the first columns say which: ``file``, where the run is one, ``model``, ``size``, the sides of its
+    lattice such as 8x8x8, and ``sites``. Columns that some of the runs lack are NaN there.
+
     Args:
-        run: A result, or a file that spinsim wrote.
+        run: A result, or a file that spinsim wrote; or a list of these.
         by: ``temperature``, ``sample`` or, of a tempering run, ``bin`` and, if it has two copies or more, ``overlap``.
 
     Raises:
@@ -62,8 +69,31 @@ def table(run: Result | str | os.PathLike[str], by: str = "temperature") -> pd.D
         import pandas as pd
     except ImportError as error:
         raise InputError("pandas is missing: install spinsim[xarray] to use table()") from error
-    result = run if isinstance(run, Result) else load(run)
-    return pd.DataFrame(job_of(result.job).columns(result, by))
+    if isinstance(run, Result | str | os.PathLike):
+        result = _result(run)
+        return pd.DataFrame(job_of(result.job).columns(result, by))
+    try:
+        runs = list(run)
+    except TypeError as error:
+        raise InputError(f"a {type(run).__name__} is no run: give a result, a file, or a list of these") from error
+    if not runs:
+        raise InputError("no runs are given: give a result, a file, or a list of these")
+    return pd.concat([pd.DataFrame(_named_columns(one, by)) for one in runs], ignore_index=True)
+
+
+def _result(run: Run) -> Result:
+    """Returns the result that is given, or that of a file."""
+    return run if isinstance(run, Result) else load(run)
+
+
+def _named_columns(run: Run, by: str) -> Columns:
+    """Returns the columns of one run of several, behind those that say which it is."""
+    result = _result(run)
+    columns, about = job_of(result.job).columns(result, by), described(result.model)
+    rows = len(next(iter(columns.values())))
+    file = "" if isinstance(run, Result) else os.fspath(run)
+    which = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}
+    return {name: np.full(rows, value) for name, value in which.items()} | columns
 
 
 def columns_of_samples(

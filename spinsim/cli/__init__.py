@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from difflib import get_close_matches
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -20,7 +22,8 @@ from spinsim.cli.resume import resume
 from spinsim.cli.running import command_of
 from spinsim.cli.saying import open_streams, say
 from spinsim.cli.show import show
-from spinsim.errors import InputError
+from spinsim.errors import InputError, on_command_line
+from spinsim.inputs.texts import beyond_ising
 from spinsim.jobs import all_jobs
 from spinsim.mesh.launched import launched
 
@@ -32,6 +35,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+_ALIKE: Final = 0.6
+"""Likeness from which a flag may be one that was meant."""
 _COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, check, devices]
 for command in [command_of(job) for job in all_jobs()] + _COMMANDS:
     app.command()(command)
@@ -57,17 +62,18 @@ def main() -> None:
     """Run the command line: status 0 done, 2 bad input (in one sentence), 3 target not met, 130 interrupted."""
     open_streams()
     os.environ.pop("MPLBACKEND", None)  # figures go to files, and Matplotlib refuses a name that it does not know
-    try:
-        how = launched()
-        if how is None:
-            status = _status()
-        else:
-            from spinsim.mesh.session import joined
+    with on_command_line():
+        try:
+            how = launched()
+            if how is None:
+                status = _status()
+            else:
+                from spinsim.mesh.session import joined
 
-            with joined(how) as is_first:
-                status = _status() if is_first else 0
-    except InputError as error:
-        status = refuse(str(error))
+                with joined(how) as is_first:
+                    status = _status() if is_first else 0
+        except InputError as error:
+            status = refuse(str(error))
     sys.exit(status)
 
 
@@ -104,9 +110,15 @@ def _status() -> int:
 
 def usage_sentence(error: Any) -> str:
     """One sentence of what the command-line parser says in one or two, and where its rule is explained."""
+    if getattr(error, "possibilities", None) and hasattr(error, "option_name"):  # alike for more than their dashes
+        flags = {flag.lstrip("-"): flag for flag in error.possibilities}
+        close = get_close_matches(error.option_name.lstrip("-"), flags, 3, _ALIKE)
+        error.possibilities = [flags[name] for name in close]
     message = " ".join(error.format_message().split()).replace(". Did you", ", did you").rstrip(".?")
     command = error.ctx.command_path if getattr(error, "ctx", None) else "spinsim"
-    return f"{message}: see '{command} --help'"
+    word = re.search("'([^']*)'", message)
+    beyond = beyond_ising(word[1]) if word else ""
+    return f"{message}: {beyond}" if beyond else f"{message}: see '{command} --help'"
 
 
 def refuse(sentence: str) -> int:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from spinsim.cli.values import Real, Whole
+from spinsim.cli.values import Real, Seed, Whole
+from spinsim.inputs.seeds import RANDOM
 from spinsim.mesh.launched import launched
 from spinsim.settings.config import AnyConfig, Config, tables_of
 from spinsim.settings.setting import Setting
@@ -35,6 +36,7 @@ def command(job: type[AnyConfig]) -> Callable[[Callable[[AnyConfig, bool, bool],
     def decorate(carry_out: Callable[[AnyConfig, bool, bool], None]) -> Callable[..., None]:
         def run(given: Given, config: ConfigFile = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
             from spinsim.jobs import all_jobs
+            from spinsim.run.identity import tables_of_file
             from spinsim.settings.config import build_config
             from spinsim.settings.toml import read_toml
 
@@ -47,7 +49,7 @@ def command(job: type[AnyConfig]) -> Callable[[Callable[[AnyConfig, bool, bool],
                 table, one = places[name]
                 tables[table][one.name] = value
             below = read_toml(config, job, [each.config for each in all_jobs()]) if config else {}
-            carry_out(build_config(job, below, tables), quiet, as_json)
+            carry_out(build_config(job, below, tables, begun=tables_of_file), quiet, as_json)
 
         run.__name__, run.__doc__ = carry_out.__name__, carry_out.__doc__
         return taking({name: one for name, (_, one) in places.items()})(run)
@@ -110,11 +112,12 @@ def _places(job: type[Config]) -> Iterable[tuple[str, tuple[str, Setting]]]:
 def option(one: Setting) -> Any:
     """The annotation of a parameter that takes a setting."""
     default = f"  [{one.default_text}]" if one.default_text else ""
-    text = f"{one.described}.{default}"
+    fresh = f", {RANDOM} for a fresh one" if one.is_seed else ""
+    text = f"{one.described}{fresh}.{default}"
     if one.is_argument:
         return Annotated[one.kind | None, typer.Argument(help=text)]
     if one.kind is int:
-        return Annotated[int | None, Whole(one.option, help=text)]
+        return Annotated[int | None, (Seed if one.is_seed else Whole)(one.option, help=text)]
     if one.kind is float:
         return Annotated[float | None, Real(one.option, help=text)]
     switch = f"{one.option}/--no-{one.name.replace('_', '-')}" if one.kind is bool else one.option

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from spinsim.jobs.base import FigureSet, Job
 
+_LONGEST: Final = 120  # characters of the stems of files in the name of a figure
+
 
 def plot(
     files: Annotated[
@@ -29,9 +33,9 @@ def plot(
     what: Annotated[
         str,
         typer.Option(
-            help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, overlap, exchange or "
-            "equilibration of a temper run; time, gaps or local of a quantum run; cut of a MaxCut run; crossings or "
-            "thermodynamics of several sizes; lengths of transfer runs."
+            help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, order, overlap, "
+            "exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a quantum run; "
+            "cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs."
         ),
     ] = "all",
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
@@ -44,7 +48,10 @@ def plot(
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="Of temper runs, what the thermodynamics are to show, such as binder_cumulant,link_overlap."),
+        typer.Option(
+            help="Of temper and quantum runs, what the thermodynamics are to show, such as "
+            "binder_cumulant,link_overlap."
+        ),
     ] = None,
     near: Annotated[
         float | None, Real(help="Temperature (or k, Gamma, beta) near which to look for crossings.")
@@ -53,7 +60,12 @@ def plot(
         str | None, typer.Option(help="Of xi of transfer runs over samples, mean or typical, exp[ln xi].  [mean]")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Figure file.  [beside the first FILE, <its stem>-<what>.pdf]")
+        str | None,
+        typer.Option(
+            metavar="FILE or FOLDER/",
+            help="Figure file, or a folder for figures named <stems of the FILEs>-<what>.pdf.  [the folder of the "
+            "first FILE]",
+        ),
     ] = None,
     suffix: Annotated[
         str | None, typer.Option("--format", help="pdf, png or svg.  [the suffix of --out, else pdf]")
@@ -71,26 +83,54 @@ def plot(
     from spinsim.errors import InputError
     from spinsim.jobs.base import Drawing
     from spinsim.machine.outputs import check_output
+    from spinsim.result import load
 
     _check_name(what)
     if style not in STYLES:
         raise InputError(f"style {style!r} is unknown: choose {' or '.join(STYLES)}")
-    if out and suffix and out.suffix[1:].lower() != suffix.lower():
+    folder, file = _folder_and_file(out, files[0])
+    if file and suffix and file.suffix[1:].lower() != suffix.lower():
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")
-    if out and out.suffix[1:].lower() in FORMATS:
-        check_output(out, out.suffix[1:].lower(), overwrite=True)  # no other file, such as a result
+    if file and file.suffix[1:].lower() in FORMATS:
+        check_output(file, file.suffix[1:].lower(), overwrite=True)  # no other file, such as a result
     job = _job_of_all(files)
     chosen = job.figures if len(files) == 1 else job.figures_of_several
-    _check_figure(job, chosen, what, files)
     given = {"sample": sample, "observable": observable, "columns": columns, "near": near, "average": average}
     options = {name: value for name, value in given.items() if value is not None}
+    results = [load(file) for file in files]
+    _check_figure(job, what, files, results)
     _check_options(job, chosen, what, options)
-    figures = job.draw(files, Drawing(what, style, options, say, partial(say, err=True)))
-    if out and what == "all" and len(figures) > 1:
-        raise InputError(f"--out {out} names one figure: add --what {' or --what '.join(figures)}")
+    figures = job.draw(results, Drawing(what, style, options, say, partial(say, err=True)))
+    if file and what == "all" and len(figures) > 1:
+        raise InputError(
+            f"--out {out} names one figure and there are several: add --what {' or --what '.join(figures)}, or give a "
+            "folder, --out FOLDER/"
+        )
     drawn = {name: draw() for name, draw in figures.items() if what in ("all", name)}
-    paths = {name: out or files[0].with_name(f"{files[0].stem}-{name}.{suffix or 'pdf'}") for name in drawn}
+    stem = _stem(files)
+    paths = {name: file or folder / f"{stem}-{name}.{suffix or 'pdf'}" for name in drawn}
     _save_and_say({paths[name]: figure for name, figure in drawn.items()}, overwrite)
+
+
+def _folder_and_file(out: str | None, first: Path) -> tuple[Path, Path | None]:
+    """Returns where figures go, and the file of the only one where ``out`` names it: a folder is there or ends in /."""
+    if not out:
+        return first.parent, None
+    path = Path(out)
+    return (path, None) if out.endswith(("/", os.sep)) or path.is_dir() else (path.parent, path)
+
+
+def _stem(files: list[Path]) -> str:
+    """Returns how the names of figures begin: with the stems of all files, so that other files have other names.
+
+    Files of other folders than the first have the names of these before theirs; of many files a digest stands.
+    """
+    names = [file.stem if file.parent == files[0].parent else f"{file.parent.name}-{file.stem}" for file in files]
+    together = "+".join(names)
+    if len(together) <= _LONGEST:
+        return together
+    digest = hashlib.sha256("\0".join(map(str, files)).encode(errors="surrogateescape")).hexdigest()
+    return f"{names[0][:_LONGEST]}+{len(files) - 1}-more-{digest[:8]}"
 
 
 def _check_name(what: str) -> None:
@@ -101,7 +141,12 @@ def _check_name(what: str) -> None:
     sets = [chosen for job in all_jobs() for chosen in (job.figures, job.figures_of_several)]
     names = list(dict.fromkeys(name for chosen in sets for name in chosen.names))
     if what not in ("all", *names):
-        raise InputError(f"figure {what!r} is unknown: choose all, {', '.join(names[:-1])} or {names[-1]}")
+        raise InputError(f"figure {what!r} is unknown: choose {_either(names)}")
+
+
+def _either(names: list[str]) -> str:
+    """Returns the words all, this or that."""
+    return f"{', '.join(['all', *names[:-1]])} or {names[-1]}"
 
 
 def _job_of_all(files: list[Path]) -> Job:
@@ -125,19 +170,20 @@ def _job_of_all(files: list[Path]) -> Job:
     return jobs[0]
 
 
-def _check_figure(job: Job, chosen: FigureSet, what: str, files: list[Path]) -> None:
-    """Refuse a figure that is none of these files'."""
+def _check_figure(job: Job, what: str, files: list[Path], results: list[Any]) -> None:
+    """Refuse a figure that these files do not have, with those that they have."""
     from spinsim.errors import InputError
+    from spinsim.jobs.base import Drawing
 
+    chosen = job.figures if len(files) == 1 else job.figures_of_several
     if what in ("all", *chosen.names):
         return
     if what in job.figures_of_several.names:
         raise InputError(f"{files[0]} alone has no {what}: give {job.name} files of two sizes or more")
-    whose = job.a_run if len(files) == 1 else "several files"
-    raise InputError(
-        f"figure {what!r} is none of {whose}: choose all{''.join(f', {n}' for n in chosen.names[:-1])}"
-        f" or {chosen.names[-1]}"
-    )
+    figures = _either(list(job.draw(results, Drawing())))
+    if len(files) > 1:
+        raise InputError(f"there is no figure {what!r} of several {job.name} files: choose {figures}")
+    raise InputError(f"{files[0]} holds {job.a_run} and has no figure {what!r}: choose {figures}")
 
 
 def _check_options(job: Job, chosen: FigureSet, what: str, options: Mapping[str, object]) -> None:

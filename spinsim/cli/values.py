@@ -6,6 +6,8 @@ from functools import partial
 
 import typer
 
+from spinsim.inputs.seeds import RANDOM
+
 
 def whole(text: str) -> int:
     """A whole number."""
@@ -13,6 +15,16 @@ def whole(text: str) -> int:
         return int(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a whole number, give digits such as 128") from error
+
+
+def seed(text: str) -> int | str:
+    """A whole number, or the word for a fresh one."""
+    if text == RANDOM:
+        return RANDOM
+    try:
+        return int(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a whole number, give digits such as 7, or {RANDOM}") from error
 
 
 def real(text: str) -> float:
@@ -24,4 +36,5 @@ def real(text: str) -> float:
 
 
 Whole = partial(typer.Option, parser=whole, metavar="INTEGER")
+Seed = partial(typer.Option, parser=seed, metavar=f"INTEGER|{RANDOM}")
 Real = partial(typer.Option, parser=real, metavar="FLOAT")

@@ -7,7 +7,7 @@ from functools import cache
 from threading import Thread
 from typing import Any
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.machine.memory import readable
 
 
@@ -15,7 +15,7 @@ def why_not() -> str | None:
     """What keeps ``--device cuda`` from working here, None where nothing does."""
     cupy = _cupy()
     if cupy is None:
-        return "install spinsim[cuda13] to use --device cuda"
+        return f"install spinsim[cuda13] to use {argument('device', 'cuda')}"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:

@@ -10,10 +10,24 @@ import numpy as np
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
+from spinsim.inputs.seeds import as_seed
 
 Start = Literal["random", "up"]
 NO_TEMPERATURE: Final = "no temperature is set: call set_beta before sweep"
 STARTS: Final[tuple[Start, ...]] = ("random", "up")
+
+
+class _Seed:
+    """The field of a dataclass that takes a seed, or None for a fresh one, and has the number."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, found: object | None, owner: type) -> int:
+        return 1 if found is None else int(vars(found)[self._name])
+
+    def __set__(self, found: object, seed: int | None) -> None:
+        vars(found)[self._name] = rng.check_seed(as_seed(seed))
 
 
 @dataclass(frozen=True)
@@ -21,7 +35,7 @@ class Dynamics:
     """How replicas move; part of a run's configuration.
 
     Attributes:
-        seed: Key of every random number of the run, 64 bits.
+        seed: Key of every random number of the run, 64 bits; given as None it is a fresh one.
         start: Initial spins, ``random`` or all ``up``.
         zero_acceptance: Acceptance probability of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
@@ -30,7 +44,7 @@ class Dynamics:
             them: of 128 replicas, or of ``Update.together``.
     """
 
-    seed: int = 1
+    seed: _Seed = _Seed()
     start: Start = "random"
     zero_acceptance: float = ZERO_ACCEPTANCE
     rng_rounds: int = rng.ROUNDS
@@ -38,7 +52,6 @@ class Dynamics:
     first_block: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seed", rng.check_seed(self.seed))
         check_zero_acceptance(self.zero_acceptance)
         if self.start not in STARTS:
             raise InputError(f"start {self.start!r} is unknown: choose random or up")

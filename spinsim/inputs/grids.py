@@ -15,21 +15,41 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import exp_reduced
-from spinsim.errors import InputError
+from spinsim.errors import InputError, worded
 
 Array = npt.NDArray[np.float64]
 
 MOST: Final = 10**6
-FORM: Final = "0.8:2:16 (evenly spaced), 0.8:2:16g (geometric) or numbers with commas between them"
+_GRIDS: Final = "0.8:2:16 (evenly spaced), 0.8:2:16g (geometric)"
+_SHOWN: Final = 6
 
 
-def read_grid(name: str, text: str, form: str = FORM, any_sign: bool = False) -> Array:
+def form(besides: str = "") -> str:
+    """Returns what may be written for numbers, with one form more where there is one."""
+    also = f" or {besides}" if besides else ""
+    return worded(
+        f"{_GRIDS} or numbers with commas between them{also and ',' + also}",
+        f"a list of floats, or text such as {_GRIDS}{also}",
+    )
+
+
+def shown(text: str) -> str:
+    """Returns numbers as whoever reads a message has given them: text, in Python a list where it is one."""
+    if is_grid(text):
+        return repr(text)
+    numbers = [part.strip() for part in text.split(",")]
+    if len(numbers) > _SHOWN:
+        numbers = [*numbers[: _SHOWN // 2], "...", *numbers[-_SHOWN // 2 :]]
+    return worded(repr(text), f"[{', '.join(numbers)}]")
+
+
+def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) -> Array:
     """The numbers that a text stands for.
 
     Args:
         name: Of the setting, for messages.
         text: What the user wrote.
-        form: What may be written, for messages.
+        wanted: What may be written, for messages; ``form()`` where it is left out.
         any_sign: Whether numbers need not be above 0; those in a geometric row must in any case.
 
     Raises:
@@ -40,9 +60,10 @@ def read_grid(name: str, text: str, form: str = FORM, any_sign: bool = False) ->
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{name} {text!r} cannot be read: give {form}") from error
+        raise InputError(f"{name} {text!r} cannot be read: give {wanted or form()}") from error
     if not (np.isfinite(values).all() and (any_sign or (values > 0).all())):
-        raise InputError(f"{name} {text!r} is not all {'' if any_sign else 'above 0 and '}finite: give {form}")
+        sign = "" if any_sign else "above 0 and "
+        raise InputError(f"{name} {shown(text)} is not all {sign}finite: give {wanted or form()}")
     return values
 
 

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Final
 
+_OTHER_MODELS: Final = ("potts", "clock", "xy", "heisenberg", "blume-capel")
 WIDTH: Final = 80
 """Of a terminal, in characters."""
 
@@ -25,6 +26,13 @@ def quoted(word: str | os.PathLike[str]) -> str:
         return shlex.quote(text)
     plain = (chr(b) if 32 <= b < 127 and chr(b) not in "'\\" else f"\\x{b:02x}" for b in os.fsencode(text))
     return f"$'{''.join(plain)}'"
+
+
+def beyond_ising(word: object) -> str:
+    """Returns a sentence on the scope of the program where a word names a model of other variables; else nothing."""
+    if str(word).lower() not in _OTHER_MODELS:
+        return ""
+    return "spinsim simulates Ising variables, s = +1 or -1, so take another program for Potts, XY or Heisenberg models"
 
 
 def count(number: int, name: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument, worded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from spinsim.store.forms import Form
 
     Draw = dict[str, Callable[[], Figure]]
+
+
+def _ignore(_: str) -> None:
+    """Say nothing."""
 
 
 class Told(NamedTuple):
@@ -68,8 +73,18 @@ class FigureSet(NamedTuple):
     options: Mapping[str, PlotOption] = {}
 
 
+def ladder_options(job: str) -> tuple[dict[str, PlotOption], dict[str, PlotOption]]:
+    """Returns the options for figures of runs with a ladder (``ladders.py``), of one run of a job and of several."""
+    columns = {"columns": PlotOption(f"the thermodynamics of {job} runs", ("thermodynamics",))}
+    several = {
+        "observable": PlotOption(f"the figures of several {job} runs", ("crossings", "thermodynamics")),
+        "near": PlotOption(f"the crossings of several {job} runs", ("crossings",)),
+    }
+    return columns, several | columns
+
+
 class Drawing(NamedTuple):
-    """How figures are wanted.
+    """How figures are wanted; by default all that a run has, as wide as a column, without a word.
 
     Attributes:
         what: Name of the one figure that is wanted, or ``all``.
@@ -79,11 +94,11 @@ class Drawing(NamedTuple):
         warn: Takes a line on what they do not show.
     """
 
-    what: str
-    style: str
-    options: Mapping[str, Any]
-    say: Callable[[str], None]
-    warn: Callable[[str], None]
+    what: str = "all"
+    style: str = "single"
+    options: Mapping[str, Any] = {}
+    say: Callable[[str], None] = _ignore
+    warn: Callable[[str], None] = _ignore
 
 
 class Job(ABC):
@@ -186,8 +201,10 @@ class Job(ABC):
                 raise InputError(f"{name} {wanted} {less} than the {before} of {path}: give more")
         for name in settings:
             if name not in self.resumable:
-                flag = name.replace("_", "-")
-                raise InputError(f"{path} holds {self.a_run}, which has no {flag} that may change: leave --{flag} out")
+                words = name.replace("_", " ")
+                raise InputError(
+                    f"{path} holds {self.a_run}, which has no {words} that may change: leave {argument(name)} out"
+                )
         return replace(config, **{self.name: replace(table, **settings)})
 
     def lengths(self, config: Any) -> tuple[str, ...]:
@@ -251,10 +268,37 @@ class Job(ABC):
             f"a table of {self.a_run} of {result.model.name} is its own dataset().to_dataframe(): ask for that"
         )
 
-    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
-        """Returns functions that draw the figures that can be drawn of one file or several, by the figures' names.
+    def draw(self, results: Sequence[Any], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of one run or several, by the figures' names.
 
         Raises:
             InputError: where the one that is wanted cannot be drawn.
         """
-        raise InputError(f"{files[0]} holds {self.a_run}, of which there are no figures: 'spinsim show' prints it")
+        name = results[0].model.name
+        look = worded("spinsim show prints what is in its file", "its dataset() has the series")
+        raise InputError(f"{self.a_run} of {name} has no figures: {look}")
+
+    def plot(
+        self,
+        result: Result,
+        names: str | Iterable[str] | None,
+        folder: str | PathLike[str] | None,
+        about: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Returns the figures of a run by their names, or their files where a folder is given.
+
+        Args:
+            result: The run.
+            names: Of figures, None for all.
+            folder: For the files, if any.
+            about: ``style``, ``format`` and ``overwrite`` of ``Result.plot``, and options of figures.
+
+        Raises:
+            InputError: for figures that the run does not have, and files that may not be written.
+        """
+        from spinsim.jobs.plotting import drawn, saved
+
+        options = dict(about)
+        style, suffix, overwrite = (options.pop(name) for name in ("style", "format", "overwrite"))
+        figures = drawn(self, result, names, style, options)
+        return dict(figures if folder is None else saved(figures, result, folder, suffix, overwrite))

@@ -18,10 +18,12 @@ from spinsim.engine import resolve_device
 from spinsim.engine.start.given import as_spins, name_of
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
+from spinsim.inputs.seeds import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
 from spinsim.run.common import OnUpdates, Plan, Watch, provenance
+from spinsim.run.identity import tables_of_file
 from spinsim.run.resuming import plan_resume
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.document import documented
@@ -47,7 +49,7 @@ def resume(
     progress: bool = False,
     time_limit: float | None = None,
     anneals: int | None = None,
-    on_updates: OnUpdates = lambda updates: None,
+    on_updates: OnUpdates | None = None,
 ) -> Any:
     """Complete the run of a file from its last checkpoint, or make a tempering run or a search longer.
 
@@ -96,8 +98,8 @@ def recount(run: Result | OutFile, device: str = RunSettings.device, threads: in
 
 
 def documented_call(job: type[Config]) -> Callable[[Call], Call]:
-    """Complete the docstring of a job's call by the settings that it does not describe."""
-    settings = {key: one for table in ("run", job.job) for key, one in tables_of(job)[table].items() if not one.unused}
+    """Give a job's call its settings as keywords, and docstrings to those that it does not describe."""
+    settings = {key: one for table in (job.job, "run") for key, one in tables_of(job)[table].items() if not one.unused}
     return documented(settings)
 
 
@@ -107,7 +109,8 @@ def config_of_call(job: type[AnyConfig], model: Ising, settings: Mapping[str, An
     Args:
         job: Which it is.
         model: What is simulated.
-        settings: Values of the job's own table and of ``[run]``, by name; None stands for the default.
+        settings: Values of the job's own table and of ``[run]``, by name; None stands for the default, of a seed for a
+            fresh one.
 
     Raises:
         TypeError: for a name that is no setting.
@@ -119,10 +122,12 @@ def config_of_call(job: type[AnyConfig], model: Ising, settings: Mapping[str, An
         if key not in of_run and key not in of_job:
             raise TypeError(f"ss.{job.job} has no setting {key!r}: {nearest(key, [*of_run, *of_job])}")
         if value is None:
-            continue
+            if not (key in of_run and of_run[key].is_seed):
+                continue
+            value = RANDOM
         plain = value.item() if isinstance(value, np.generic) else value
         tables[job.job if key in of_job else "run"][key] = os.fspath(plain) if isinstance(plain, os.PathLike) else plain
-    return replace(build_config(job, tables), model=_given_model(check_model(model).name))
+    return replace(build_config(job, tables, begun=tables_of_file), model=_given_model(check_model(model).name))
 
 
 @lru_cache(maxsize=32)
@@ -176,7 +181,7 @@ def carried_out(
     plan: Plan[Any],
     out: OutFile | None,
     progress: bool,
-    on_updates: OnUpdates,
+    on_updates: OnUpdates | None,
     in_memory: Callable[[Any, Watch], Any] | None,
 ) -> Any:
     """Carry a plan out, into its file where there is one, and return what it comes to.
@@ -193,7 +198,8 @@ def carried_out(
 
         def advance(done: int) -> None:
             bar.advance(done)
-            on_updates(done)
+            if on_updates is not None:
+                on_updates(done)
 
         watch = Watch(bar.begin, advance, partial(warn, stacklevel=4), bar.watch_parts, bar.note)
         if out is None and in_memory is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spinsim.inputs.texts import count, quoted, wrapped
+from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.packing import LANES, Packing, block_count
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def head(path: Path, result: Result, model: str, run: str, progress: str, state:
         f"Run        {run}, {attributes['engine']}, spinsim {attributes['spinsim_version']}",
         f"Progress   {progress}, begun {attributes['created']}",
         f"           {state}",
+        *_seeds(result),
         *_origin(attributes),
     ]
 
@@ -96,6 +98,17 @@ def completed_by(file: Path) -> str:
     from spinsim.machine.files import is_locked
 
     return "another process is at it" if is_locked(file) else "the same command completes it"
+
+
+def _seeds(result: Result) -> list[str]:
+    """Returns the seeds that a run used, as far as its file names them."""
+    config = result.config
+    run, model = (config.get(table) or {} for table in ("run", "model"))
+    said = [f"{run['seed']}"] if "seed" in run else []
+    is_random = model.get("couplings") in RANDOM_KINDS or model.get("dilution") or model.get("random_field")
+    if is_random and "disorder_seed" in model:
+        said.append(f"{model['disorder_seed']} of the disorder")
+    return [f"Seed       {', '.join(said)}"] if said else []
 
 
 def _origin(attributes: dict[str, str]) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, another_path
 
 try:
     import fcntl
@@ -148,11 +148,9 @@ def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
             with contextlib.suppress(OSError):  # others may use it by now
                 parent.rmdir()
         if isinstance(error, FileExistsError) and os.path.lexists(path):
-            raise InputError(f"{path} exists and is never overwritten: choose another --out") from error
+            raise InputError(f"{path} exists and is never overwritten: {another_path()}") from error
         if isinstance(error, FileExistsError | NotADirectoryError):
-            raise InputError(
-                f"{path} cannot be written, its folder would lie in a file: choose another --out"
-            ) from error
+            raise InputError(f"{path} cannot be written, its folder would lie in a file: {another_path()}") from error
         if isinstance(error, OSError):
             raise not_written(path, error) from error
         raise
@@ -264,4 +262,4 @@ def not_written(path: Path, error: Exception) -> InputError:
         return InputError(f"{path} is open in another process: wait until that one is done")
     quoted = re.search(r"error message = '([^']*)'", str(error))
     text = quoted[1] if quoted else getattr(error, "strerror", None) or str(error).splitlines()[0]
-    return InputError(f"{path} cannot be written ({text}): choose another --out or make room there")
+    return InputError(f"{path} cannot be written ({text}): {another_path()} or make room there")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.machine.files import Disk, new_file, not_written, replacement
 
 CAPTION: Final = "Caption: "
@@ -58,7 +58,7 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
         raise InputError(f"{path} exists and is no {what}: choose another name for the output")
     if not overwrite:
         raise InputError(
-            f"{path} exists already: choose another name, or add --overwrite (in Python overwrite=True) to replace it"
+            f"{path} exists already: choose another name, or add {argument('overwrite', True)} to replace it"
         )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from operator import index
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError
+from spinsim.inputs.seeds import as_seed
+from spinsim.inputs.texts import beyond_ising
 from spinsim.machine.threads import Threads
 from spinsim.model.along import along_axes, terms_along
 from spinsim.model.dilution import check_dilution, dilute
@@ -28,7 +31,7 @@ KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)
 def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     lattice: Lattice,
     samples: int = 1,
-    seed: int = 0,
+    seed: int | None = 0,
     couplings: str = "pm-j",
     bond_fraction: float = 0.5,
     field: npt.ArrayLike = 0.0,
@@ -41,7 +44,8 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     Args:
         lattice: Where the bonds are.
         samples: Number of disorder samples.
-        seed: Disorder seed; sample k depends on it and on k alone.
+        seed: Disorder seed; sample k depends on it and on k alone. None draws a fresh one, which the model's ``origin``
+            and the ``config`` of its runs name.
         couplings: ``pm-j`` or ``gaussian``.
         bond_fraction: Share of positive bonds of ``pm-j``; with 1 it is a ferromagnet, whose disorder is what follows.
         field: Uniform or site-wise field h; beside Gaussian couplings or a random field it is rounded to their grid, so
@@ -58,14 +62,19 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     if not isinstance(lattice, Lattice):
         raise InputError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
     if couplings not in RANDOM_KINDS:
-        raise InputError(f"couplings {couplings!r} are not a spin glass: choose pm-j or gaussian")
+        raise InputError(
+            f"couplings {couplings!r} are not a spin glass: {beyond_ising(couplings) or 'choose pm-j or gaussian'}"
+        )
     if not 0 <= bond_fraction <= 1:
         raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
+    seed = as_seed(seed)
     _check_disorder(samples, seed, dilution, random_field)
     rows = _drawn(Graph.of_lattice(lattice).bonds, samples, seed, couplings, bond_fraction)
     model = _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field, couplings_along)
-    if couplings == "pm-j" and not dilution and couplings_along is None:
-        model.drawn = Drawn(bond_fraction, seed)
+    if couplings == "pm-j":
+        model.origin["bond_fraction"] = float(bond_fraction)
+        if not dilution and couplings_along is None:
+            model.drawn = Drawn(bond_fraction, seed)
     return model
 
 
@@ -142,7 +151,23 @@ def _disordered(
     changes = relative_change(given, held), relative_change(exact, np.asarray(rows))
     model.rounding_error = max(model.rounding_error, *changes)
     model.rounded |= model.rounding_error > 0
+    model.origin = _origin(couplings, given, seed, dilution, random_field, along)
     return model
+
+
+def _origin(
+    couplings: str,
+    field: npt.NDArray[np.float64],
+    seed: int,
+    dilution: float,
+    random_field: float,
+    along: Sequence[float] | None,
+) -> dict[str, Any]:
+    """Returns the settings of ``[model]`` that say how a model was made."""
+    found: dict[str, Any] = {"couplings": couplings, "disorder_seed": index(seed), "dilution": float(dilution)}
+    found |= {"random_field": float(random_field)}
+    found |= {"field": float(field)} if field.ndim == 0 else {}
+    return found if along is None else found | {"couplings_along": ",".join(map(str, along))}
 
 
 def lattice_model(

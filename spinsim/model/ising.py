@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.geometry.lattice import Lattice
@@ -81,6 +81,7 @@ class Ising(Exchanged, Keeping):
         problem: The quadratic problem that it was made of, with its values as given; None of others.
         drawn: How its couplings were drawn, as ``EdwardsAnderson`` makes +-J couplings; None of others.
         field_changes: Whether it is a model in one of the fields that a run goes through.
+        origin: Settings of ``[model]`` by which it was made, beyond those that follow from it (model/described.py).
 
     Raises:
         InputError: for NaN or infinite values and for shapes that do not fit the graph.
@@ -122,6 +123,7 @@ class Ising(Exchanged, Keeping):
         self.problem: Quadratic | None = None
         self.drawn: Drawn | None = None
         self.field_changes = False
+        self.origin: dict[str, Any] = {}
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -275,7 +277,7 @@ class Ising(Exchanged, Keeping):
         """
         _ = self.magnitude, self.weights, self.units, self.term_magnitudes, self.uniform_field
         part = copy(self)
-        part.samples, part.drawn = stop - first, None
+        part.samples, part.drawn, part.origin = stop - first, None, {}
         part.couplings, part.fields = (
             rows[first:stop] if len(rows) > 1 else rows for rows in (self.couplings, self.fields)
         )
@@ -302,7 +304,7 @@ class Ising(Exchanged, Keeping):
             InputError: where the model did not come from a MaxCut instance.
         """
         if self.maxcut_weight is None:
-            raise InputError(f"model {self.name} is not a MaxCut instance: it has no cut")
+            raise MissingError(f"model {self.name} is not a MaxCut instance: it has no cut")
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
 
 

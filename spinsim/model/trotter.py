@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
+from spinsim.model.described import described
 from spinsim.model.geometry import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
@@ -75,6 +76,7 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
     couplings = _couplings_on_lattice(space, lattice) if lattice else _couplings_on_graph(space, slices)
     terms = _terms(space, graph, slices) if by_term else None
     model = Ising(graph, couplings, _fields(space, graph), name=f"{space.name}-{slices}-slices", terms=terms)
+    model.origin = described(space)
     model.rounded |= space.rounded
     model.rounding_error = max(model.rounding_error, space.rounding_error)
     return model

@@ -3,9 +3,9 @@
 from spinsim.observables.observable import Facts, Observable, Point, in_field, is_uniform
 from spinsim.observables.table import (
     CROSSING,
+    DRAWN,
     LABELS,
     MAIN,
-    SEVERAL,
     SYMBOLS,
     TABLE,
     left_out,
@@ -15,9 +15,9 @@ from spinsim.observables.table import (
 
 __all__ = [
     "CROSSING",
+    "DRAWN",
     "LABELS",
     "MAIN",
-    "SEVERAL",
     "SYMBOLS",
     "TABLE",
     "Facts",

@@ -155,7 +155,7 @@ class Observable:
         name: Of its column in tables and of its dataset in the file's summary.
         label: The head of its column in printed tables.
         symbol: The label of its axis in figures.
-        formula: What it is, in words; goes into the file and into captions.
+        formula: What it is, in words; goes into the file.
         of: What it is an average of: ``energy``, ``magnetization``, ``staggered_magnetization``, ``overlap``,
             ``link_overlap`` or ``free_energy``.
         moments: Names of the moments whose averages it is a function of, see ``moments.py``.
@@ -166,6 +166,7 @@ class Observable:
         needs: What a run must have for it.
         sentence: Said where all that it needs but the last is there: what it would take. Empty where it needs no words.
         crosses: Whether its curves of several sizes cross at a critical point, as it has no dimension.
+        words: The formula as captions of figures have it, with mathtext; empty where the formula has no symbols.
     """
 
     name: str
@@ -180,6 +181,12 @@ class Observable:
     needs: tuple[Need, ...] = ()
     sentence: str = ""
     crosses: bool = False
+    words: str = ""
+
+    @property
+    def caption(self) -> str:
+        """Words for captions of figures."""
+        return self.words or self.formula
 
     def is_in(self, facts: Facts) -> bool:
         """Returns whether a run has it."""

@@ -39,49 +39,59 @@ TABLE: Final = (
     Observable(
         "energy_per_site", "E/N", "energy per site $E/N$", "energy per site",
         of="energy", moments=("energy",), series="energy", units="coupling unit", needs=(classical,),
+        words=r"energy per site $E/N$",
     ),
     Observable(
         "specific_heat", "C/N", r"specific heat $C/(Nk_\mathrm{B})$", "specific heat per site",
         of="energy", moments=("(E - <E>)^2",), series="energy", units="k_B", needs=(classical,),
         value=lambda at, squares: at.model.sites * squares / at.temperature**2,
+        words=r"specific heat per site $C/(Nk_\mathrm{B})$",
     ),
     Observable(
         "abs_magnetization", "<|m|>", r"magnetisation $\langle|m|\rangle$", "|magnetisation| per site",
         of="magnetization", moments=("|m|",), series="m^2",
+        words=r"magnetisation per site $\langle|m|\rangle$",
     ),
     Observable(
         "magnetization_squared", "<m^2>", r"$\langle m^2\rangle$", "squared magnetisation per site",
         of="magnetization", moments=("m^2",), series="m^2",
+        words=r"squared magnetisation per site $\langle m^2\rangle$",
     ),
     Observable(
         "susceptibility", "chi", r"susceptibility $\chi$", "susceptibility N <m^2> / T",
         of="magnetization", moments=("m^2",), series="m^2", units="1 / coupling unit", needs=(zero_field,),
         value=lambda at, squares: at.model.sites * squares / at.temperature,
+        words=r"susceptibility $\chi = N\langle m^2\rangle/T$",
     ),
     Observable(
         "susceptibility_abs", "chi_|m|", r"susceptibility $\chi_{|m|}$",
         "susceptibility of |m|, N (<m^2> - <|m|>^2) / T",
         of="magnetization", moments=("(|m| - <|m|>)^2",), series="m^2", units="1 / coupling unit", needs=(zero_field,),
         value=lambda at, squares: at.model.sites * squares / at.temperature,
+        words=r"susceptibility $\chi_{|m|} = N(\langle m^2\rangle - \langle|m|\rangle^2)/T$",
     ),
     Observable(
         "binder_cumulant", "U_m", "Binder cumulant $U_m$", "Binder cumulant of the magnetisation",
         of="magnetization", moments=("m^2", "m^4"), series="m^2", needs=(zero_field,), sentence=_NOT_EVEN, crosses=True,
         value=lambda _, second, fourth: binder_cumulant(second, fourth),
+        words=r"Binder cumulant $U_m$ of the magnetisation",
     ),
     Observable(
         "magnetization", "<m>", r"magnetisation $\langle m\rangle$", "magnetisation per site",
         of="magnetization", moments=("m",), series="m", needs=(a_field,),
+        words=r"magnetisation per site $\langle m\rangle$",
     ),
     Observable(
         "susceptibility", "chi", r"susceptibility $\chi$", "connected susceptibility N [<m^2> - <m>^2] / T",
         of="magnetization", moments=("(m - <m>)^2",), series="(m - <m>)^2", units="1 / coupling unit", needs=(a_field,),
         value=lambda at, squares: at.model.sites * squares / at.temperature,
+        words=r"connected susceptibility $\chi = N[\langle m^2\rangle - \langle m\rangle^2]/T$",
     ),
     Observable(
         "correlation_length_over_L", "xi_m/L", r"$\xi/L$", "second-moment correlation length / L",
         of="magnetization", moments=("m^2", "|m(k)|^2"), series="m^2", needs=(zero_field, modes), crosses=True,
         value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
+        words=r"second-moment correlation length over side $\xi/L$",
     ),
     Observable(
         "correlation_length_over_L", "xi_m/L", r"$\xi/L$",
@@ -91,14 +101,17 @@ TABLE: Final = (
         value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
         sentence="The correlation length is left out: with disorder in a field it takes <m(k)> of each sample, and the "
         "file holds |m(k)|^2 alone.",
+        words=r"connected second-moment correlation length over side $\xi/L$",
     ),
     Observable(
         "overlap_squared", "<q^2>", r"$\langle q^2\rangle$", "squared overlap",
         of="overlap", moments=("q^2",), series="q^2", needs=(two_copies,),
+        words=r"squared overlap $\langle q^2\rangle$",
     ),
     Observable(
         "overlap", "<q>", r"overlap $\langle q\rangle$", "overlap",
         of="overlap", moments=("q",), series="q", needs=(a_field, two_copies),
+        words=r"overlap $\langle q\rangle$",
     ),
     Observable(
         "spin_glass_susceptibility", "chi_SG", r"susceptibility $\chi_\mathrm{SG}$",
@@ -106,19 +119,23 @@ TABLE: Final = (
         of="overlap", moments=("connected q^2",), series="connected q^2", needs=(a_field, four_copies),
         value=lambda at, squares: at.model.sites * squares,
         sentence=f"The spin-glass susceptibility is left out: in a field its connected form takes {COPIES_IN_FIELD} "
-        f"copies, run with --replicas {COPIES_IN_FIELD}.",
+        f"copies, run with {COPIES_IN_FIELD} replicas.",
+        words=r"connected spin-glass susceptibility $\chi_\mathrm{SG} = \sum_{ij}[(\langle s_is_j\rangle - "
+        r"\langle s_i\rangle\langle s_j\rangle)^2]/N$",
     ),
     Observable(
         "spin_glass_susceptibility", "chi_SG", r"susceptibility $\chi_\mathrm{SG}$",
         "spin-glass susceptibility N <q^2>",
         of="overlap", moments=("q^2",), series="q^2", needs=(two_copies, zero_field),
         value=lambda at, squares: at.model.sites * squares,
+        words=r"spin-glass susceptibility $\chi_\mathrm{SG} = N\langle q^2\rangle$",
     ),
     Observable(
         "overlap_binder_cumulant", "U_q", "Binder cumulant $U_q$", "Binder cumulant of the overlap",
         of="overlap", moments=("q^2", "q^4"), series="q^2", needs=(two_copies, zero_field), sentence=_NOT_EVEN,
         crosses=True,
         value=lambda _, second, fourth: binder_cumulant(second, fourth),
+        words=r"Binder cumulant $U_q$ of the overlap",
     ),
     Observable(
         "overlap_correlation_length_over_L", "xi_q/L", r"$\xi_q/L$",
@@ -126,29 +143,35 @@ TABLE: Final = (
         of="overlap", moments=("q^2", "|q(k)|^2"), series="q^2", needs=(two_copies, modes, zero_field),
         sentence=_NOT_EVEN, crosses=True,
         value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
+        words=r"second-moment correlation length of the overlap over side $\xi_q/L$",
     ),
     Observable(
         "link_overlap", "q_link", r"link overlap $\langle q_\ell\rangle$", "link overlap per bond",
         of="link_overlap", moments=("q_link",), series="q_link", needs=(links,),
+        words=r"link overlap $\langle q_\ell\rangle$",
     ),
     Observable(
         "energy_binder_cumulant", "U_E", "Binder cumulant $U_E$", "Binder cumulant of the energy",
         of="energy", moments=("E^2", "E^4"), series="energy", needs=(classical,),
         value=lambda _, second, fourth: binder_cumulant(second, fourth),
+        words=r"Binder cumulant $U_E$ of the energy",
     ),
     Observable(
         "abs_overlap", "<|q|>", r"overlap $\langle|q|\rangle$", "|overlap|",
         of="overlap", moments=("|q|",), series="q^2", needs=(two_copies,),
+        words=r"overlap $\langle|q|\rangle$",
     ),
     Observable(
         "abs_staggered_magnetization", "<|m_s|>", r"staggered $\langle|m_\mathrm{s}|\rangle$",
         "|staggered magnetisation| per site",
         of="staggered_magnetization", moments=("|m_s|",), series="m_s^2", needs=(staggered,),
+        words=r"staggered magnetisation per site $\langle|m_\mathrm{s}|\rangle$",
     ),
     Observable(
         "staggered_magnetization_squared", "<m_s^2>", r"$\langle m_\mathrm{s}^2\rangle$",
         "squared staggered magnetisation per site",
         of="staggered_magnetization", moments=("m_s^2",), series="m_s^2", needs=(staggered,),
+        words=r"squared staggered magnetisation per site $\langle m_\mathrm{s}^2\rangle$",
     ),
     Observable(
         "staggered_susceptibility", "chi_s", r"susceptibility $\chi_\mathrm{s}$",
@@ -156,6 +179,7 @@ TABLE: Final = (
         of="staggered_magnetization", moments=("m_s^2",), series="m_s^2", units="1 / coupling unit",
         needs=(staggered, like_sublattices),
         value=lambda at, squares: at.model.sites * squares / at.temperature,
+        words=r"staggered susceptibility $\chi_\mathrm{s} = N\langle m_\mathrm{s}^2\rangle/T$",
     ),
     Observable(
         "staggered_binder_cumulant", "U_s", r"Binder cumulant $U_\mathrm{s}$",
@@ -163,28 +187,33 @@ TABLE: Final = (
         of="staggered_magnetization", moments=("m_s^2", "m_s^4"), series="m_s^2", needs=(staggered, like_sublattices),
         crosses=True,
         value=lambda _, second, fourth: binder_cumulant(second, fourth),
+        words=r"Binder cumulant $U_\mathrm{s}$ of the staggered magnetisation",
     ),
     Observable(
         "free_energy_per_site", "F/N", "free energy per site $F/N$", "free energy per site",
         of="free_energy", moments=("ln Z", "ln Z at infinity"), series="energy", units="coupling unit",
         needs=(from_infinity,),
         value=lambda at, here, infinity: -at.temperature * (here - infinity + np.log(2)),
+        words=r"free energy per site $F/N$",
     ),
     Observable(
         "entropy_per_site", "S/N", "entropy per site $S/N$", "entropy per site",
         of="free_energy", moments=("entropy", "entropy of the hottest"), series="energy", units="k_B",
         needs=(from_infinity,),
         value=lambda _, here, hottest: here + hottest + np.log(2),
+        words=r"entropy per site $S/N$",
     ),
     Observable(
         "free_energy_over_T_difference", "F/NT - ...", r"$\Delta F/(NT)$",
         "free energy per site over T, less that of the highest temperature",
         of="free_energy", moments=("ln Z",), series="energy", needs=(from_the_hottest,),
         value=lambda _, here: -here,
+        words=r"free energy per site over temperature $\Delta F/(NT)$, less that of the highest temperature",
     ),
     Observable(
         "entropy_difference", "S/N - ...", r"$\Delta S/N$", "entropy per site, less that of the highest temperature",
         of="free_energy", moments=("entropy",), series="energy", units="k_B", needs=(from_the_hottest,),
+        words=r"entropy per site $\Delta S/N$, less that of the highest temperature",
     ),
     *IN_TIME,
 )  # fmt: skip
@@ -239,21 +268,16 @@ MAIN: Final = {
     ),
 }
 """What is printed unless other columns are asked for, the most important first, by the kind of model."""
-SEVERAL: Final = {
-    "magnetization": ("abs_magnetization", "susceptibility_abs", "correlation_length_over_L", "binder_cumulant"),
-    "staggered_magnetization": (
-        "abs_staggered_magnetization",
-        "staggered_susceptibility",
-        "staggered_binder_cumulant",
+DRAWN: Final = {
+    "": (("energy_per_site", "quantum_energy_per_site"), ("specific_heat", "transverse_magnetization")),
+    "magnetization": (
+        ("slice_magnetization_squared", "magnetization", "abs_magnetization"),
+        ("susceptibility_abs", "susceptibility"),
     ),
-    "overlap": (
-        "link_overlap",
-        "spin_glass_susceptibility",
-        "overlap_correlation_length_over_L",
-        "overlap_binder_cumulant",
-    ),
+    "staggered_magnetization": (("abs_staggered_magnetization",), ("staggered_susceptibility",)),
+    "overlap": (("slice_overlap_squared", "overlap", "link_overlap"), ("spin_glass_susceptibility",)),
 }
-"""What is drawn of several sizes beside energy and specific heat, by the order parameter."""
+"""Panels of the thermodynamics, of any run and by the order parameter: the first name that a run has is drawn."""
 CROSSING: Final = {
     of: tuple(dict.fromkeys(o.name for o in TABLE if o.crosses and o.of == of))
     for of in ("overlap", "magnetization", "staggered_magnetization")

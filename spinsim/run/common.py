@@ -22,11 +22,12 @@ from spinsim.engine.choosing import choose, update_of
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.split.shares import Work, in_words, turn_of
 from spinsim.engine.update import OfModel, Outline
-from spinsim.errors import InputError
+from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
 from spinsim.jobs import job_of
 from spinsim.machine.memory import readable
 from spinsim.model.along import degrees_along
+from spinsim.model.described import described
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
@@ -269,7 +270,7 @@ def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None)
     content = model.content_sha256()
     return {
         "job": config.job,
-        "config": config.json(),
+        "config": config.json(None if config.model.instance is None else described(model)),
         "config_sha256": config.sha256(content if config.model.instance is not None else None),
         "model_sha256": content,
         "dynamics": str(rng.DYNAMICS),
@@ -314,7 +315,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         if isinstance(error.__cause__, BlockingIOError):
             raise
         reason = str(error).rpartition(": ")[0]
-        raise InputError(f"{reason} and is never overwritten: choose another --out") from error
+        raise InputError(f"{reason} and is never overwritten: {another_path()}") from error
     rng.check_dynamics(dynamics_number(attributes), str(plan.path))
     own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
     is_whole = stored == own and "finished" in attributes
@@ -387,5 +388,5 @@ def check_disk(path: Path, model: Ising, replicas: int, layout: Layout, rows: in
     if needed > room:
         raise InputError(
             f"{path} needs {readable(needed)} but {readable(room)} are free on its disk: "
-            "use fewer steps, samples or replicas, save fewer configurations, or take another --out"
+            f"use fewer steps, samples or replicas, save fewer configurations, or {another_path()}"
         )

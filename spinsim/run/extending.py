@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.errors import InputError
+from spinsim.errors import InputError, worded
 from spinsim.jobs import job_of
 from spinsim.run.identity import check_stored, extended_history
 from spinsim.settings.config import Config
@@ -56,7 +56,8 @@ def make_room(plan: Plan[Any], layout: Layout, replicas: int, like: Mapping[str,
         check_stored(plan.path, found, model_sha256)
         if found["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
             raise InputError(
-                f"{plan.path} was changed by another process meanwhile: look at it with 'spinsim show' and begin again"
+                f"{plan.path} was changed by another process meanwhile: "
+                f"look at it with {worded('spinsim show', 'ss.load')} and begin again"
             )
 
     named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}

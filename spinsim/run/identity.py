@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim import store
-from spinsim.errors import InputError
+from spinsim.errors import InputError, another_path
 from spinsim.jobs import job_of
 from spinsim.settings.config import Config, kinds_of, sha256
 
@@ -167,4 +167,4 @@ def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
 
 def another(path: Path) -> InputError:
     """The refusal of a file of another run."""
-    return InputError(f"{path} holds another run and is never overwritten: choose another --out")
+    return InputError(f"{path} holds another run and is never overwritten: {another_path()}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from spinsim.engine import resolve_device
 from spinsim.engine.start.given import GIVEN, name_of
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
+from spinsim.model.described import described_in
 from spinsim.run.common import Plan, identify
 from spinsim.run.extending import as_longer
 from spinsim.run.identity import check_stored, config_of, dynamics_number
@@ -39,6 +41,7 @@ def plan_resume(path: Path, changes: Mapping[str, Any], run: Mapping[str, Any]) 
     rng.check_dynamics(dynamics_number(attributes), str(path))
     model_sha256 = model.content_sha256()
     check_stored(path, attributes, model_sha256)
+    model.origin = described_in(json.loads(attributes["config"]))
     config = config_of(path, attributes, model_sha256)
     _check_start(path, config, start, "finished" in attributes)
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))

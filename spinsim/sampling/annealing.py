@@ -23,7 +23,7 @@ from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 from spinsim.sampling.measure import Measurement, measure
 from spinsim.sampling.population import Population
-from spinsim.sampling.portions import Portions, updates_a_sweep
+from spinsim.sampling.portions import Portions, ignore, never, updates_a_sweep
 
 Schedule = Literal["linear", "geometric"]
 SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
@@ -104,8 +104,8 @@ def annealing(
     engine: Annealed | InField | BestSlices,
     temperatures: npt.ArrayLike,
     sweeps: int = 100,
-    on_updates: Callable[[int], None] = lambda updates: None,
-    pause: Callable[[], bool] = lambda: False,
+    on_updates: Callable[[int], None] | None = None,
+    pause: Callable[[], bool] | None = None,
     fields: npt.ArrayLike | None = None,
     gammas: npt.ArrayLike | None = None,
     population: Population | None = None,
@@ -176,13 +176,14 @@ def _anneal(
     fields: npt.NDArray[np.float64],
     ladder: npt.NDArray[np.float64],
     sweeps: int,
-    on_updates: Callable[[int], None],
-    pause: Callable[[], bool],
+    on_updates: Callable[[int], None] | None,
+    pause: Callable[[], bool] | None,
     population: Population | None,
 ) -> Iterator[AnnealFrame | None]:
     updates, portions = updates_a_sweep(engine), Portions(engine)
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
     in_turn = isinstance(engine, InField | BestSlices)  # whose field comes first
+    on_updates, pause = on_updates or ignore, pause or never
     on_updates(0)
     if isinstance(engine, InField) and first and not begun:
         engine.set_field(float(fields[first - 1]))  # a population is weighted by energies in the field before

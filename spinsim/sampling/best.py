@@ -69,8 +69,7 @@ class BestOfEach:
         lower, replicas = energy < self.energy, self.energy.shape[1]
         if not lower.any():
             return
-        spins = present_spins(engine)
-        find = _by_words(engine, replicas) or (lambda sample: bits_of(spins, sample, replicas))
+        find = _present_bits(engine, replicas)
         for sample in np.flatnonzero(lower.any(axis=1)).tolist():
             self.bits[sample, lower[sample]] = find(sample)[lower[sample]]
         np.minimum(self.energy, energy, out=self.energy)
@@ -86,6 +85,20 @@ def present_spins(engine: Engine | InField | BestSlices) -> Spins:
     if lattice is None or engine.model.graph.is_listed or engine.packing is not Packing.SITE:
         return engine.spins
     return PresentSpins(engine, lattice.shape)
+
+
+def present_configurations(engine: Engine) -> Callable[[int], npt.NDArray[np.int8]]:
+    """Returns what finds the present configurations of all replicas of a sample, +1 and -1, (replicas, sites)."""
+    if engine.device_name == "cpu" and engine.packing is not Packing.SITE:  # bits would be one detour more
+        return lambda sample: np.stack([engine.spins(sample, r) for r in range(engine.replicas)])
+    find, sites = _present_bits(engine, engine.replicas), engine.model.sites
+    return lambda sample: unpacked_spins(find(sample), sites)
+
+
+def _present_bits(engine: Engine | InField | BestSlices, replicas: int) -> Callable[[int], Bits]:
+    """Returns what finds the present configurations of all replicas of a sample as bits."""
+    spins = present_spins(engine)
+    return _by_words(engine, replicas) or (lambda sample: bits_of(spins, sample, replicas))
 
 
 def _by_words(engine: Engine | InField | BestSlices, replicas: int) -> Callable[[int], Bits] | None:

@@ -37,6 +37,7 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.sampling.annealing import temperature_schedule
+from spinsim.sampling.portions import ignore
 from spinsim.sampling.tempering import TemperFrame, Times, tempering_in_beta
 
 PREFIX: Final = "auto:"
@@ -150,9 +151,9 @@ def place(
     dynamics: Dynamics,
     device: str = "auto",
     threads: int | None = None,
-    on_updates: Callable[[int], None] = lambda updates: None,
-    on_stage: Callable[[str, int], None] = lambda what, updates: None,
-    pause: Callable[[], bool] = lambda: False,
+    on_updates: Callable[[int], None] | None = None,
+    on_stage: Callable[[str, int], None] | None = None,
+    pause: Callable[[], bool] | None = None,
     betas: Betas | None = None,
 ) -> Placed:
     """Place temperatures in a pre-run: at most ``MOST_SAMPLES`` samples, ``CHAINS`` replicas of each temperature.
@@ -182,7 +183,7 @@ def place(
             few, copies * len(ladder), own, device, threads, slabs=False, round_sweeps=times.swap_every
         )
         updates = few.sites * few.samples * engine.replicas * times.total
-        on_stage(f"placing {wanted.name}, {k + 1} of {len(plan)}", updates)
+        (on_stage or ignore)(f"placing {wanted.name}, {k + 1} of {len(plan)}", updates)
         beta = 1.0 / check_temperatures(ladder, few.energy_scale) if betas is None else betas(ladder)
         energy = _energies(tempering_in_beta(engine, beta, times, copies, on_updates, pause, Wanted(full=False)))
         del engine  # its memory, before the next one is made

@@ -24,6 +24,7 @@ from spinsim.engine.protocols import Counting, Resamples
 from spinsim.engine.resampling.parents import choose_parents
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
+from spinsim.inputs.seeds import as_seed
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
@@ -46,7 +47,7 @@ class Population:
     Args:
         engine: The replicas in random states, as they are at infinite temperature.
         count: Populations of each sample, a divisor of its replicas.
-        seed: Key of the random numbers.
+        seed: Key of the random numbers; None draws a fresh one.
         rng_rounds: Philox rounds.
 
     Attributes:
@@ -58,10 +59,10 @@ class Population:
         InputError: for populations that are not equally large.
     """
 
-    def __init__(self, engine: Resampled, count: int = 1, seed: int = 1, rng_rounds: int = rng.ROUNDS) -> None:
+    def __init__(self, engine: Resampled, count: int = 1, seed: int | None = 1, rng_rounds: int = rng.ROUNDS) -> None:
         samples, replicas = engine.model.samples, engine.replicas
         check_populations(count, replicas)
-        self._engine, self._key, self._rounds = engine, seed, rng_rounds
+        self._engine, self._key, self._rounds = engine, as_seed(seed), rng_rounds
         self.family = np.tile(np.arange(replicas, dtype=np.int32), (samples, 1))
         self.log_partition = np.full((samples, count), engine.model.sites * _LN2)
         self.parents = np.full((samples, count), replicas // count)

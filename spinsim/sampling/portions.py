@@ -21,6 +21,15 @@ def updates_a_sweep(engine: Sweeps | InField | BestSlices) -> int:
     return int(engine.model.sites * engine.model.samples * engine.replicas * slices)
 
 
+def ignore(*_: object) -> None:
+    """Hear nothing of how far a run is."""
+
+
+def never() -> bool:
+    """Return False: a run does not pause."""
+    return False
+
+
 def sweeps_a_portion(engine: Sweeps | InField | BestSlices, unit: int = 1) -> int:
     """Most sweeps between two reports, a multiple of ``unit``, at least one."""
     most = UPDATES["cpu" if engine.device_name == "cpu" else "cuda"] * engine.devices

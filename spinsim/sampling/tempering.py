@@ -19,7 +19,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Spins, Sweeps, Tempers
 from spinsim.engine.tempering.ladder import Exchange
 from spinsim.errors import InputError
-from spinsim.sampling.portions import Portions, sweeps_a_portion
+from spinsim.sampling.portions import Portions, ignore, never, sweeps_a_portion
 
 BEHIND: Final = 2  # measurements that are asked for before the first of them is read
 
@@ -134,8 +134,8 @@ def tempering(
     temperatures: npt.ArrayLike,
     times: Times,
     copies: int = 2,
-    on_updates: Callable[[int], None] = lambda updates: None,
-    pause: Callable[[], bool] = lambda: False,
+    on_updates: Callable[[int], None] | None = None,
+    pause: Callable[[], bool] | None = None,
     correlations: bool = True,
     compared: Container[int] | None = None,
 ) -> Iterator[TemperFrame | None]:
@@ -167,8 +167,8 @@ def tempering_in_beta(
     beta: npt.NDArray[np.float64],
     times: Times,
     copies: int = 2,
-    on_updates: Callable[[int], None] = lambda updates: None,
-    pause: Callable[[], bool] = lambda: False,
+    on_updates: Callable[[int], None] | None = None,
+    pause: Callable[[], bool] | None = None,
     wanted: Wanted = WITHOUT_TIMES,
     compared: Container[int] | None = None,
 ) -> Iterator[TemperFrame | None]:
@@ -203,8 +203,8 @@ def tempering_in_beta(
 def _temper(
     engine: Tempered,
     times: Times,
-    on_updates: Callable[[int], None],
-    pause: Callable[[], bool],
+    on_updates: Callable[[int], None] | None,
+    pause: Callable[[], bool] | None,
     wanted: Wanted,
     compared: Container[int] | None,
 ) -> Iterator[TemperFrame | None]:
@@ -215,6 +215,7 @@ def _temper(
     every = times.measure_every
     at_once = on_cpu and engine.devices == 1  # which has measured when it is asked
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
+    on_updates, pause = on_updates or ignore, pause or never
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:

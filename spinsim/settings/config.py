@@ -9,18 +9,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
 from spinsim.errors import InputError
+from spinsim.inputs.seeds import RANDOM, drawn_seed
 from spinsim.settings.setting import Setting, Table, once, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 AnyConfig = TypeVar("AnyConfig", bound="Config")
 Tables = Mapping[str, Mapping[str, Any]]
+Begun = Callable[[str | None, str], Tables]
 
 
 def table(kind: type[AnyTable], **varied: dict[str, Any]) -> Any:
@@ -53,9 +55,16 @@ class Config:
             if value != one.default:
                 raise InputError(f"{one.name} {value} means nothing to {self.job}: leave it out")
 
-    def json(self) -> str:
-        """Everything, as canonical JSON."""
-        return canonical_json(self._plain())
+    def json(self, described: Mapping[str, Any] | None = None) -> str:
+        """Everything, as canonical JSON.
+
+        Args:
+            described: Settings that a model which is an instance answers to, in place of a lattice by name.
+        """
+        tables, instance = self._plain(), self.model.instance
+        if instance is not None:
+            tables["model"] = {**(described or {}), "instance": instance}
+        return canonical_json(tables)
 
     def sha256(self, model_sha256: str | None) -> str:
         """Identity of the run; an instance counts with its content, ``model_sha256``."""
@@ -94,7 +103,9 @@ class Config:
         for name, kind in kinds_of(cls).items():
             known = settings_of(kind)
             before = {one.name: one.before for one in known.values() if one.before is not ...}
-            found[name] = kind(**before | {key: value for key, value in tables[name].items() if key in known})
+            found[name] = kind(
+                **before | {key: value for key, value in kind.stored(tables[name]).items() if key in known}
+            )
         return cls(**found)
 
     @classmethod
@@ -132,8 +143,14 @@ def _default_of(job: type[AnyConfig]) -> AnyConfig:
     return job()
 
 
-def build_config(job: type[AnyConfig], *layers: Tables) -> AnyConfig:
+def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda out, job: {}) -> AnyConfig:
     """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
+
+    Args:
+        job: Which it is.
+        layers: Of tables.
+        begun: Returns the tables of the run of a job that a result file holds; seeds that are to be drawn are those of
+            the run which the configuration would go on with.
 
     Raises:
         InputError: for values of the wrong type or out of range, and for settings that do not go together.
@@ -146,6 +163,7 @@ def build_config(job: type[AnyConfig], *layers: Tables) -> AnyConfig:
     for name, kind in kinds.items():
         kind.check_given(merged[name])
     job.complete(merged)
+    _draw_seeds(job, merged, begun)
     default = _default_of(job)
     typed = {
         name: replace(
@@ -155,6 +173,16 @@ def build_config(job: type[AnyConfig], *layers: Tables) -> AnyConfig:
         if merged[name]
     }
     return replace(default, **typed) if typed else default
+
+
+def _draw_seeds(job: type[Config], merged: dict[str, dict[str, Any]], begun: Begun) -> None:
+    """Put numbers in place of seeds that are to be drawn."""
+    seeds = [(name, one.name) for name, settings in tables_of(job).items() for one in settings.values() if one.is_seed]
+    drawn = [(name, key) for name, key in seeds if merged[name].get(key) == RANDOM]
+    stored = begun(merged["run"].get("out"), job.job) if drawn else {}
+    for name, key in drawn:
+        before = stored.get(name, {}).get(key)
+        merged[name][key] = before if isinstance(before, int) else drawn_seed()
 
 
 def canonical_json(tables: dict[str, Any]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, cleandoc, signature
+from textwrap import wrap
 from typing import Any, Final, TypeVar
 
+from spinsim.inputs.seeds import RANDOM
 from spinsim.settings.config import Config, kinds_of, tables_of
 from spinsim.settings.setting import Setting, Table, settings_of
 
@@ -21,6 +24,13 @@ Lists of numbers are written `0.8:2:16` (evenly spaced), `0.8:2:16g` (geometric)
 numbers and lists of them. The coupling unit is the unit in which the couplings are given; k_B = 1.
 """
 _COLUMNS: Final = ("key", "flag", "what it is", "values", "unit", "default")
+_SECTIONS: Final = ("Args:", "Raises:")
+"""Sections of items."""
+_PROSE: Final = ("Returns:",)
+_INDENT: Final = 4
+_ITEM: Final = re.compile(r"    \w+: ")
+_WIDTH: Final = 92
+"""Of docstrings, which ``help`` indents."""
 _TYPES: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
@@ -59,7 +69,8 @@ def _values(one: Setting) -> str:
         return ", ".join(f"`{value}`" for value in one.choices)
     if one.numbers is not None:
         return f"text, {_TYPES[one.numbers.kind]} or a list of such"
-    return "a path" if one.is_path else one.allowed or _TYPES[one.kind]
+    fresh = f", or `{RANDOM}` for a fresh one" if one.is_seed else ""
+    return "a path" if one.is_path else (one.allowed or _TYPES[one.kind]) + fresh
 
 
 def _default(one: Setting) -> str:
@@ -86,44 +97,113 @@ def _variations(job: type[Config], name: str, kind: type[Table]) -> list[str]:
 
 
 def documented(settings: Mapping[str, Setting]) -> Callable[[Function], Function]:
-    """Complete the docstring of a call: arguments that it does not describe are settings.
+    """Complete the signature and the docstring of a call, which takes further settings as its ``**settings``.
 
-    Its section ``Args`` has lines for the others; all come out in the order of the signature, and those that it has no
-    parameters for at its ``**settings``.
+    Its parameters and these settings become keywords with types and defaults, each with a line in the section ``Args``:
+    the call's own, else that of the setting. The docstring comes out in lines that ``help`` can indent.
     """
 
     def complete(function: Function) -> Function:
-        head, args, tail = _split(function.__doc__ or "")
-        lines, parameters = [], signature(function).parameters
-        for name, parameter in parameters.items():
-            if parameter.kind is Parameter.VAR_KEYWORD:
-                others = {key: one for key, one in settings.items() if key not in parameters}
-                lines += [f"        **{name}: Further settings of the command line."] if others else []
-                lines += [f"            {key}: {_sentence(one)}" for key, one in others.items()]
-            else:
-                lines += args.get(name) or [f"        {name}: {_sentence(settings[name])}"]
-        function.__doc__ = "\n".join([*head, *lines, *tail])
+        text = cleandoc(function.__doc__ or "").splitlines()
+        head, args, tail = _split(text)
+        parameters = list(_parameters(function, settings))
+        for one in parameters:
+            head += args.get(one.name) or [f"    {one.name}: {_sentence(settings[one.name])}"]
+        told: Any = function
+        told.__doc__ = "\n".join(_wrapped([*head, *tail]))
+        told.__signature__ = _Lines(parameters, return_annotation=_Plain(function.__annotations__["return"]))
         return function
 
     return complete
 
 
+class _Plain(str):
+    """A type in words, which signatures show without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+class _Lines(Signature):
+    """A signature that is shown with a parameter a line."""
+
+    def __str__(self) -> str:
+        lines = "".join(f"    {one},\n" for one in self.parameters.values() if one.kind is not Parameter.KEYWORD_ONLY)
+        keywords = [f"    {one},\n" for one in self.parameters.values() if one.kind is Parameter.KEYWORD_ONLY]
+        star = "    *,\n" if keywords else ""
+        return f"(\n{lines}{star}{''.join(keywords)}) -> {self.return_annotation!r}"
+
+    def format(self, **_: Any) -> str:
+        """The same, for Python's later versions."""
+        return str(self)
+
+
+def _parameters(function: Callable[..., Any], settings: Mapping[str, Setting]) -> Iterable[Parameter]:
+    """Returns the parameters of a call, with the settings that it takes in place of its ``**settings``."""
+    own = signature(function).parameters
+    for name, one in own.items():
+        if one.kind is not Parameter.VAR_KEYWORD:
+            said = _Plain(one.annotation.replace("npt.", ""))
+            is_open = name in settings and one.default is None
+            yield one.replace(annotation=said, default=_shown(settings[name]) if is_open else one.default)
+    for name, setting in settings.items():
+        if name not in own:
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=_shown(setting), annotation=_Plain(_type(setting)))
+
+
+def _shown(one: Setting) -> Any:
+    """Returns the default of a setting, None where it depends on others and is told in words."""
+    return None if one.shown else one.default
+
+
+def _type(one: Setting) -> str:
+    """Returns the type of a setting in words."""
+    kind = "str | os.PathLike" if one.is_path else one.kind.__name__
+    return f"{kind} | None" if one.optional or one.shown else kind
+
+
 def _sentence(one: Setting) -> str:
-    """A setting as an argument's description."""
+    """Returns a setting as an argument's description."""
     rule = f" ({one.allowed})" if one.allowed and not one.choices else ""
-    default = f"; by default {one.shown}" if one.shown and one.default is None else ""
+    rule += "; None draws a fresh one" if one.is_seed else ""
+    default = f"; by default {one.shown}" if one.shown else ""
     return f"{one.described}{rule}{default}."
 
 
-def _split(text: str) -> tuple[list[str], dict[str, list[str]], list[str]]:
-    """Lines of a docstring up to ``Args:``, the arguments' own by their names, and the lines after these."""
-    lines = text.splitlines()
-    start = next(i for i, line in enumerate(lines) if line.strip() == "Args:") + 1
+def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]]:
+    """Returns lines of a docstring up to ``Args:``, the arguments' own by their names, and the lines after these."""
+    start = lines.index("Args:") + 1
     end = next((i for i in range(start, len(lines)) if not lines[i].strip()), len(lines))
     args: dict[str, list[str]] = {}
     for line in lines[start:end]:
-        if line.startswith("        ") and not line.startswith("         "):
-            args[line.split(":")[0].strip()] = [line]
-        else:
+        if line.startswith("     "):
             args[list(args)[-1]].append(line)
+        else:
+            args[line.split(":")[0].strip()] = [line]
     return lines[:start], args, lines[end:]
+
+
+def _wrapped(lines: list[str]) -> list[str]:
+    """Returns the paragraphs and items of a docstring in lines of one width."""
+    found: list[list[str]] = [[]]
+    in_items = False
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if not line.strip() or line in _SECTIONS or line in _PROSE:
+            in_items = line in _SECTIONS or (in_items and not line.strip())
+            found += [[line], []]
+        elif in_items and indent == _INDENT and found[-1]:
+            found.append([line])
+        else:
+            found[-1].append(line)
+    return [part for unit in found if unit for part in _unit(unit)]
+
+
+def _unit(lines: list[str]) -> list[str]:
+    """Returns a paragraph or an item in lines of one width."""
+    if not lines[0]:
+        return [""]
+    indent = (len(lines[0]) - len(lines[0].lstrip())) * " "
+    deeper = "    " if (len(lines) > 1 and lines[1].startswith(f"{indent} ")) or _ITEM.match(lines[0]) else ""
+    text = " ".join(line.strip() for line in lines)
+    return wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + deeper, break_on_hyphens=False)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.settings.setting import GRID, setting
 
 
@@ -51,4 +51,4 @@ def check_limited(target: str | None, limit: float | None, changes: Mapping[str,
     """
     if limit is None and "time_limit" in changes:
         what = "a run that no time ends" if target is None else "a search that goes on until its target is met"
-        raise InputError(f"{path} holds {what}: leave --time-limit out")
+        raise InputError(f"{path} holds {what}: leave {argument('time_limit')} out")

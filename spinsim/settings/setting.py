@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_type_hints
 
 from spinsim.errors import InputError
+from spinsim.inputs.texts import beyond_ising
 
 Kind = TypeVar("Kind")
 Found = TypeVar("Found")
@@ -58,6 +59,7 @@ class Setting:
         is_path: Whether it names a file.
         is_argument: Whether it stands on the command line without a flag.
         flag: Its flag, empty where the name says it; None where only files and Python have it.
+        is_seed: Whether ``random``, or None in Python, stands for a fresh value.
         physics: Whether it counts in the identity of a run.
         before: Value that it has in runs from before there was such a setting; it does not count in their identity.
             An ellipsis where all runs have it.
@@ -81,6 +83,7 @@ class Setting:
     is_path: bool = False
     is_argument: bool = False
     flag: str | None = ""
+    is_seed: bool = False
     physics: bool = True
     before: Any = ...
     unused: bool = False
@@ -146,7 +149,7 @@ class Setting:
             raise InputError(f"{self.name} {value} is not supported: choose {self.allowed}")
         close = get_close_matches(value, self.choices, 1, 0.6)
         hint = f"did you mean {close[0]!r}?" if close else f"choose {self.allowed}"
-        raise InputError(f"{self.name} {value!r} is unknown: {hint}")
+        raise InputError(f"{self.name} {value!r} is unknown: {beyond_ising(value) or hint}")
 
     def _check_range(self, value: float) -> None:
         low = -inf if self.low is None else self.low
@@ -175,6 +178,7 @@ class Setting:
             plain = _as_text(plain, self.numbers)
         if not isinstance(plain, self.kind):
             wanted = _NAMES_OF_TYPES[self.kind] + (", a number or a list of numbers" if self.numbers else "")
+            wanted += " or 'random'" if self.is_seed else ""
             raise InputError(f"{self.name} = {value!r} has the wrong type: give {wanted}")
         return plain
 
@@ -204,6 +208,11 @@ class Table:
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
         """Refuse settings that are not to be given together, whatever their values."""
+
+    @classmethod
+    def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Values of a table of a file that are settings of its run."""
+        return table
 
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:

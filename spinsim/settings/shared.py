@@ -47,7 +47,14 @@ class ModelSettings(Table):
         0.0, "Standard deviation of a Gaussian random field", unit="coupling unit", low=0, before=0.0
     )
     samples: int = setting(1, "Disorder samples", low=1, high=2**18)
-    disorder_seed: int = setting(0, "Seed of the couplings, missing bonds and random fields", low=0, high=2**64 - 1)
+    disorder_seed: int = setting(
+        0, "Seed of the couplings, missing bonds and random fields", low=0, high=2**64 - 1, is_seed=True
+    )
+
+    @classmethod
+    def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Leave out what describes an instance: the instance says everything."""
+        return table if table.get("instance") is None else {"instance": table["instance"]}
 
     def check_together(self) -> None:
         """Refuse a size that is none, and what has no effect on these couplings."""
@@ -115,7 +122,7 @@ class ModelSettings(Table):
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
         """What counts of a model in the identity of its run: sizes and strengths by their numbers."""
-        settings = cls(**table)
+        settings = cls(**cls.stored(table))
         along = {} if settings.along is None else {"couplings_along": list(settings.along)}
         return super().identity(table) | {"size": list(settings.shape)} | along
 
@@ -125,7 +132,7 @@ class RunSettings(Table):
     """How many replicas, which random numbers, where and how it runs."""
 
     replicas: int | None = setting(128, "Replicas of each sample", low=1, high=2**21)
-    seed: int = setting(1, "Seed of the dynamics, 64 bits", low=0, high=2**64 - 1)
+    seed: int = setting(1, "Seed of the dynamics, 64 bits", low=0, high=2**64 - 1, is_seed=True)
     rng_rounds: int = setting(10, "Philox rounds", choices=(10, 7))
     device: str = setting(
         "auto",

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import States
-from spinsim.errors import InputError
+from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
@@ -224,7 +224,11 @@ class RunFile:
     def rescue(self) -> InputError:
         """Keep under a new name what was written to a file that has gone from its path, and say so."""
         name = self._thread.submit(keep, self.path, self._disk, self._finished, self._keep_checkpoint).result()
-        on = "" if self._finished else f": 'spinsim resume {quoted(name)}' goes on from there"
+        on = (
+            ""
+            if self._finished
+            else f": {worded(f'spinsim resume {quoted(name)}', f'ss.resume({str(name)!r})')} goes on from there"
+        )
         what = "the finished run is" if self._finished else "all of it is"
         return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {what} kept in {name}{on}")
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import h5py
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, worded
 from spinsim.machine.files import Disk, is_locked, not_written
 from spinsim.machine.memory import require
 from spinsim.store.configurations import CONFIGURATIONS
@@ -71,7 +71,11 @@ def check_room(file: h5py.File, rows: int) -> None:
     """
     read = [item for item in growing(file) if EVERY not in item.parent.attrs]  # the others when they are asked for
     needed = rows * sum(item.dtype.itemsize * prod(item.shape[1:]) for item in read)
-    require(needed, f"what {Path(os.fsdecode(file.filename)).name} holds", "look at it with 'spinsim show'")
+    require(
+        needed,
+        f"what {Path(os.fsdecode(file.filename)).name} holds",
+        worded("look at it with 'spinsim show'", "use a machine with more"),
+    )
 
 
 def attributes(file: h5py.File) -> dict[str, Any]:

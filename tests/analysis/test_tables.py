@@ -147,3 +147,19 @@ def test_overview_of_one_copy_and_of_an_empty_file(tmp_path, capsys, monkeypatch
     annealed = ss.anneal(ss.Ising(ss.square(4)), [2.0], replicas=2).save(tmp_path / "a.h5")
     with pytest.raises(ss.InputError, match="give the file of a temper run"):
         overview.overview(annealed)
+
+
+def test_table_of_several_runs_says_which_is_which(result, tmp_path):
+    other = frozen(tempered(ss.Ising(ss.square(4, 6))))
+    path = other.save(tmp_path / "other.h5")
+    table = ss.table([result, path])
+    assert list(table.columns[:5]) == ["file", "model", "size", "sites", "temperature"]
+    assert len(table) == 2 * len(LADDER)
+    one = table[table["size"] == "4x6"]
+    assert set(one["file"]) == {str(path)}
+    assert set(one["sites"]) == {24}
+    np.testing.assert_array_equal(one["energy_per_site"], ss.table(other)["energy_per_site"])
+    assert set(ss.table([result], by="sample")["sample"]) == {0, 1, 2}
+    for wrong in ([], 3, [3]):
+        with pytest.raises(ss.InputError):
+            ss.table(wrong)

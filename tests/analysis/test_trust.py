@@ -72,7 +72,7 @@ def test_what_a_run_in_a_field_cannot_have_is_left_out_and_said() -> None:
         assert any("Binder cumulants" in note for note in found.notes)
         assert any("The correlation length is left out" in note for note in found.notes)
     assert "spin_glass_susceptibility" not in two.estimates
-    assert any("run with --replicas 4" in note for note in two.notes)
+    assert any("run with 4 replicas" in note for note in two.notes)
     assert "spin_glass_susceptibility" in four.estimates
     assert not any("--replicas" in note for note in four.notes)
     uniform = summarize(in_field(2, glass=False))

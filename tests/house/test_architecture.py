@@ -25,7 +25,7 @@ LAYERS = [
     ["analysis"],
     ["saved"],
     ["result"],
-    ["solution", "dimod"],
+    ["solution", "dimod", "simulation"],
     ["sampling", "transfer_matrix"],
     ["store"],
     ["observables"],

@@ -237,7 +237,7 @@ def test_files_without_them_are_as_before(do, capsys, monkeypatch) -> None:
     assert "Saved " not in run(capsys, monkeypatch, "show", path).out
     assert ss.load(path).configurations is None
     for call in (ss.configurations, ss.recount):
-        with pytest.raises(ss.InputError, match="saved no configurations: make it anew with --save-configurations"):
+        with pytest.raises(ss.InputError, match="saved no configurations: make it anew with save_configurations=1"):
             call(path)
 
 

@@ -106,7 +106,7 @@ def test_files_and_memory_agree_and_runs_go_on(device: str, tmp_path) -> None:
     without = ss.quantum(space, sweeps=120, **settings | {"local_susceptibility": False})
     np.testing.assert_array_equal(without.action, whole.action)
     assert without.attributes["config_sha256"] != whole.attributes["config_sha256"]
-    with pytest.raises(ss.InputError, match="no local susceptibilities: make it with --local-susceptibility"):
+    with pytest.raises(ss.InputError, match="no local susceptibilities: make it with local_susceptibility=True"):
         ss.table(without, by="site")
 
 

@@ -171,7 +171,7 @@ def test_other_runs_keep_their_identity() -> None:
     ("options", "message"),
     [
         ({"slices": 5}, "slices 5 are odd"),
-        ({"quantum": False}, "slices 4 goes with quantum alone: give --quantum"),
+        ({"quantum": False}, "slices 4 goes with quantum alone: give quantum=True"),
         ({"quantum": False, "slices": None, "beta": 2.0}, "beta 2.0 goes with quantum alone"),
         (
             {"temperatures": [1.0], "steps": None},

@@ -10,6 +10,7 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
+from spinsim.errors import on_command_line
 from spinsim.inputs.grids import read_grid
 from spinsim.jobs.temper.settings import Temper
 from spinsim.jobs.transfer.settings import Transfer
@@ -55,7 +56,7 @@ def test_numbers_of_a_text(text, numbers) -> None:
     ],
 )
 def test_texts_that_are_refused(text, words) -> None:
-    with pytest.raises(ss.InputError, match=words) as refused:
+    with on_command_line(), pytest.raises(ss.InputError, match=words) as refused:
         read_grid("k", text)
     assert repr(text) in str(refused.value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from inspect import Parameter, signature
+from pydoc import plaintext, render_doc
 
 import numpy as np
 import pytest
@@ -110,11 +111,21 @@ def test_calls_have_the_defaults_of_commands_and_describe_every_setting(job) -> 
     parameters = signature(call).parameters
     settings = {key: one for name in ("run", job.job) for key, one in tables[name].items() if not one.unused}
     for key, one in settings.items():
-        if key in parameters:
-            assert parameters[key].default in (one.default, None), key  # None stands for the default
-        assert f" {key}: " in call.__doc__, key
-    for name in parameters.keys() - {"settings"}:
+        assert parameters[key].default in (one.default, None), key  # None stands for the default
+        assert str(parameters[key].annotation).startswith((one.kind.__name__, "ArrayLike", "str")), key
+    for name in parameters:
         assert f" {name}: " in call.__doc__, name
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_help_of_a_call_names_each_keyword_with_its_type_and_default(call) -> None:
+    shown = render_doc(call, renderer=plaintext)
+    assert max(map(len, shown.splitlines())) <= 100
+    assert "<" not in shown  # of an object, which has an address
+    assert "**" not in shown
+    assert "    gpus: str | None = None,\n" in shown
+    with pytest.raises(TypeError, match="has no setting 'gpu': did you mean 'gpus'"):
+        call(ss.Ising(ss.chain(4)), gpu="0")
 
 
 @pytest.mark.parametrize("kind", [Times, Dynamics, Settings, annealing])
@@ -147,7 +158,8 @@ def test_a_setting_is_its_own_line_of_help(job, capsys, monkeypatch) -> None:
                 assert f"{one.option or '--instance'} " not in shown
             else:
                 assert f"{one.option} " in shown
-                assert f"{one.described}.{f' [{one.default_text}]' if one.default_text else ''}" in shown
+                fresh = ", random for a fresh one" if one.is_seed else ""
+                assert f"{one.described}{fresh}.{f' [{one.default_text}]' if one.default_text else ''}" in shown
 
 
 @pytest.mark.parametrize(

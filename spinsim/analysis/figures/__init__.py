@@ -3,12 +3,13 @@
 What a job alone draws lies in its folder below ``spinsim/jobs``.
 """
 
-from spinsim.analysis.figures.averages import averages_figure
+from spinsim.analysis.figures.averages import averages_figure, order_figure, order_names
 from spinsim.analysis.figures.bars import bar_figure
 from spinsim.analysis.figures.crossings import crossings_figure
 from spinsim.analysis.figures.equilibration import equilibration_figure
 from spinsim.analysis.figures.exchanges import exchange_figure
 from spinsim.analysis.figures.overlaps import overlap_figure
+from spinsim.analysis.figures.panels import ladder_label
 from spinsim.analysis.figures.paper import FORMATS, STYLES, save_figure, save_figures
 
 __all__ = [
@@ -19,6 +20,9 @@ __all__ = [
     "crossings_figure",
     "equilibration_figure",
     "exchange_figure",
+    "ladder_label",
+    "order_figure",
+    "order_names",
     "overlap_figure",
     "save_figure",
     "save_figures",

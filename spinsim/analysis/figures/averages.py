@@ -1,9 +1,8 @@
-"""Averages of tempering runs against temperature, of one size or of several."""
+"""Averages of runs in equilibrium against temperature, k, Gamma or beta, of one size or of several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
 from typing import Final
 
 import matplotlib.style
@@ -16,41 +15,31 @@ from spinsim.analysis.figures.panels import (
     BARS,
     OFF_SCALE,
     OPEN,
-    TEMPERATURE,
     curve_label,
+    curve_styles,
     draw_estimate,
     draw_exact,
     draw_heat,
     is_onsager,
+    ladder_label,
     run_text,
     scale_logarithmically,
     show_zero,
 )
-from spinsim.analysis.figures.paper import (
-    COLOURS,
-    MARKERS,
-    PAPER,
-    PaperFigure,
-    draw_legend,
-    lay_panels,
-)
+from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.magnets import favours_parallel_spins
 from spinsim.analysis.printed import chosen_columns
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import order_parameter, size_label
 from spinsim.analysis.summary import Summary
-from spinsim.observables import SEVERAL, SYMBOLS
+from spinsim.errors import InputError
+from spinsim.observables import CROSSING, DRAWN, SYMBOLS
 
 _EXACT: Final = {
     "energy_per_site": onsager.energy,
     "specific_heat": onsager.specific_heat,
     "abs_magnetization": onsager.magnetization,
 }
-_OF_ONE: Final = {
-    "magnetization": "abs_magnetization",
-    "staggered_magnetization": "abs_staggered_magnetization",
-    "overlap": "spin_glass_susceptibility",
-}
-"""What is drawn of one run beside energy and specific heat, by the order parameter."""
 _DECADES: Final = 1.3  # that a positive quantity spans where its axis is logarithmic
 
 
@@ -61,37 +50,82 @@ def averages_figure(
     observable: str | None = None,
     columns: str | None = None,
 ) -> PaperFigure:
-    """Energy, specific heat and order parameters against temperature, with errors that can be trusted.
+    """Energy, specific heat, order parameter and susceptibility against temperature, with errors that can be trusted.
 
-    Of one run there are three panels; the third is mean |m| for ferromagnets and where there are no overlaps, mean
-    |m_s| for antiferromagnets, else the spin-glass susceptibility, and left out for MaxCut instances where it would be
-    |m|. Of several sizes a curve each in panels of all that they have in common: order parameter (|m|, |m_s| or the
-    link overlap), susceptibility, xi / L, Binder cumulant. Points whose error cannot be trusted are open and have no
-    bar, and specific heats far above dE/dT are marked above the panel. A square ferromagnet in zero field comes with
-    the exact curves of the infinite lattice.
+    The order parameter is |m|, |m_s| or the link overlap. |m| is left out where nothing favours parallel spins, as it
+    is noise there. Points whose error cannot be trusted are open and have no bar, and specific heats far above dE/dT
+    are marked above the panel. A square ferromagnet in zero field comes with the exact curves of the infinite lattice.
 
     Args:
         results: Of one size each, from the smallest on.
         summaries: Of each.
         style: Width, ``single`` or ``double``.
-        observable: Of several sizes, ``magnetization``, ``staggered_magnetization`` or ``overlap``.
+        observable: ``magnetization``, ``staggered_magnetization`` or ``overlap``.
         columns: Names of estimates, with commas between them, that are drawn instead.
 
     Raises:
         InputError: for columns that a run does not have.
     """
-    names = _names(results, summaries, observable, columns)
-    labels = [
-        run_text(results[0]) if len(results) == 1 else curve_label(size_label(result.model)) for result in results
-    ]
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(
-            style, len(names), 1.25 if len(names) > 3 and style == "single" else 1.6, TEMPERATURE
+    if columns is not None:
+        for summary in summaries:
+            names = chosen_columns(columns, summary.estimates)
+    else:
+        common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
+        panels = DRAWN[""] + DRAWN.get(observable or _order(results), ())
+        names = [name for panel in panels for name in [one for one in panel if one in common][:1]]
+    return _draw_names(results, summaries, names, style)
+
+
+def order_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
+    """Binder cumulants and correlation lengths over L of a run's order parameter, in the way of its averages.
+
+    Args:
+        result: The run.
+        summary: Its averages.
+        style: Width, ``single`` or ``double``.
+
+    Raises:
+        InputError: where the run has none of these.
+    """
+    names = order_names(result)
+    if not names:
+        raise InputError(
+            f"the run of {result.model.name} has neither a Binder cumulant nor a correlation length of an order "
+            "parameter: choose another figure"
         )
+    return _draw_names([result], [summary], names, style)
+
+
+def order_names(result: Tempered) -> list[str]:
+    """Returns what the figure of the order parameter shows of a run."""
+    known = {o.name for o in observables_of(result)}
+    return [name for name in CROSSING.get(_order([result]), ()) if name in known]
+
+
+def _order(results: Sequence[Tempered]) -> str:
+    """Returns what orders in all runs and was measured; empty where nothing is."""
+    model, order = results[0].model, order_parameter(results)
+    if order == "overlap" and not all(result.overlap.shape[2] for result in results):
+        order = "magnetization"
+    if order != "magnetization":
+        return order
+    noise = model.maxcut_weight is not None or not all(favours_parallel_spins(result.model) for result in results)
+    return "" if noise else order
+
+
+def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names: list[str], style: str) -> PaperFigure:
+    """A panel for each estimate, in it a curve for each run."""
+    several = len(results) > 1
+    labels = [curve_label(size_label(result.model)) if several else run_text(result) for result in results]
+    against = ladder_label(results[0].axis)
+    with matplotlib.style.context(PAPER):
+        figure, panels = lay_panels(style, len(names), 1.35 if len(names) > 3 and style == "single" else 1.6, against)
         is_open = False
         for ax, name in zip(panels, names, strict=True):
-            for run in zip(results, summaries, labels, cycle(COLOURS), cycle(MARKERS)):
-                is_open |= _draw_run(ax, name, *run, joined=len(results) > 1)
+            for result, summary, label, look in zip(
+                results, summaries, labels, curve_styles(len(results)), strict=True
+            ):
+                is_open |= _draw_run(ax, name, result, summary, label, look, joined=several)
             ax.set_ylabel(SYMBOLS[name])
             _scale(ax, name, results, summaries)
         figure.align_ylabels()
@@ -101,44 +135,15 @@ def averages_figure(
     return figure
 
 
-def _names(
-    results: Sequence[Tempered], summaries: Sequence[Summary], observable: str | None, columns: str | None
-) -> list[str]:
-    """Estimates to be drawn."""
-    if columns is not None:
-        chosen = [chosen_columns(columns, summary.estimates) for summary in summaries]
-        return chosen[0]
-    common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
-    order = order_parameter(results)
-    if order == "overlap" and "overlap_squared" not in common:
-        order = "magnetization"
-    if len(results) > 1:
-        wanted: tuple[str, ...] = SEVERAL[observable or order]
-    else:
-        cut = results[0].model.maxcut_weight is not None
-        wanted = () if cut and order == "magnetization" else (_OF_ONE[order],)
-    if "susceptibility_abs" not in common:  # in a field it is the connected one that counts
-        wanted = tuple("susceptibility" if name == "susceptibility_abs" else name for name in wanted)
-    return [name for name in ("energy_per_site", "specific_heat", *wanted) if name in common]
-
-
 def _draw_run(
-    ax: Axes,
-    name: str,
-    result: Tempered,
-    summary: Summary,
-    label: str,
-    colour: str,
-    marker: str,
-    *,
-    joined: bool,
+    ax: Axes, name: str, result: Tempered, summary: Summary, label: str, look: tuple[str, str], *, joined: bool
 ) -> bool:
-    """One estimate of one run; whether some of its errors cannot be trusted."""
-    x, estimate = result.temperature, summary.estimates[name]
+    """One estimate of one run, in a colour with a marker; returns whether some of its errors cannot be trusted."""
+    x, estimate = result.axis.values, summary.estimates[name]
     if name != "specific_heat":
-        return draw_estimate(ax, x, estimate, colour, label, joined, marker)
+        return draw_estimate(ax, x, estimate, look[0], label, joined, look[1])
     energy = summary.estimates["energy_per_site"].value
-    return draw_heat(ax, x, estimate, energy, colour, label, joined, marker)
+    return draw_heat(ax, x, estimate, energy, look[0], label, joined, look[1])
 
 
 def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence[Summary]) -> None:
@@ -163,10 +168,10 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
 
 def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_scale: bool) -> str:
     run = results[0]
-    what = {o.name: o.formula for o in observables_of(run)}
+    what = {o.name: o.caption for o in observables_of(run)}
     runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
     quantities = " and ".join(filter(None, (", ".join(what[name] for name in names[:-1]), what[names[-1]])))
-    sentences = [f"Against temperature: {quantities}, of {runs}.", BARS]
+    sentences = [f"{quantities[0].upper()}{quantities[1:]} against {ladder_label(run.axis)}, of {runs}.", BARS]
     sentences += [OPEN] if is_open else []
     sentences += [OFF_SCALE] if off_scale else []
     return " ".join(sentences)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
 from typing import Final, NamedTuple
 
 import matplotlib.style
@@ -11,9 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from spinsim.analysis.figures.panels import BARS, OPEN, TEMPERATURE, curve_label, draw_estimate
-from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.sizes import Comparison, SizeCrossing
+from spinsim.analysis.figures.panels import (
+    BARS,
+    CROSSINGS,
+    OPEN,
+    TEMPERATURE,
+    curve_label,
+    curve_styles,
+    draw_estimate,
+    in_math,
+    mark_crossing,
+)
+from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.sizes import Comparison
 from spinsim.observables import SYMBOLS
 
 Array = npt.NDArray[np.float64]
@@ -65,31 +74,16 @@ def crossings_figure(
 def _draw(ax: Axes, comparison: Comparison) -> bool:
     """Curves and crossings; whether some errors of the curves cannot be trusted."""
     is_open = False
-    for curve, colour, marker in zip(comparison.curves, cycle(COLOURS), cycle(MARKERS)):
-        label = curve_label(curve.label)
+    colours = {}
+    for curve, (colour, marker) in zip(comparison.curves, curve_styles(len(comparison.curves)), strict=True):
+        label, colours[curve.label] = curve_label(curve.label), colour
         is_open |= draw_estimate(ax, curve.temperature, curve.estimate, colour, label, joined=True, marker=marker)
     for pair in comparison.crossings:
-        _mark(ax, pair)
+        if not np.isnan(pair.crossing.value):
+            error = pair.crossing.error if pair.trusted else np.nan
+            of_both = colours[pair.labels[0]], colours[pair.labels[1]]
+            mark_crossing(ax, pair.crossing.value, pair.height, error, of_both)
     return is_open
-
-
-def _mark(ax: Axes, pair: SizeCrossing) -> None:
-    """A diamond at a crossing, with a bar where its error can be trusted."""
-    if np.isnan(pair.crossing.value):
-        return
-    ax.errorbar(
-        [pair.crossing.value],
-        [pair.height],
-        xerr=[pair.crossing.error] if pair.trusted else None,
-        fmt="D",
-        ms=4,
-        mew=0.6,
-        mfc="none",
-        color=GREY,
-        elinewidth=0.8,
-        zorder=3,
-        label="crossings",
-    )
 
 
 def _draw_inset(ax: Axes, comparison: Comparison) -> None:
@@ -162,12 +156,14 @@ def _empty_corner(ax: Axes, comparison: Comparison) -> tuple[float, float] | Non
 
 
 def _caption(comparisons: Sequence[Comparison], is_open: bool, against: str) -> str:
-    sentences = [f"Curves of several sizes against {'temperature' if against == TEMPERATURE else against}."]
+    sentences = [f"Curves of several sizes against {against}."]
     for comparison in comparisons:
-        label = SYMBOLS[comparison.name]
-        sentences += [f"{label}: {pair.sentence}." for pair in comparison.crossings]
-    sentences += [
-        BARS,
-        "Diamonds are crossings, with bars where their errors are known; insets show what lies around them.",
-    ]
+        pairs = "; ".join(in_math(pair.sentence) for pair in comparison.crossings)
+        sentences.append(f"{SYMBOLS[comparison.name]}: {pairs}.")
+    sentences.append(BARS)
+    if any(np.isfinite(pair.crossing.value) for comparison in comparisons for pair in comparison.crossings):
+        sentences.append(
+            f"Diamonds in the colours of two sizes are their {CROSSINGS}, with bars where the error is known; insets "
+            "enlarge them."
+        )
     return " ".join([*sentences, OPEN] if is_open else sentences)

@@ -9,7 +9,7 @@ import numpy as np
 
 from spinsim.analysis.approach import approach
 from spinsim.analysis.equilibration import TESTED
-from spinsim.analysis.figures.panels import POINTS, run_text, some_temperatures
+from spinsim.analysis.figures.panels import POINTS, in_math, run_text, some_temperatures
 from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Summary
@@ -57,9 +57,10 @@ def equilibration_figure(result: Tempered, summary: Summary, style: str = "singl
         draw_legend(figure, *panels)
     residual = " The last panel is 0 in equilibrium." if "link_residual" in found.mean else ""
     verdicts = " ".join(f"{name}: {e.verdict}." for name, e in summary.equilibration.items())
+    verdicts, verdict = in_math(verdicts), in_math(summary.verdict)
     figure.caption = (
         f"Averages over the last half of the measurements, the quarter before and so on, each bin at its last sweep, "
         f"of {result.model.name}, {run_text(result)}. Bars are standard errors; the verdict compares the shaded bins."
-        f"{residual} The run: {summary.verdict}. Of the lowest temperature, {verdicts}"
+        f"{residual} The run: {verdict}. Of the lowest temperature, {verdicts}"
     )
     return figure

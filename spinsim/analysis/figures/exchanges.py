@@ -58,6 +58,8 @@ def _draw_rates(ax: Axes, result: Tempered) -> None:
         ax.errorbar(x, mean, reach, fmt="none", color=SKY, elinewidth=1.6, capsize=0, label="range of samples")
     label = "mean of samples" if len(rates) > 1 else "rate"
     ax.plot(x, mean, "o", ms=POINTS["ms"], mec="none", color=BLUE, label=label)
+    margin = 0.03 * np.ptp(ladder)
+    ax.set_xlim(ladder.min() - margin, ladder.max() + margin)  # the whole ladder, not the middles of its pairs alone
     ax.set_ylim(0, 1)
     ax.set_xlabel(TEMPERATURE)
     ax.set_ylabel("exchanges accepted")

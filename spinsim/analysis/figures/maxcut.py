@@ -54,14 +54,14 @@ def draw_cuts(model: Ising, course: Course, style: str = "single") -> PaperFigur
             )
         ax.plot(course.done, shown.mean(axis=1), color=BLUE, lw=0.8, label="mean of replicas")
         ax.plot(course.done, best, color=VERMILION, lw=0.8, label="best so far")
-        ax.set_xlim(0, course.done[-1])
+        ax.set_xlim(0, 1.05 * course.done[-1])  # room for the last label within the frame
         ax.set_xlabel(course.unit)
         ax.set_ylabel("cut")
         if (cuts == np.rint(cuts)).all():
             tick_integers(ax.yaxis)
         draw_legend(figure, ax)
     figure.caption = (
-        f"Cuts of the MaxCut instance {model.name}, {course.run}, against sweeps: mean and range of the "
+        f"Cuts of the MaxCut instance {model.name}, {course.run}, against {course.unit}: mean and range of the "
         f"replicas{course.which}, and the best that was measured so far. The best is "
         f"{float(model.cut(course.lowest)):.10g}."
     )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle, islice
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis as PanelAxis
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from spinsim.analysis import onsager
-from spinsim.analysis.figures.paper import GREY, VERMILION
-from spinsim.analysis.runs import Annealed, Tempered
+from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, VERMILION
+from spinsim.analysis.runs import Annealed, Axis, Tempered
 from spinsim.analysis.summary import Estimate
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
@@ -23,12 +25,30 @@ from spinsim.model.ising import Ising
 Array = npt.NDArray[np.float64]
 
 TEMPERATURE: Final = "temperature $T$"
+FIELD: Final = r"transverse field $\Gamma$"
 UNKNOWN_ERROR: Final = "error unknown"
+_LADDERS: Final = {
+    "temperature": TEMPERATURE,
+    "k": "step in time $k$",
+    "gamma": FIELD,
+    "beta": r"inverse temperature $\beta$",
+}
+CROSSINGS: Final = "crossings"
 BARS: Final = "Bars are standard errors."
 OPEN: Final = "Open points have an unknown error, as the series are too short."
-OFF_SCALE: Final = "Marks above a panel are specific heats beyond twice the largest dE/dT, of runs out of equilibrium."
+OFF_SCALE: Final = (
+    "Marks above a panel are specific heats beyond twice the largest $dE/dT$, of runs out of equilibrium."
+)
 POINTS: Final[dict[str, Any]] = {"ms": 2.2, "elinewidth": 0.6, "capthick": 0.6}
 _OPEN: Final[dict[str, Any]] = {"ms": 2.6, "mfc": "white", "mew": 0.6, "linestyle": "none"}
+_FORMULAS: Final = {
+    r"\bq_link\b": r"$q_\\ell$",
+    r"\bq\^2": r"$q^2$",
+    r"\b(Gamma|beta)(?= = )": r"\\\1",
+    r"(\\?\b\w+ = -?\d+(\.\d+)?(\([\d.]+\))?)": r"$\1$",
+    r"\b\d+( x \d+)+\b": lambda found: curve_label(found[0]),
+}
+"""Patterns of formulas in plain text."""
 _CURVES: Final = 5  # temperatures whose curves are drawn
 _FEWEST_FOR_SLOPE: Final = 10  # temperatures
 _WRITTEN_OUT: Final = 100  # ratio of the ends of a logarithmic axis
@@ -58,6 +78,11 @@ def size_text(model: Ising) -> str:
     return f"${sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {model.sites}$"
 
 
+def ladder_label(axis: Axis) -> str:
+    """Name and symbol of what averages stand against."""
+    return _LADDERS[axis.name]
+
+
 def curve_label(size: str) -> str:
     """A size as ``sizes.size_label`` has it, as a formula."""
     return "${}$".format(size.replace("x", r"\times"))
@@ -81,6 +106,26 @@ def replicas_text(result: Annealed) -> str:
 def sides(lattice: Lattice) -> str:
     """Such as "8 x 8 x 8", for a formula."""
     return r" \times ".join(map(str, lattice.shape))
+
+
+def mark_crossing(ax: Axes, x: float, y: float, error: float, colours: tuple[str, str]) -> None:
+    """Draw a diamond with the colours of the two curves that cross, and a bar where the error is known."""
+    bar = None if np.isnan(error) else [error]
+    diamond: dict[str, Any] = {"fillstyle": "left", "mfc": colours[0], "markerfacecoloralt": colours[1], "mec": "black"}
+    ax.errorbar([x], [y], xerr=bar, fmt="D", ms=4.2, mew=0.5, color="black", elinewidth=0.6, capthick=0.6, zorder=4,
+                label=CROSSINGS, **diamond)  # fmt: skip
+
+
+def curve_styles(count: int) -> list[tuple[str, str]]:
+    """Colour and marker of each of several curves; colours begin again where there are more than there are colours."""
+    return list(islice(zip(cycle(COLOURS), cycle(MARKERS)), count))
+
+
+def in_math(text: str) -> str:
+    """Formulas of a verdict or of a crossing, which terminals print, as captions have them."""
+    for plain, formula in _FORMULAS.items():
+        text = re.sub(plain, formula, text)
+    return text
 
 
 def show_zero(ax: Axes) -> None:
@@ -121,12 +166,13 @@ def draw_estimate(
 ) -> bool:
     """Points with error bars, and open ones without where the error cannot be trusted; whether there are such."""
     value, error = estimate.value, estimate.error
-    if joined:
-        ax.plot(x, value, color=colour, linewidth=0.6, zorder=1)
     known = estimate.trusted & np.isfinite(error)
+    line: dict[str, Any] = {"fmt": marker}
+    if joined:  # in one artist with the points, so that its key in the legend has the line too
+        line = {"fmt": f"{marker}-", "lw": 0.6, "markevery": np.flatnonzero(known).tolist(), "zorder": 2}
     ax.errorbar(
-        x, np.where(known, value, np.nan), np.where(known, error, np.nan),
-        fmt=marker, mec="none", color=colour, label=label, **POINTS,
+        x, value if joined else np.where(known, value, np.nan), np.where(known, error, np.nan),
+        mec="none", color=colour, label=label, **line, **POINTS,
     )  # fmt: skip
     unknown = ~known & np.isfinite(value)
     if unknown.any():
@@ -195,7 +241,7 @@ def scale_logarithmically(ax: Axes, which: Literal["x", "y"] = "y") -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def tick_integers(axis: Axis) -> None:
+def tick_integers(axis: PanelAxis) -> None:
     """Ticks at whole numbers only, for sites and steps: there is nothing between two."""
     axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
     axis.set_minor_locator(NullLocator())

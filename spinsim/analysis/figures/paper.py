@@ -160,7 +160,9 @@ def draw_legend(figure: Figure, *axes: Axes) -> None:
     unique: dict[str, Any] = {}
     for handle, label in found:
         unique.setdefault(label, handle)
-    for columns in range(min(len(unique), _LEGEND_COLUMNS), 0, -1):
+    most = min(len(unique), _LEGEND_COLUMNS)
+    even = {-(-len(unique) // rows) for rows in range(1, len(unique) + 1)}  # numbers of columns that fill their rows
+    for columns in sorted((k for k in even if k <= most), reverse=True):
         labels = [label for column in range(columns) for label in list(unique)[column::columns]]  # read row by row
         handles = [unique[label] for label in labels]
         legend = figure.legend(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class AnnealJob(Job):
         check_limited(a.target, a.time_limit, settings, path)
         if "anneals" in settings and (a.anneals is None or not a.is_search):
             what = "a search of any number of anneals" if a.is_search else "a single anneal"
-            raise InputError(f"{path} holds {what}: leave --anneals out")
+            raise InputError(f"{path} holds {what}: leave {argument('anneals')} out")
         changed: Anneal = super().changed(config, settings, path)
         return changed
 
@@ -146,11 +146,11 @@ class AnnealJob(Job):
 
         return columns(result, by)
 
-    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
-        """Returns functions that draw the figures that can be drawn of a file."""
+    def draw(self, results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of a run."""
         from spinsim.jobs.anneal.figures import draw
 
-        return draw(files[0], wanted)
+        return draw(results[0], wanted)
 
 
 JOB = AnnealJob()

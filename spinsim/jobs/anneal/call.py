@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
@@ -13,8 +15,6 @@ from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.calls import (
-    OutFile,
-    Start,
     carried_out,
     config_of_call,
     documented_call,
@@ -23,7 +23,6 @@ from spinsim.jobs.calls import (
     text_of_call,
 )
 from spinsim.model.ising import Ising
-from spinsim.run.common import OnUpdates
 from spinsim.settings.shared import RunSettings
 
 
@@ -33,16 +32,16 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     temperatures: npt.ArrayLike | str | None = AnnealSettings.temperatures,
     sweeps: int | None = None,
     replicas: int | None = None,
-    seed: int = RunSettings.seed,
-    start: Start = AnnealSettings.start,
+    seed: int | None = RunSettings.seed,
+    start: str | npt.ArrayLike = AnnealSettings.start,
     zero_acceptance: float = AnnealSettings.zero_acceptance,
     rng_rounds: int = RunSettings.rng_rounds,
     device: str = RunSettings.device,
     threads: int | None = RunSettings.threads,
-    on_updates: OnUpdates = lambda updates: None,
+    on_updates: Callable[[int], None] | None = None,
     field: npt.ArrayLike | str | None = AnnealSettings.field,
     target: npt.ArrayLike | str | None = AnnealSettings.target,
-    out: OutFile | None = RunSettings.out,
+    out: str | os.PathLike[str] | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
     **settings: Any,

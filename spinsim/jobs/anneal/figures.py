@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,7 @@ from spinsim.analysis.figures.maxcut import Course, check_begun, draw_cuts
 from spinsim.analysis.figures.panels import replicas_text
 from spinsim.analysis.figures.paper import PaperFigure
 from spinsim.jobs.anneal.lowest_state import configuration_figure, why_no_configuration
-from spinsim.jobs.anneal.result import AnnealResult, load_anneal
+from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 from spinsim.jobs.base import Drawing
 
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
 
 
-def draw(file: Path, wanted: Drawing) -> Draw:
-    """Returns functions that draw the figures that can be drawn of a file, by their names."""
-    result, sample = load_anneal(file), wanted.options.get("sample")
+def draw(result: AnnealResult, wanted: Drawing) -> Draw:
+    """Returns functions that draw the figures that can be drawn of a run, by their names."""
+    sample = wanted.options.get("sample")
     figures: Draw = {"thermodynamics": partial(thermodynamics_figure, result, wanted.style)}
     if wanted.what == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, wanted.style)

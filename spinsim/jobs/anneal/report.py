@@ -106,6 +106,7 @@ def _summary(
         "job": plan.config.job,
         "file": str(plan.path),
         "config_sha256": plan.attributes["config_sha256"],
+        "seed": plan.config.run.seed,
         "model": model.name,
         "sites": model.sites,
         "lowest_energy": lowest,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.population import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
-from spinsim.errors import InputError
+from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.search import Anneals, read_anneals
@@ -126,7 +126,7 @@ class AnnealResult(Result):
             InputError: where no population was resampled.
         """
         if self.family is None:
-            raise InputError("the run has resampled no population: anneal with populations")
+            raise MissingError("the run has resampled no population: anneal with populations")
         return Populations(self)
 
     @property

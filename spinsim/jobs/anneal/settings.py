@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.settings.config import Config, table
 from spinsim.settings.searches import solution, target, time_limit
@@ -166,7 +166,8 @@ class AnnealSettings(Table):
             for name in ("gamma_start", "gamma_stop", "slices", "beta"):
                 if getattr(self, name) is not None:
                     raise InputError(
-                        f"{name} {getattr(self, name)} goes with quantum alone: give --quantum, or leave it out"
+                        f"{name} {getattr(self, name)} goes with quantum alone: give "
+                        f"{argument('quantum', True)}, or leave it out"
                     )
             return
         if self.temperatures is not None:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from spinsim.analysis import onsager
 from spinsim.analysis.figures.panels import (
     BARS,
+    FIELD,
     OFF_SCALE,
     POINTS,
     TEMPERATURE,
@@ -23,11 +24,13 @@ from spinsim.analysis.figures.panels import (
     tick_integers,
 )
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.magnets import favours_parallel_spins
 from spinsim.analysis.population import FEWEST, MANY
-from spinsim.analysis.thermodynamics import Thermodynamics, thermodynamics
+from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.slices import quantum_energies
+from spinsim.model.ising import Ising
 from spinsim.observables import SYMBOLS
 
 Array = npt.NDArray[np.float64]
@@ -36,7 +39,8 @@ Array = npt.NDArray[np.float64]
 def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
     """Energy and specific heat per site and the order parameter against temperature, with standard errors.
 
-    The order parameter is mean |m_s| of antiferromagnets, else mean |m|; a MaxCut instance has none. Runs at one
+    The order parameter is mean |m_s| of antiferromagnets, else mean |m| where something favours parallel spins; a
+    glass and a MaxCut instance have none. Runs at one
     temperature are drawn against the step number. A square ferromagnet in zero field comes with the exact curves of the
     infinite lattice. Specific heats that are not the slope of the energy are left out, and those far above it where
     that could not be tested are marked "off scale". A run in a field that changes has its energy and m, with its sign,
@@ -55,7 +59,7 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     temperature = table.temperature
     x = np.arange(len(temperature), dtype=np.float64) if is_constant(temperature) else temperature
     order = table.order_parameter(model)
-    names = ["energy_per_site", "specific_heat", *([] if model.maxcut_weight is not None else [order.name])]
+    names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
     off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
     heat = np.where(off_scale, np.nan, table.specific_heat)
     with matplotlib.style.context(PAPER):
@@ -84,10 +88,15 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     return figure
 
 
+def _is_shown(order: OrderParameter, model: Ising) -> bool:
+    """Returns whether an order parameter is more than the noise of finite sizes."""
+    return model.maxcut_weight is None and (order.name != "abs_magnetization" or favours_parallel_spins(model))
+
+
 def _quantum_figure(result: AnnealResult, gamma: Array, style: str = "single") -> PaperFigure:
     """Energies per site of best slices, and of all slices, against the transverse field."""
     with matplotlib.style.context(PAPER):
-        figure, (ax,) = lay_panels(style, 1, 1.4, r"transverse field $\Gamma$")
+        figure, (ax,) = lay_panels(style, 1, 1.4, FIELD)
         ax.set_ylabel(SYMBOLS["energy_per_site"])
         labels = ("best slices", "all slices"), (BLUE, ORANGE)
         for found, label, color in zip(quantum_energies(result), *labels, strict=True):
@@ -113,8 +122,8 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
         _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
         figure.align_ylabels()
         draw_legend(figure, *panels)
-    what = f"Energy, that of the field included, and mean m per site after each step of {result.model.name}"
-    figure.caption = f"{what}, {replicas_text(result)}. {BARS[:-1]} {_entries(result)}."
+    what = rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
+    figure.caption = f"{what}, {replicas_text(result)}, after each step. {BARS[:-1]} {_entries(result)}."
     return figure
 
 
@@ -153,8 +162,9 @@ def _count_steps(panels: list[Axes], steps: int) -> None:
 
 
 def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> str:
-    order = table.order_parameter(result.model).symbol.strip("<>")
-    what = "Energy and specific heat per site" + (f" and mean {order}" if result.model.maxcut_weight is None else "")
+    order, what = table.order_parameter(result.model), "Energy and specific heat per site"
+    if _is_shown(order, result.model):
+        what = f"Energy and specific heat per site and {SYMBOLS[order.name]}"
     sentences = [
         f"{what} after each step of {result.model.name}, {replicas_text(result)}.",
         f"{BARS[:-1]} {_entries(result)}.",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
+from spinsim.jobs.base import Drawing, FigureSet, Job, Told, ladder_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from spinsim.run.progress import Bar
     from spinsim.store.forms import Form
 
+_OF_ONE, _OF_SEVERAL = ladder_options("quantum")
+
 
 class QuantumJob(Job):
     """What the rest of the program knows of quantum runs."""
@@ -36,11 +38,8 @@ class QuantumJob(Job):
         "coupling in time -ln tanh(gamma step) / 2."
     )
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a quantum run shall have in all"}
-    figures = FigureSet(("time", "gaps", "local"))
-    figures_of_several = FigureSet(
-        ("crossings",),
-        dict.fromkeys(("observable", "near"), PlotOption("the crossings of several quantum runs", ("crossings",))),
-    )
+    figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"), _OF_ONE)
+    figures_of_several = FigureSet(("crossings", "thermodynamics"), _OF_SEVERAL)
 
     @property
     def config(self) -> type[Quantum]:
@@ -150,11 +149,11 @@ class QuantumJob(Job):
 
         return columns(result, by)
 
-    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
-        """Returns functions that draw the figures that can be drawn of one file or several."""
+    def draw(self, results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of one run or several."""
         from spinsim.jobs.quantum.figures import draw
 
-        return draw(files, wanted)
+        return draw(results, wanted)
 
 
 JOB = QuantumJob()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy.typing as npt
 
 from spinsim.engine import resolve_device
 from spinsim.jobs.calls import (
-    OutFile,
-    Start,
     carried_out,
     config_of_call,
     documented_call,
@@ -22,7 +22,6 @@ from spinsim.jobs.quantum.running import QuantumPlan, quantum_in_memory
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import trotter
-from spinsim.run.common import OnUpdates
 from spinsim.settings.config import tables_of
 from spinsim.settings.shared import RunSettings
 
@@ -42,14 +41,14 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     correlation_times: npt.ArrayLike | str | None = QuantumSettings.correlation_times,
     even_correlations: bool = QuantumSettings.even_correlations,
     local_susceptibility: bool = QuantumSettings.local_susceptibility,
-    seed: int = RunSettings.seed,
-    start: Start = QuantumSettings.start,
+    seed: int | None = RunSettings.seed,
+    start: str | npt.ArrayLike = QuantumSettings.start,
     zero_acceptance: float = QuantumSettings.zero_acceptance,
     rng_rounds: int = RunSettings.rng_rounds,
     device: str = RunSettings.device,
     threads: int | None = RunSettings.threads,
-    on_updates: OnUpdates = lambda updates: None,
-    out: OutFile | None = RunSettings.out,
+    on_updates: Callable[[int], None] | None = None,
+    out: str | os.PathLike[str] | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
     gamma: npt.ArrayLike | str | None = QuantumSettings.gamma,

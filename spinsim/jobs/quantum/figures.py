@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 
-from spinsim.analysis import figures as draw_series
 from spinsim.analysis.decay import FEWEST_STEPS, Fit, decay
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures, tick_integers
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.gaps import PARITIES, Decay, correlation_in_time, decays, gaps, has_even
 from spinsim.analysis.samples import sample_of
-from spinsim.analysis.sizes import check_sizes, compare_sizes, sites_of_space
-from spinsim.analysis.summary import Summary, summarize
+from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
+from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing
-from spinsim.jobs.quantum.result import QuantumResult, load_quantum
+from spinsim.jobs.ladders import averages_of_one, figures_of_several
+from spinsim.jobs.quantum.result import QuantumResult
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
@@ -30,39 +30,22 @@ _WIDE: Final = 4
 """Ratio of the ends of gaps from which on their axis is logarithmic."""
 _TOLD: Final = "Points less than an error above 0 are left out."
 _SYMBOLS: Final = {"k": "$k$", "gamma": r"$\Gamma$", "beta": r"$\beta$"}
-_ABSCISSAE: Final = {
-    "k": "step in time $k$",
-    "gamma": r"transverse field $\Gamma$",
-    "beta": r"inverse temperature $\beta$",
-}
 
 
-def draw(files: list[Path], wanted: Drawing) -> Draw:
-    """Returns functions that draw the figures that can be drawn of one file or several, by their names."""
-    results = [load_quantum(file) for file in files]
+def draw(results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
+    """Returns functions that draw the figures that can be drawn of one run or several, by their names."""
     if len(results) > 1:
-        return {
-            "crossings": partial(_crossings, sorted(results, key=lambda result: sites_of_space(result.model)), wanted)
-        }
-    figures: Draw = {"time": partial(time_figure, results[0], wanted.style)}
-    if wanted.what == "gaps" or (results[0].model.samples > 1 and _has_gaps(results[0])):
-        figures["gaps"] = partial(gaps_figure, results[0], wanted.style)
-    if wanted.what == "local" or results[0].local_squares is not None:
-        figures["local"] = partial(local_figure, results[0], wanted.style)
+        return figures_of_several(results, wanted)
+    (result,) = results
+    figures: Draw = {}
+    if wanted.what in ("thermodynamics", "order") or len(result.sweep) >= FEWEST_MEASUREMENTS:
+        figures |= averages_of_one(result, wanted, cache(partial(summarize, result)))
+    figures["time"] = partial(time_figure, result, wanted.style)
+    if wanted.what == "gaps" or (result.model.samples > 1 and _has_gaps(result)):
+        figures["gaps"] = partial(gaps_figure, result, wanted.style)
+    if wanted.what == "local" or result.local_squares is not None:
+        figures["local"] = partial(local_figure, result, wanted.style)
     return figures
-
-
-def _crossings(results: list[QuantumResult], wanted: Drawing) -> PaperFigure:
-    """Crossings along the ladder, which are said too."""
-    check_sizes(results)
-    summaries: list[Summary] = [summarize(result) for result in results]
-    found = compare_sizes(results, wanted.options.get("observable"), wanted.options.get("near"), summaries)
-    symbol = results[0].axis.symbol
-    for comparison in found:
-        for pair in comparison.crossings:
-            choose = len(pair.crossing.candidates) > 1 and "say near which" in pair.crossing.reason
-            wanted.say(f"{comparison.name}: {pair.sentence}{f', with --near {symbol.upper()}' if choose else ''}")
-    return draw_series.crossings_figure(found, wanted.style, _ABSCISSAE[results[0].axis.name])
 
 
 def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
@@ -163,7 +146,7 @@ def local_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
         for place, colour in some_temperatures(result.axis.values):
             share, _ = np.histogram(found[:, place], edges, density=True)
             ax.stairs(share, 10**edges, color=colour, label=_point(result, place))
-        ax.set_xscale("log")
+        scale_logarithmically(ax, "x")
         ax.set_yscale("log")
         ax.set_ylabel(r"density of $\log_{10}\,\chi_x$")
         draw_legend(figure, ax)

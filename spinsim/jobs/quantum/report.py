@@ -63,6 +63,7 @@ def outcome(plan: QuantumPlan, rate: float | None) -> Told:
         "job": plan.config.job,
         "file": str(plan.path),
         "config_sha256": plan.attributes["config_sha256"],
+        "seed": plan.config.run.seed,
         "model": plan.model.name,
         "sites": plan.model.sites,
         "slices": plan.model.graph.slices,
@@ -110,15 +111,18 @@ def _told(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 def _report(result: QuantumResult, found: Summary, with_gaps: bool) -> list[str]:
     """Returns lines on exchanges, averages at each point, gaps if they are soon found, and equilibrium."""
-    lines = [round_trip_line(result.round_trips)]
+    exchanges = len(result.swap_rate) > 0  # not of a single point
+    lines = [round_trip_line(result.round_trips)] if exchanges else []
     lines += empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
     names = main_columns(result.model, found.estimates)[:_MOST_COLUMNS]
     rates = [f"{rate:.3f}" for rate in result.swap_rate] + [""]
     others = {"k": ("Gamma", result.gamma), "gamma": ("beta", result.beta), "beta": ("Gamma", result.gamma)}
     head, values = others[result.axis.name]
-    beside = {head: [f"{value:.4f}" for value in values], "swaps": rates}
+    beside = {head: [f"{value:.4f}" for value in values]} | ({"swaps": rates} if exchanges else {})
     lines += table(found, names, beside)
-    lines += wrapped(f"share of the exchanges tried with the next {result.axis.symbol} that were accepted.", "swaps: ")
+    if exchanges:
+        next_one = f"the next {result.axis.symbol}"
+        lines += wrapped(f"share of the exchanges tried with {next_one} that were accepted.", "swaps: ")
     later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
     of_gaps = in_time_lines(result) if with_gaps else wrapped(later, "Gap      ")
     return lines + of_gaps + wrapped(found.verdict, "Verdict  ")

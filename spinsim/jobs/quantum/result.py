@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.bits import States
-from spinsim.errors import InputError
+from spinsim.errors import MissingError, argument
 from spinsim.inputs.texts import count
 from spinsim.jobs.quantum.layout import points_of, quantum_layout
 from spinsim.jobs.quantum.local import LOCAL_SUMS
@@ -213,7 +213,9 @@ class QuantumResult(LadderResult):
             InputError: where it was not measured.
         """
         if self.local_squares is None or self.local_measurements is None:
-            raise InputError("the run has no local susceptibilities: make it with --local-susceptibility")
+            raise MissingError(
+                f"the run has no local susceptibilities: make it with {argument('local_susceptibility', True)}"
+            )
         measured = np.where(self.local_measurements > 0, self.local_measurements, np.nan)[:, None, None, None]
         return np.asarray(self.k[:, None] * self.local_squares / (measured * self.slices))
 

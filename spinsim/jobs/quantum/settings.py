@@ -195,15 +195,15 @@ class QuantumSettings(Table):
         """The points given, from the end that is deepest in the ordered phase: k falls, Gamma rises, beta falls."""
         import numpy as np
 
-        from spinsim.inputs.grids import FORM, read_grid
+        from spinsim.inputs.grids import form, read_grid, shown
         from spinsim.model.transverse import check_steps, general, isotropic
 
         if self.gamma is not None and self.beta is not None:
             return general(read_grid("gamma", self.gamma), read_grid("beta", self.beta), self.slices)
         text = self.k or _K
-        found = np.sort(read_grid("k", text, f"{FORM}, or auto:0.25:0.31"))[::-1]
+        found = np.sort(read_grid("k", text, form("auto:0.25:0.31")))[::-1]
         if not (np.diff(found) < 0).all():
-            raise InputError(f"k {text!r} has equal values: give each once")
+            raise InputError(f"k {shown(text)} has equal values: give each once")
         check_steps(found)
         return isotropic(found, self.slices)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.errors import InputError
-from spinsim.jobs.base import Drawing, FigureSet, Job, PlotOption, Told
+from spinsim.errors import InputError, argument
+from spinsim.jobs.base import Drawing, FigureSet, Job, Told, ladder_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spinsim.run.progress import Bar
     from spinsim.store.forms import Form
 
-_COLUMNS = PlotOption("the thermodynamics of temper runs", ("thermodynamics",))
+_OF_ONE, _OF_SEVERAL = ladder_options("temper")
 
 
 class TemperJob(Job):
@@ -35,15 +35,8 @@ class TemperJob(Job):
         "sweeps": "Measured sweeps that a tempering or quantum run shall have in all",
         "time_limit": "Seconds that a search shall last in all at most",
     }
-    figures = FigureSet(("thermodynamics", "cut", "overlap", "exchange", "equilibration"), {"columns": _COLUMNS})
-    figures_of_several = FigureSet(
-        ("crossings", "thermodynamics"),
-        {
-            "observable": PlotOption("the figures of several temper runs", ("crossings", "thermodynamics")),
-            "near": PlotOption("the crossings of several temper runs", ("crossings",)),
-            "columns": _COLUMNS,
-        },
-    )
+    figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"), _OF_ONE)
+    figures_of_several = FigureSet(("crossings", "thermodynamics"), _OF_SEVERAL)
 
     @property
     def config(self) -> type[Temper]:
@@ -115,7 +108,8 @@ class TemperJob(Job):
         t = config.temper
         if t.searches and "sweeps" in settings:
             raise InputError(
-                f"{path} holds a search, which its target or its time ends: leave --sweeps out, or give --time-limit"
+                f"{path} holds a search, which its target or its time ends: "
+                f"leave {argument('sweeps')} out, or give {argument('time_limit')}"
             )
         check_limited(t.target, t.time_limit, settings, path)
         changed: Temper = super().changed(config, settings, path)
@@ -152,11 +146,11 @@ class TemperJob(Job):
 
         return columns(result, by)
 
-    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
-        """Returns functions that draw the figures that can be drawn of one file or several."""
+    def draw(self, results: Sequence[TemperResult], wanted: Drawing) -> Draw:
+        """Returns functions that draw the figures that can be drawn of one run or several."""
         from spinsim.jobs.temper.figures import draw
 
-        return draw(files, wanted)
+        return draw(results, wanted)
 
 
 JOB = TemperJob()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
@@ -9,8 +11,6 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
 from spinsim.jobs.calls import (
-    OutFile,
-    Start,
     carried_out,
     config_of_call,
     documented_call,
@@ -22,7 +22,6 @@ from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, filled_in, temper_in_memory
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.model.ising import Ising
-from spinsim.run.common import OnUpdates
 from spinsim.settings.shared import RunSettings
 
 
@@ -35,16 +34,16 @@ def temper(  # noqa: D417  (the settings describe themselves)
     replicas: int | None = None,
     measure_every: int = TemperSettings.measure_every,
     swap_every: int = TemperSettings.swap_every,
-    seed: int = RunSettings.seed,
-    start: Start = TemperSettings.start,
+    seed: int | None = RunSettings.seed,
+    start: str | npt.ArrayLike = TemperSettings.start,
     zero_acceptance: float = TemperSettings.zero_acceptance,
     rng_rounds: int = RunSettings.rng_rounds,
     device: str = RunSettings.device,
     threads: int | None = RunSettings.threads,
-    on_updates: OnUpdates = lambda updates: None,
+    on_updates: Callable[[int], None] | None = None,
     correlations: bool | None = None,
     target: npt.ArrayLike | str | None = TemperSettings.target,
-    out: OutFile | None = RunSettings.out,
+    out: str | os.PathLike[str] | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
     **settings: Any,

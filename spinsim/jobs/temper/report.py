@@ -75,6 +75,7 @@ def _about(plan: TemperPlan) -> dict[str, Any]:
         "job": plan.config.job,
         "file": str(plan.path),
         "config_sha256": plan.attributes["config_sha256"],
+        "seed": plan.config.run.seed,
         "model": plan.model.name,
         "sites": plan.model.sites,
     }
@@ -96,14 +97,17 @@ def _verdict(found: TemperOverview, search: Searched) -> str:
 
 def _search_lines(found: TemperOverview, search: Searched) -> list[str]:
     """Returns lines on what a search did and found."""
-    low, high = (np.nanmin(found.swap_rate), np.nanmax(found.swap_rate)) if len(found.swap_rate) else (0.0, 0.0)
     groups = found.config.get(found.job, {}).get("groups", 1)
     side_by_side = f" of {groups} groups" if groups > 1 else ""
     first = " (first group)" if groups > 1 else ""
     again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
+    lines = [] if found.best_energy is None else lowest_lines(found.model, found.best_energy)
+    lines.append(f"Search         {search.done} sweeps{side_by_side} in {search.elapsed:.3g} s{again}")
+    if len(found.temperature) == 1:  # nothing to exchange
+        return lines
+    low, high = np.nanmin(found.swap_rate), np.nanmax(found.swap_rate)
     return [
-        *([] if found.best_energy is None else lowest_lines(found.model, found.best_energy)),
-        f"Search         {search.done} sweeps{side_by_side} in {search.elapsed:.3g} s{again}",
+        *lines,
         f"Exchanges      {low:.3f} to {high:.3f} of those tried with the next temperature were accepted{first}",
         round_trip_line(found.round_trips) + first,
     ]
@@ -144,8 +148,8 @@ def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
 
 def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
     """Returns lines on exchanges, on means at each temperature with the errors known, and on equilibrium."""
-    known = bool(np.isfinite(found.swap_rate).all())
-    lines = [round_trip_line(found.round_trips)]
+    known, exchanges = bool(np.isfinite(found.swap_rate).all()), len(found.temperature) > 1
+    lines = [round_trip_line(found.round_trips)] if exchanges else []
     if not known:
         lines = ["Exchanges and round trips are known from the first checkpoint on"]
     lines += empty_lanes(found.attributes["engine"], found.round_trips.shape[1], len(found.temperature))
@@ -153,7 +157,7 @@ def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
         last = found.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
         lines.append(f"Temperatures {len(found.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
-    rates = [f"{rate:.3f}" for rate in found.swap_rate] + [""] if known else None
+    rates = [f"{rate:.3f}" for rate in found.swap_rate] + [""] if known and exchanges else None
     if averages is None:
         lines += _means(found, rates)
     else:

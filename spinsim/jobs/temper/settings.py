@@ -155,13 +155,13 @@ class TemperSettings(Table):
         import numpy as np
 
         from spinsim.acceptance import check_temperatures
-        from spinsim.inputs.grids import FORM, read_grid
+        from spinsim.inputs.grids import form, read_grid, shown
 
         text = self.temperatures or ""
-        form = f"{FORM}, or auto:0.7:2.0"
-        ladder = check_temperatures(read_grid("temperatures", text, form))
+        wanted = form("auto:0.7:2.0")
+        ladder = check_temperatures(read_grid("temperatures", text, wanted))
         if not (np.diff(ladder) > 0).all():
-            raise InputError(f"temperatures {text!r} do not rise from the lowest to the highest: give {form}")
+            raise InputError(f"temperatures {shown(text)} do not rise from the lowest to the highest: give {wanted}")
         return ladder
 
     @classmethod

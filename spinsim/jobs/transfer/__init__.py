@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from spinsim.errors import InputError
@@ -112,11 +112,11 @@ class TransferJob(Job):
             f"'spinsim plot {quoted(path)}' draws the correlation length over the width"
         )
 
-    def draw(self, files: list[Path], wanted: Drawing) -> Draw:
+    def draw(self, results: Sequence[TransferResult], wanted: Drawing) -> Draw:
         """Returns functions that draw xi / L of one width or more."""
         from spinsim.jobs.transfer.figures import draw
 
-        return draw(files, wanted)
+        return draw(results, wanted)
 
 
 JOB = TransferJob()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,15 +10,13 @@ from typing import Any
 import numpy.typing as npt
 
 from spinsim.engine import resolve_device
-from spinsim.jobs.calls import OutFile, carried_out, config_of_call, documented_call, identity_of_call, text_of_call
+from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, text_of_call
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.running import TransferPlan, transfer_in_memory
 from spinsim.jobs.transfer.settings import Transfer, TransferSettings
 from spinsim.model.ising import Ising
 from spinsim.settings.shared import RunSettings
 from spinsim.transfer_matrix.points import positive
-
-OnRows = Callable[[int], None]
 
 
 @documented_call(Transfer)
@@ -31,12 +30,12 @@ def transfer(  # noqa: D417  (the settings describe themselves)
     tolerance: float = TransferSettings.tolerance,
     method: str = TransferSettings.method,
     basis: int | None = TransferSettings.basis,
-    seed: int = RunSettings.seed,
+    seed: int | None = RunSettings.seed,
     device: str = RunSettings.device,
     threads: int | None = RunSettings.threads,
     most_steps: int = TransferSettings.most_steps,
-    on_rows: OnRows = lambda rows: None,
-    out: OutFile | None = RunSettings.out,
+    on_rows: Callable[[int], None] | None = None,
+    out: str | os.PathLike[str] | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
     **settings: Any,

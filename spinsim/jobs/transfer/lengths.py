@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import matplotlib.style
 import numpy as np
 
-from spinsim.analysis.figures.panels import TEMPERATURE, scale_logarithmically
-from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.figures.panels import TEMPERATURE, curve_styles, mark_crossing, scale_logarithmically, sides
+from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.printed import with_error
 from spinsim.analysis.strips import LengthCrossing, length_curve
 from spinsim.jobs.transfer.result import TransferResult
 
@@ -29,39 +30,50 @@ def lengths_figure(
         InputError: where a result has no such length.
     """
     by_k = "k" in given_by(results[0])
+    ordered = sorted(results, key=lambda result: result.model.sites)
+    colours = {}
     with matplotlib.style.context(PAPER):
         figure, (ax,) = lay_panels(style, 1, 2.4)
-        for i, result in enumerate(sorted(results, key=lambda result: result.model.sites)):
+        for result, (colour, marker) in zip(ordered, curve_styles(len(ordered)), strict=True):
             curve = length_curve(result, average)
+            colours[curve.width] = colour
             x = 1 / curve.temperature if by_k else curve.temperature
             bars = None if curve.samples < 2 else curve.value * np.expm1(np.multiply.outer([-1, 1], curve.log_error))
-            shape = result.model.lattice.shape if result.model.lattice else ()
-            sides = r" \times ".join(map(str, shape))
-            marker = MARKERS[i % len(MARKERS)] if len(x) < 30 else ""
             ax.errorbar(
-                x, curve.value, None if bars is None else np.abs(bars), fmt=f"{marker}-", ms=2.2, lw=0.8,
-                elinewidth=0.6, color=COLOURS[i % len(COLOURS)], label=f"$L = {sides}$",
+                x, curve.value, None if bars is None else np.abs(bars), fmt=f"{marker if len(x) < 30 else ''}-", ms=2.2,
+                lw=0.8, elinewidth=0.6, color=colour, label=_label(result),
             )  # fmt: skip
         for c in crossings:
             if not c.reason:
-                x_error = c.error / c.temperature**2 if by_k else c.error
-                ax.errorbar(1 / c.temperature if by_k else c.temperature, c.height, fmt="D", ms=3, mew=0.6, mfc="none",
-                            xerr=None if np.isnan(c.error) else x_error, elinewidth=0.8, color=GREY, zorder=3,
-                            label="crossings")  # fmt: skip
+                x, error = (1 / c.temperature, c.error / c.temperature**2) if by_k else (c.temperature, c.error)
+                mark_crossing(ax, x, c.height, error, (colours[c.widths[0]], colours[c.widths[1]]))
         scale_logarithmically(ax)
         ax.set_xlabel(r"coupling $k = 1/T$" if by_k else TEMPERATURE)
         ax.set_ylabel(r"$\exp[\ln\xi]/L$" if average == "typical" else r"$\xi/L$")
         draw_legend(figure, ax)
-    figure.caption = _caption(results, average)
+    figure.caption = _caption(ordered, crossings, average)
     return figure
 
 
-def _caption(results: Sequence[TransferResult], average: str) -> str:
+def _label(result: TransferResult) -> str:
+    """The sides of a layer, as a formula."""
+    return f"$L = {sides(result.model.lattice)}$" if result.model.lattice else result.model.name
+
+
+def _caption(results: Sequence[TransferResult], crossings: Sequence[LengthCrossing], average: str) -> str:
     samples = max(result.model.samples for result in results)
-    what = "Typical correlation length" if average == "typical" else "Correlation length"
+    what = r"Typical correlation length $\exp[\ln\xi]$" if average == "typical" else r"Correlation length $\xi$"
     names = ", ".join(result.model.name for result in results)
     over = f", over {samples} samples; bars are standard errors over them" if samples > 1 else ""
-    return f"{what} over width from transfer matrices of {names}{over}. Diamonds are crossings; lines guide the eye."
+    sentences = [f"{what} over width $L$ from transfer matrices of {names}{over}."]
+    for c in crossings:
+        if not c.reason:
+            known = not np.isnan(c.error)
+            where = with_error(c.temperature, c.error) if known else f"{c.temperature:.5g}"
+            sentences.append(f"$L = {c.widths[0]}$ and $L = {c.widths[1]}$ cross at $T = {where}$.")
+    if len(sentences) > 1:
+        sentences.append("Diamonds in the colours of two widths are their crossings.")
+    return " ".join([*sentences, "Lines guide the eye."])
 
 
 def given_by(result: TransferResult) -> list[str]:

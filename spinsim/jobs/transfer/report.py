@@ -108,6 +108,7 @@ def _summary(result: TransferResult) -> dict[str, Any]:
     return {
         "job": result.job,
         "config_sha256": result.attributes["config_sha256"],
+        "seed": (result.config.get("run") or {}).get("seed"),
         "model": result.model.name,
         "sites": result.model.sites,
         "axes": ["sample", "point", "sector", "level"],

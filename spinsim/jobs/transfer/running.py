@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.engine import resolve_device
 from spinsim.engine.devices import gpu_numbers
-from spinsim.errors import InputError
+from spinsim.errors import InputError, worded
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.jobs.transfer.tasks import Found, Row, Saved, Work, saved_state
@@ -127,7 +127,7 @@ def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: 
             first = np.argmax(other)
             raise InputError(
                 f"{plan.path} was begun with {name} = {stored[name][first]:.6g}, where its settings mean "
-                f"{planned[places[first]]:.6g} now: run it anew with another --out"
+                f"{planned[places[first]]:.6g} now: run it anew with {worded('another --out', 'another path')}"
             )
 
 

@@ -43,8 +43,10 @@ class Lattice:
             raise InputError(f"{self.name} lattices have {self.dimension} sides, not {len(self.shape)}: give as many")
         for side in self.shape:
             if not isinstance(side, int | np.integer) or side < 1:
+                sides = ", ".join(("8", "6", "4", "4")[: self.dimension])
                 raise InputError(
-                    f"lattice side {side} is no whole number of at least 1: give positive integers such as 16 or 32x32"
+                    f"lattice side {side!r} is no whole number of at least 1: give a number for each side, such as "
+                    f"ss.{self.name}({sides})"
                 )
 
     @property

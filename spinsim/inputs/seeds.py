@@ -1,0 +1,23 @@
+"""One rule for every seed: one that is left out is fixed, and none, or ``random``, draws a fresh one.
+
+Left out, the dynamics have seed 1 and the disorder seed 0, so that the same call gives the same bits. ``seed=None`` in
+Python, ``--seed random`` on the command line and ``seed = "random"`` in files draw 64 bits from the operating system.
+Runs hold the number that they used: ``result.config``, the file and ``spinsim show`` say it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+RANDOM: Final = "random"
+
+
+def drawn_seed() -> int:
+    """Return a fresh seed of 64 bits."""
+    return secrets.randbits(64)
+
+
+def as_seed(seed: int | None) -> int:
+    """Return the seed itself, and a fresh one for None."""
+    return drawn_seed() if seed is None else seed

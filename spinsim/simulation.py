@@ -1,0 +1,237 @@
+"""Replicas of a model for loops of one's own: set a temperature, sweep, look; nothing is scheduled, nothing written.
+
+Runs of the jobs have schedules, files and errors; a ``Simulation`` is for protocols of another kind, such as aging
+(examples/aging.py). It moves as they do: the same seed gives the same bits, on CPU and GPU.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.acceptance import check_temperatures
+from spinsim.engine import Dynamics, create_engine, resolve_device
+from spinsim.engine.dynamics import STARTS
+from spinsim.engine.protocols import Engine
+from spinsim.engine.start.given import as_spins, set_spins
+from spinsim.errors import InputError
+from spinsim.inputs.texts import Described, count
+from spinsim.machine.memory import require
+from spinsim.model.ising import Ising, check_model
+from spinsim.sampling.best import present_configurations
+from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.portions import Portions
+
+
+class Simulation(Described):
+    """Replicas of every sample of a model at one temperature, or each at its own.
+
+    Args:
+        model: What is simulated.
+        temperature: In the unit of the couplings: a number, or one for each replica, (replicas,).
+        replicas: Independent configurations of each sample.
+        seed: Seed of the dynamics, 64 bits; None draws a fresh one.
+        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
+            (samples, replicas, sites).
+        device: Where it runs: ``auto`` for a GPU where there is one, ``cpu`` or ``cuda``.
+        gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers such as 0,2.
+        threads: CPU threads, None for all; no number changes the outcome.
+        zero_acceptance: Acceptance of flips that cost nothing.
+        rng_rounds: Philox rounds, 10 or 7.
+
+    Attributes:
+        model: What is simulated.
+        replicas: Configurations of each sample.
+        seed: The seed, also where it was drawn.
+        sweeps: Sweeps done: attempted updates of each spin.
+
+    Raises:
+        InputError: for bad temperatures, a start that does not fit the model, and what does not fit in memory.
+    """
+
+    model: Ising
+    replicas: int
+    seed: int
+    sweeps: int
+
+    def __init__(
+        self,
+        model: Ising,
+        temperature: npt.ArrayLike,
+        replicas: int = 128,
+        *,
+        seed: int | None = Dynamics.seed,
+        start: str | npt.ArrayLike = "random",
+        device: str = "auto",
+        gpus: str | None = None,
+        threads: int | None = None,
+        zero_acceptance: float = Dynamics.zero_acceptance,
+        rng_rounds: int = Dynamics.rng_rounds,
+    ) -> None:
+        named: Any = start if isinstance(start, str) else "up"
+        if isinstance(start, str) and start not in STARTS:
+            raise InputError(f"start {start!r} is unknown: choose random, up, or give an array of +1, -1")
+        dynamics = Dynamics(seed, named, zero_acceptance, rng_rounds)
+        self.model, self.seed, self.sweeps = check_model(model), dynamics.seed, 0
+        given = None if isinstance(start, str) else start
+        self._engine = create_engine(model, replicas, dynamics, resolve_device(device, gpus), threads, given)
+        self.replicas = self._engine.replicas
+        self._portions = Portions(self._engine)
+        self._measured: Measurement | None = None
+        self.temperature = temperature
+
+    @property
+    def temperature(self) -> float | npt.NDArray[np.float64]:
+        """The present temperature, a number or one for each replica; set it to change it."""
+        return self._temperature if np.ndim(self._temperature) else float(self._temperature)
+
+    @temperature.setter
+    def temperature(self, temperature: npt.ArrayLike) -> None:
+        values = _temperatures(temperature, self.replicas, self.model.energy_scale)
+        self._engine.set_beta(1 / values if values.ndim else float(1 / values))
+        self._temperature = values
+
+    def sweep(self, sweeps: int = 1) -> None:
+        """Attempt every spin of every replica so many times; Ctrl-C ends between two sweeps.
+
+        Raises:
+            InputError: for what is no whole number from 0.
+        """
+        left = _whole("sweeps", sweeps)
+        if left:
+            self._measured = None
+        while left:
+            now = min(left, self._portions.sweeps)
+            self._portions.begin()
+            self._engine.sweep(now)
+            if now < left:
+                self._engine.wait()
+            self._portions.end()
+            left -= now
+            self.sweeps += now
+
+    @property
+    def energy(self) -> npt.NDArray[np.float64]:
+        """Total energies in the unit of the couplings, (samples, replicas)."""
+        return self._measure().energy
+
+    @property
+    def magnetization(self) -> npt.NDArray[np.int64]:
+        """Sums of spins, (samples, replicas)."""
+        return self._measure().magnetization
+
+    @property
+    def staggered_magnetization(self) -> npt.NDArray[np.int64]:
+        """Sums over the first sublattice less those over the second, likewise; 0 where there are no sublattices."""
+        return self._measure().staggered_magnetization
+
+    def _measure(self) -> Measurement:
+        if self._measured is None:
+            self._measured = measure(self._engine)
+        return self._measured
+
+    def spins(self) -> npt.NDArray[np.int8]:
+        """All configurations, +1 and -1, (samples, replicas, sites).
+
+        Raises:
+            InputError: where they do not fit in memory.
+        """
+        shape = self.model.samples, self.replicas, self.model.sites
+        require(2.0 * np.prod(shape, dtype=np.float64), f"all spins of {self.model.name}")
+        found = np.empty(shape, np.int8)
+        of_sample = present_configurations(self._engine)
+        for sample in range(self.model.samples):
+            found[sample] = of_sample(sample)
+        return found
+
+    def set_spins(self, spins: npt.ArrayLike) -> None:
+        """Take configurations in the place of the present ones, as after a move of one's own; random numbers go on.
+
+        Args:
+            spins: +1 or -1, shape (sites,), (samples, sites) or (samples, replicas, sites).
+
+        Raises:
+            InputError: for other shapes and other values.
+        """
+        set_spins(self._engine, as_spins(spins, self.model, self.replicas, "spins"), half_sweep=self._engine.half_sweep)
+        self._measured = None
+
+    def overlap(self, spins: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
+        """Sums over sites of products of two configurations' spins.
+
+        Args:
+            spins: Other configurations, such as ``spins()`` of an earlier moment, shape (sites,), (samples, sites) or
+                (samples, replicas, sites): each present one is multiplied with its own, (samples, replicas). Without
+                them replicas 0 and 1, 2 and 3, ... are multiplied, (samples, replicas // 2).
+
+        Raises:
+            InputError: for other shapes and other values, and for pairs of a single replica.
+        """
+        present = self.spins()
+        if spins is None:
+            if self.replicas < 2:
+                raise InputError("one replica has no overlap with another: give replicas=2 or more, or other spins")
+            pairs = self.replicas // 2
+            first, second = present[:, 0 : 2 * pairs : 2], present[:, 1 : 2 * pairs : 2]
+        else:
+            first, second = present, as_spins(spins, self.model, self.replicas, "spins")
+        return np.asarray((first * second).sum(axis=-1, dtype=np.int64))
+
+    @property
+    def engine(self) -> Engine:
+        """The engine below, for the generators of ``ss.sampling``; what it does is not counted in ``sweeps``."""
+        self._measured = None
+        return self._engine
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """What there is to say of it, by name."""
+        values = np.unique(self._temperature)
+        said = f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+        return {
+            "model": self.model.name,
+            "samples": count(self.model.samples, "sample"),
+            "replicas": count(self.replicas, "replica"),
+            "temperature": f"T = {said}",
+            "sweeps": count(self.sweeps, "sweep"),
+            "seed": f"seed {self.seed}",
+            "device": self._engine.device_name,
+        }
+
+
+def _temperatures(given: npt.ArrayLike, replicas: int, scale: float) -> npt.NDArray[np.float64]:
+    """Returns a temperature, shape (), or one for each replica, (replicas,).
+
+    Raises:
+        InputError: for other shapes, for what is no number, and for numbers that are not positive or, in units of the
+            local field ``scale``, too large for spins to mix.
+    """
+    try:
+        values = np.array(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"temperature {given!r} is no number: give one, or one for each replica") from error
+    if values.shape not in ((), (replicas,)):
+        raise InputError(
+            f"temperature has shape {values.shape}: give one number, or one for each of the {replicas} replicas"
+        )
+    check_temperatures(values.ravel(), scale)
+    values.flags.writeable = False
+    return values
+
+
+def _whole(name: str, given: Any) -> int:
+    """Returns a whole number from 0.
+
+    Raises:
+        InputError: for anything else.
+    """
+    try:
+        value = index(given)
+    except TypeError as error:
+        raise InputError(f"{name} {given!r} is no whole number: give one such as 100") from error
+    if value < 0:
+        raise InputError(f"{name} {value} is below 0: give a whole number such as 100")
+    return value

@@ -1,0 +1,111 @@
+"""Loops of one's own move as runs do, and say in one sentence what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spinsim as ss
+
+MODEL = ss.EdwardsAnderson(ss.square(4, 6), samples=2, seed=5)
+
+
+def test_a_simulation_has_the_bits_of_a_run_and_its_numbers() -> None:
+    run = ss.anneal(MODEL, temperatures=[1.3, 0.9], sweeps=3, replicas=5, seed=4, best_states=True)
+    own = ss.Simulation(MODEL, 1.3, replicas=5, seed=4)
+    own.sweep(3)
+    np.testing.assert_array_equal(own.energy, run.energy[0])
+    own.temperature = 0.9
+    own.sweep(1)
+    own.sweep(2)
+    np.testing.assert_array_equal(own.energy, run.energy[1])
+    np.testing.assert_array_equal(own.magnetization, run.magnetization[1])
+    np.testing.assert_array_equal(own.staggered_magnetization, run.staggered_magnetization[1])
+    assert own.sweeps == 6
+    spins = own.spins()
+    assert spins.shape == (2, 5, 24)
+    assert spins.dtype == np.int8
+    np.testing.assert_array_equal(own.energy, MODEL.energy(spins.transpose(0, 2, 1)))
+    np.testing.assert_array_equal(own.magnetization, spins.sum(axis=2, dtype=int))
+    np.testing.assert_array_equal(spins[1, 3], own.engine.spins(1, 3))
+
+
+def test_overlaps_are_sums_over_sites() -> None:
+    own = ss.Simulation(MODEL, 1.0, replicas=5)
+    before = own.spins()
+    assert (own.overlap(before) == MODEL.sites).all()
+    own.sweep(4)
+    np.testing.assert_array_equal(own.overlap(before), (own.spins().astype(int) * before).sum(axis=2))
+    pairs = own.overlap()
+    assert pairs.shape == (2, 2)
+    assert pairs[1, 1] == np.dot(own.spins()[1, 2].astype(int), own.spins()[1, 3])
+
+
+def test_temperatures_may_differ_between_replicas() -> None:
+    model = ss.Ising(ss.square(16))
+    own = ss.Simulation(model, [20.0] * 64 + [1.0] * 64, start="up")
+    assert isinstance(own.temperature, np.ndarray)
+    own.sweep(50)
+    assert abs(own.energy[:, :64].mean() / model.sites) < 0.2
+    assert own.energy[:, 64:].mean() / model.sites < -1.9
+    own.temperature = 2.0
+    assert own.temperature == 2.0
+
+
+@pytest.mark.parametrize("model", [MODEL, ss.EdwardsAnderson(ss.square(4), 2, 3, couplings="gaussian")])
+def test_given_spins_take_the_place_of_the_present_ones_and_random_numbers_go_on(model: ss.Ising) -> None:
+    own, other = (ss.Simulation(model, 1.0, replicas=3, seed=2) for _ in range(2))
+    for each in (own, other):
+        each.sweep(2)
+    own.set_spins(own.spins())
+    for each in (own, other):
+        each.sweep(2)
+    np.testing.assert_array_equal(own.spins(), other.spins())
+    own.set_spins(np.ones(model.sites))
+    assert (own.magnetization == model.sites).all()
+
+
+def test_a_simulation_shows_itself_in_a_line() -> None:
+    own = ss.Simulation(MODEL, np.linspace(0.5, 2, 4), replicas=4, seed=None)
+    assert own.seed != ss.Simulation(MODEL, 1.0, seed=None).seed
+    wanted = f"Simulation({MODEL.name}, 2 samples, 4 replicas, T = 0.5 to 2, 0 sweeps, seed {own.seed}, "
+    assert repr(own).startswith(wanted)
+    public = (
+        "energy engine magnetization model overlap replicas seed set_spins spins staggered_magnetization sweep sweeps"
+    )
+    assert {name for name in dir(own) if not name.startswith("_")} == {*public.split(), "temperature"}
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"temperature": -1.0}, "temperature -1 is not allowed: give a positive finite number"),
+        ({"temperature": np.inf}, "temperature inf is not allowed: give a positive finite number"),
+        ({"temperature": [1.0, 2.0]}, "shape (2,): give one number, or one for each of the 3 replicas"),
+        ({"temperature": "hot"}, "temperature 'hot' is no number"),
+        ({"replicas": 0}, "0 replicas cannot be simulated"),
+        ({"start": "down"}, "start 'down' is unknown: choose random, up, or"),
+        ({"start": [1, -1]}, "start has shape (2,)"),
+        ({"model": ss.square(4)}, "a lattice is no model"),
+        ({"seed": 1.5}, "seed 1.5 is not a whole number"),
+    ],
+)
+def test_what_no_simulation_can_be_is_refused(how: dict[str, Any], words: str) -> None:
+    with pytest.raises(ss.InputError) as told:
+        ss.Simulation(**{"model": MODEL, "temperature": 1.0, "replicas": 3} | how)
+    assert words in str(told.value)
+
+
+def test_what_no_simulation_can_do_is_refused() -> None:
+    own = ss.Simulation(MODEL, 1.0, replicas=1)
+    for call, words in (
+        (lambda: own.sweep(-1), "sweeps -1 is below 0"),
+        (lambda: own.sweep(1.5), "sweeps 1.5 is no whole number"),  # type: ignore[arg-type]
+        (own.overlap, "one replica has no overlap"),
+        (lambda: own.set_spins(np.zeros(24)), "spins holds 0.0: every spin must be"),
+    ):
+        with pytest.raises(ss.InputError) as told:
+            call()
+        assert words in str(told.value)
