@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,6 +20,7 @@ from spinsim.cli.resume import resume
 from spinsim.cli.running import command_of
 from spinsim.cli.saying import open_streams, say
 from spinsim.cli.show import show
+from spinsim.cli.usage import usage_sentence
 from spinsim.errors import InputError
 from spinsim.jobs import all_jobs
 from spinsim.mesh.launched import launched
@@ -100,13 +101,6 @@ def _status() -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = 130
     return int(status)
-
-
-def usage_sentence(error: Any) -> str:
-    """One sentence of what the command-line parser says in one or two, and where its rule is explained."""
-    message = " ".join(error.format_message().split()).replace(". Did you", ", did you").rstrip(".?")
-    command = error.ctx.command_path if getattr(error, "ctx", None) else "spinsim"
-    return f"{message}: see '{command} --help'"
 
 
 def refuse(sentence: str) -> int:
