@@ -1,7 +1,7 @@
 """The transition of the three-dimensional +-J spin glass: where curves of xi / L of several sizes cross.
 
     python examples/spin_glass_transition.py              64 samples of L = 4 and 6, half a minute on a laptop
-    python examples/spin_glass_transition.py --laptop     600 samples of L = 4, 6 and 8, some minutes: the figure of the docs
+    python examples/spin_glass_transition.py --laptop     600 samples of L = 4, 6 and 8, ten minutes
     python examples/spin_glass_transition.py --full       2,000 samples of L = 4, 6 and 8: best on a GPU
     python examples/spin_glass_transition.py --short      the form that the tests run
 

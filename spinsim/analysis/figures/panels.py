@@ -42,7 +42,7 @@ OFF_SCALE: Final = (
 )
 POINTS: Final[dict[str, Any]] = {"ms": 2.2, "elinewidth": 0.6, "capthick": 0.6}
 _OPEN: Final[dict[str, Any]] = {"ms": 2.6, "mfc": "white", "mew": 0.6, "linestyle": "none"}
-_FORMULAS: Final = {
+_FORMULAS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     r"\bq_link\b": r"$q_\\ell$",
     r"\bq\^2": r"$q^2$",
     r"\b(Gamma|beta)(?= = )": r"\\\1",
