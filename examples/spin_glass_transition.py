@@ -1,6 +1,7 @@
 """The transition of the three-dimensional +-J spin glass: where curves of xi / L of several sizes cross.
 
     python examples/spin_glass_transition.py              64 samples of L = 4 and 6, half a minute on a laptop
+    python examples/spin_glass_transition.py --laptop     600 samples of L = 4, 6 and 8, ten minutes
     python examples/spin_glass_transition.py --full       2,000 samples of L = 4, 6 and 8: best on a GPU
     python examples/spin_glass_transition.py --short      the form that the tests run
 
@@ -17,14 +18,19 @@ import numpy as np
 
 import spinsim as ss
 from spinsim.analysis.figures import crossings_figure, save_figure
+from spinsim.analysis.printed import with_error
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import summarize
 
 CRITICAL = 1.1019
+low, high = 0.85, 1.7
 if "--short" in sys.argv:
     sides, samples, count, thermalize, sweeps, every = [2, 3], 4, 6, 200, 400, 10
 elif "--full" in sys.argv:
     sides, samples, count, thermalize, sweeps, every = [4, 6, 8], 2000, 24, 50_000, 100_000, 1000
+elif "--laptop" in sys.argv:
+    sides, samples, count, thermalize, sweeps, every = [4, 6, 8], 600, 16, 5000, 10_000, 100
+    low, high = 0.95, 1.6
 else:
     sides, samples, count, thermalize, sweeps, every = [4, 6], 64, 16, 2000, 10_000, 50
 
@@ -32,7 +38,7 @@ else:
 results = []
 for side in sides:
     model = ss.EdwardsAnderson(ss.cubic(side), samples=samples, seed=side)
-    ladder = np.linspace(0.85, 1.7, count)
+    ladder = np.linspace(low, high, count)
     result = ss.temper(model, ladder, sweeps, thermalize, replicas=4, measure_every=every)
     results.append(result)
     print(f"L = {side}: {summarize(result).verdict}")
@@ -43,7 +49,7 @@ for comparison in comparisons:
     for pair in comparison.crossings:
         found = pair.crossing
         off = f"{(found.value - CRITICAL) / CRITICAL:+.1%} from T_c = {CRITICAL}"
-        where = found.reason or f"T = {found.value:.3f} +- {found.error:.3f}, {off}"
+        where = found.reason or f"T = {with_error(found.value, found.error)}, {off}"
         print(f"{comparison.name} of {' and '.join(pair.labels)}: {where}")
 
 figure = Path(tempfile.mkdtemp(prefix="spinsim-")) / "spin_glass_transition.png"

@@ -180,7 +180,8 @@ def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in KINDS:
-        raise InputError(f"solution {os.fspath(path)!r} ends in {suffix!r}: give a file that ends in .txt or .json")
+        ending = f"ends in {suffix!r}" if suffix else "has no suffix"
+        raise InputError(f"solution {os.fspath(path)!r} {ending}: give a file that ends in .txt or .json")
     check_output(Path(path), "solution", overwrite=True)
     if os.path.isfile(path) and not overwrite:
         raise InputError(f"{os.fspath(path)} exists already: choose another name for the solution, or remove it")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import re
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 import typer
 
@@ -22,8 +20,8 @@ from spinsim.cli.resume import resume
 from spinsim.cli.running import command_of
 from spinsim.cli.saying import open_streams, say
 from spinsim.cli.show import show
+from spinsim.cli.usage import usage_sentence
 from spinsim.errors import InputError, on_command_line
-from spinsim.inputs.texts import beyond_ising
 from spinsim.jobs import all_jobs
 from spinsim.mesh.launched import launched
 
@@ -35,8 +33,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_ALIKE: Final = 0.6
-"""Likeness from which a flag may be one that was meant."""
 _COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, check, devices]
 for command in [command_of(job) for job in all_jobs()] + _COMMANDS:
     app.command()(command)
@@ -106,19 +102,6 @@ def _status() -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = 130
     return int(status)
-
-
-def usage_sentence(error: Any) -> str:
-    """One sentence of what the command-line parser says in one or two, and where its rule is explained."""
-    if getattr(error, "possibilities", None) and hasattr(error, "option_name"):  # alike for more than their dashes
-        flags = {flag.lstrip("-"): flag for flag in error.possibilities}
-        close = get_close_matches(error.option_name.lstrip("-"), flags, 3, _ALIKE)
-        error.possibilities = [flags[name] for name in close]
-    message = " ".join(error.format_message().split()).replace(". Did you", ", did you").rstrip(".?")
-    command = error.ctx.command_path if getattr(error, "ctx", None) else "spinsim"
-    word = re.search("'([^']*)'", message)
-    beyond = beyond_ising(word[1]) if word else ""
-    return f"{message}: {beyond}" if beyond else f"{message}: see '{command} --help'"
 
 
 def refuse(sentence: str) -> int:

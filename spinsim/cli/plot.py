@@ -85,7 +85,6 @@ def plot(
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
 
-    _check_name(what)
     if style not in STYLES:
         raise InputError(f"style {style!r} is unknown: choose {' or '.join(STYLES)}")
     folder, file = _folder_and_file(out, files[0])
@@ -103,8 +102,8 @@ def plot(
     figures = job.draw(results, Drawing(what, style, options, say, partial(say, err=True)))
     if file and what == "all" and len(figures) > 1:
         raise InputError(
-            f"--out {out} names one figure and there are several: add --what {' or --what '.join(figures)}, or give a "
-            "folder, --out FOLDER/"
+            f"--out {out} names one figure of {', '.join(figures)}: add --what and one of these, or give a folder such "
+            "as figures/"
         )
     drawn = {name: draw() for name, draw in figures.items() if what in ("all", name)}
     stem = _stem(files)
@@ -131,17 +130,6 @@ def _stem(files: list[Path]) -> str:
         return together
     digest = hashlib.sha256("\0".join(map(str, files)).encode(errors="surrogateescape")).hexdigest()
     return f"{names[0][:_LONGEST]}+{len(files) - 1}-more-{digest[:8]}"
-
-
-def _check_name(what: str) -> None:
-    """Refuse a figure that no job has."""
-    from spinsim.errors import InputError
-    from spinsim.jobs import all_jobs
-
-    sets = [chosen for job in all_jobs() for chosen in (job.figures, job.figures_of_several)]
-    names = list(dict.fromkeys(name for chosen in sets for name in chosen.names))
-    if what not in ("all", *names):
-        raise InputError(f"figure {what!r} is unknown: choose {_either(names)}")
 
 
 def _either(names: list[str]) -> str:

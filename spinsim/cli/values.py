@@ -14,7 +14,7 @@ def whole(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a whole number, give digits such as 128") from error
+        raise typer.BadParameter(f"{text!r} is not a whole number: give one such as 128") from error
 
 
 def seed(text: str) -> int | str:
@@ -32,7 +32,7 @@ def real(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a number, give digits such as 0.5") from error
+        raise typer.BadParameter(f"{text!r} is not a number: give one such as 0.5") from error
 
 
 Whole = partial(typer.Option, parser=whole, metavar="INTEGER")

@@ -269,7 +269,7 @@ MAIN: Final = {
 }
 """What is printed unless other columns are asked for, the most important first, by the kind of model."""
 DRAWN: Final = {
-    "": (("energy_per_site", "quantum_energy_per_site"), ("specific_heat", "transverse_magnetization")),
+    "energy": (("energy_per_site", "quantum_energy_per_site"), ("specific_heat", "transverse_magnetization")),
     "magnetization": (
         ("slice_magnetization_squared", "magnetization", "abs_magnetization"),
         ("susceptibility_abs", "susceptibility"),

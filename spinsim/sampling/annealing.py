@@ -18,6 +18,7 @@ from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.inputs.grids import geometric
+from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
@@ -163,8 +164,11 @@ def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.
         values = np.atleast_1d(np.asarray(fields, np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} {fields!r} cannot be read as numbers: give a list of floats") from error
-    if values.shape != (steps,):
-        raise InputError(f"{name} has shape {values.shape}: give a number for each of the {steps} temperatures")
+    if values.ndim > 1:
+        raise InputError(f"{name} is an array of {values.ndim} axes: give a list of numbers, one for each temperature")
+    if len(values) != steps:
+        numbers = count(values.size, "number")
+        raise InputError(f"{name} has {numbers} and there are {count(steps, 'temperature')}: give one for each")
     bad = values[~np.isfinite(values)]
     if bad.size:
         raise InputError(f"{name} {bad[0]} is not finite: give numbers such as 0.5")

@@ -55,5 +55,7 @@ def _parse(path: str | Path) -> dict[str, Any]:
         raise
     except OSError as error:
         raise InputError(f"configuration {path} cannot be read ({error.strerror}): check its path") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"configuration {path} is no text in UTF-8: give a TOML file of settings") from error
     except (ValueError, RecursionError) as error:  # also integers of thousands of digits
         raise InputError(f"configuration {path} is not valid TOML ({error}): correct it there") from error

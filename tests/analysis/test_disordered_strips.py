@@ -9,6 +9,7 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
+from spinsim.analysis.printed import with_error
 from spinsim.analysis.strips import length_crossings, length_curve, scaled_lengths
 from spinsim.jobs.transfer.lengths import lengths_figure
 
@@ -85,7 +86,7 @@ def test_plot_prints_the_error_over_samples(classes, tmp_path, capsys, monkeypat
         assert outcome.status == 0, outcome
         found[average] = outcome.out.splitlines()
     crossing = length_crossings([glass(classes, width, 60, 7) for width in WIDTHS])[0]
-    assert f"+- {crossing.error:.2g} over samples" in found["mean"][1]
+    assert f"T = {with_error(crossing.temperature, crossing.error)} over samples" in found["mean"][1]
     assert "interpolation within" in found["mean"][1]
     assert found["typical"][0].split() == ["widths", "crossing", "of", "exp[ln", "xi]", "/", "L"]
     assert found["typical"][1] != found["mean"][1]

@@ -14,6 +14,7 @@ from drawn import RING, anneal
 import spinsim as ss
 from spinsim import cli
 from spinsim.analysis.figures import FORMATS, save_figure
+from spinsim.cli.plot import _stem
 from spinsim.jobs.anneal.figures import cut_figure
 from spinsim.jobs.anneal.layout import anneal_layout
 from spinsim.jobs.anneal.result import AnnealResult
@@ -126,11 +127,32 @@ def test_plot_of_a_killed_run(glass, tmp_path, capsys):
     assert "no lowest state yet" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("out", ["new/deep/", "there"])
+def test_plot_into_a_folder(file, monkeypatch, out):
+    monkeypatch.chdir(file.parent)
+    Path("there").mkdir()
+    assert run("run.h5", "--what", "thermodynamics", "--out", out) == 0
+    assert names(Path(out)) == {"run-thermodynamics.pdf", "run-thermodynamics.txt"}
+
+
+def test_names_of_figures_follow_from_all_files():
+    """No two lists of files have one name, as the second could not be drawn then."""
+    lists = [["a/L4.h5"], ["a/L4.h5", "a/L6.h5"], ["a/L4.h5", "b/L6.h5"], ["a/L4.h5", "b/L4.h5"], ["a/L4-L6.h5"]]
+    lists += [["a/x.h5", *(f"a/{k:040d}.h5" for k in range(last))] for last in (4, 5)]
+    stems = [_stem([Path(file) for file in files]) for files in lists]
+    assert stems[:3] == ["L4", "L4+L6", "L4+b-L6"]
+    assert len(set(stems)) == len(lists)
+    assert max(map(len, stems)) < 160
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--what", "everything"], "'everything' is unknown"),
-        (["--out", "a.png"], "names one figure: add --what thermodynamics or --what configuration"),
+        (
+            ["--what", "everything"],
+            "run.h5 holds an anneal run and has no figure 'everything': choose all, thermodynamics or conf",
+        ),
+        (["--out", "a.png"], "names one figure of thermodynamics, configuration: add --what"),
         (["--what", "thermodynamics", "--out", "a.gif"], "its suffix must be .pdf, .png or .svg"),
         (["--what", "thermodynamics", "--out", "a"], "its suffix must be .pdf, .png or .svg"),
         (["--what", "thermodynamics", "--out", "a.png", "--format", "pdf"], "disagree"),

@@ -60,6 +60,14 @@ def test_exact_curves_only_where_they_hold(model):
     assert EXACT not in legend(thermodynamics_figure(annealed(model)))
 
 
+@pytest.mark.parametrize("model", [OTHERS["glass"], ss.Ising(ss.triangular(6), -1.0)], ids=["glass", "frustrated"])
+def test_magnetisations_of_what_favours_no_parallel_spins_are_not_drawn(model):
+    """|m| is the noise of a finite lattice there."""
+    figure = thermodynamics_figure(annealed(model))
+    assert len(figure.axes) == 2
+    assert "|m|" not in figure.caption
+
+
 @pytest.mark.parametrize(("steps", "temperature"), [(1, 2.0), (5, onsager.CRITICAL_TEMPERATURE)])
 def test_one_temperature_is_drawn_against_the_step(tmp_path, temperature, steps):
     figure = thermodynamics_figure(anneal(ss.Ising(ss.square(8)), [temperature] * steps))

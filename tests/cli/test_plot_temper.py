@@ -15,21 +15,24 @@ from made_up import LADDER, ferromagnet, frozen, glass, tempered
 import spinsim as ss
 from spinsim.analysis import figures
 from spinsim.analysis.approach import approach
-from spinsim.analysis.figures.panels import UNKNOWN_ERROR
-from spinsim.analysis.overlaps import overlap_distribution
+from spinsim.analysis.figures.panels import UNKNOWN_ERROR, in_math
+from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.summary import summarize
 
 
 def test_averages_of_a_ferromagnet_and_of_a_glass():
     run, third = ferromagnet(8), {}
-    for name, result in (("abs_magnetization", run), ("spin_glass_susceptibility", glass(4))):
+    order = {"susceptibility_abs": "abs_magnetization", "spin_glass_susceptibility": "link_overlap"}
+    for name, result in (("susceptibility_abs", run), ("spin_glass_susceptibility", glass(4))):
         summary = summarize(result)
         figure = figures.averages_figure([result], [summary])
-        for panel, shown in enumerate(("energy_per_site", "specific_heat", name)):
+        shown_of = [n for n in ("energy_per_site", "specific_heat", order[name], name) if n in summary.estimates]
+        assert len(figure.axes) == len(shown_of)
+        for panel, shown in enumerate(shown_of):
             expected = np.stack([LADDER, summary.estimates[shown].value], axis=1)
             np.testing.assert_array_equal(drawn(figure, panel), expected)
         third[name] = legend(figure)
-    assert third["abs_magnetization"] == ["$8 \\times 8$, 2 copies", "exact, $L = \\infty$"]
+    assert third["susceptibility_abs"] == ["$8 \\times 8$, 2 copies", "exact, $L = \\infty$"]
     assert third["spin_glass_susceptibility"] == ["$4 \\times 4 \\times 4$, 6 samples of 2 copies"]
 
 
@@ -37,7 +40,7 @@ def test_points_without_a_trusted_error_are_open_and_named():
     result = frozen(ferromagnet(8))
     figure = figures.averages_figure([result], [summarize(result)])
     assert legend(figure)[1] == UNKNOWN_ERROR
-    for panel in range(3):
+    for panel in range(4):
         assert np.isnan(drawn(figure, panel)[:, 1]).tolist() == [True, *[False] * 7]
         mark = next(line for line in figure.axes[panel].lines if line.get_label() == UNKNOWN_ERROR)
         assert mark.get_xdata().tolist() == [LADDER[0]]
@@ -46,13 +49,46 @@ def test_points_without_a_trusted_error_are_open_and_named():
 
 def test_overlaps_from_the_lowest_to_the_highest_temperature():
     result, chosen = glass(4), (0, 2, 4, 5, 7)
-    figure, found = figures.overlap_figure(result), overlap_distribution(result)
+    figure = figures.overlap_figure(result)
     labels = [f"$T = {LADDER[k]:.3g}$" for k in chosen] + ["standard error"]
     assert sorted(legend(figure)) == sorted(labels)
     assert len(figure.axes[0].collections) == 5 + 1  # bands of errors over samples, and that of the legend
     assert "standard errors over samples" in figure.caption
     for k, curve in zip(chosen, figure.axes[0].lines, strict=True):
+        found = overlap_distribution(result, bins_for(result, k), symmetrize=True)
         np.testing.assert_array_equal(curve.get_xydata(), np.stack([found.q, found.density[k]], axis=1))
+        np.testing.assert_allclose(curve.get_ydata(), curve.get_ydata()[::-1])
+    assert "the mean of $P(q)$ and $P(-q)$" in figure.caption
+
+
+def test_overlaps_in_a_field_are_not_symmetrised():
+    result = glass(4)
+    figure = figures.overlap_figure(replace(result, model=ss.Ising(ss.cubic(4), 1.0, 0.3)))
+    curve = figure.axes[0].lines[0].get_ydata()
+    assert not np.allclose(curve, curve[::-1])
+    assert "P(-q)" not in figure.caption
+
+
+def test_the_order_of_a_single_run():
+    """Binder cumulants and correlation lengths, which crossings show of several sizes."""
+    run, spins = ferromagnet(8), glass(4)
+    for result, name in ((run, "binder_cumulant"), (spins, "overlap_binder_cumulant")):
+        summary = summarize(result)
+        figure = figures.order_figure(result, summary)
+        assert figures.order_names(result)[0] == name
+        np.testing.assert_array_equal(drawn(figure, 0)[:, 1], summary.estimates[name].value)
+    assert "Binder cumulant $U_q$ of the overlap" in figure.caption
+    field = replace(spins, model=ss.Ising(ss.cubic(4), 1.0, 0.3))
+    assert "overlap_binder_cumulant" not in figures.order_names(field)
+
+
+def test_a_glass_of_one_copy_shows_no_magnetisation():
+    result = glass(4, copies=1)
+    labels = [ax.get_ylabel() for ax in figures.averages_figure([result], [summarize(result)]).axes]
+    assert len(labels) == 2
+    assert figures.order_names(result) == []
+    with pytest.raises(ss.InputError, match="has neither a Binder cumulant nor a correlation length"):
+        figures.order_figure(result, summarize(result))
 
 
 def test_exchanges_and_round_trips():
@@ -61,6 +97,7 @@ def test_exchanges_and_round_trips():
     figure = figures.exchange_figure(result)
     rates, trips = figure.axes
     pairs, mean = np.sqrt(LADDER[1:] * LADDER[:-1]), rates.lines[-1]
+    assert rates.get_xlim()[0] < LADDER.min() < LADDER.max() < rates.get_xlim()[1]
     np.testing.assert_allclose(mean.get_xydata(), np.stack([pairs, result.swap_rate], 1))
     each = result.accepts / result.attempts
     bars = rates.containers[0].lines[2][0].get_segments()
@@ -91,8 +128,9 @@ def test_equilibration_says_its_verdict_in_the_caption(copies):
     figure = figures.equilibration_figure(result, summary)
     assert len(figure.axes) == copies
     assert not figure._suptitle
-    assert summary.verdict in figure.caption
-    assert all(one.verdict in figure.caption for one in summary.equilibration.values())
+    assert in_math(summary.verdict) in figure.caption
+    assert all(in_math(one.verdict) in figure.caption for one in summary.equilibration.values())
+    assert "q^2 " not in figure.caption.replace("$q^2$", "")
     assert set(legend(figure)) == {f"$T = {LADDER[k]:.3g}$" for k in (0, 2, 4, 5, 7)}
     for panel, mean in enumerate(found.mean.values()):
         assert not figure.axes[panel].get_title("left")
@@ -149,7 +187,7 @@ def new(folder: Path) -> set[str]:
 
 @pytest.mark.system
 def test_plot_of_one_file(folder, capsys, monkeypatch):
-    names = [f"glass-{what}.pdf" for what in ("thermodynamics", "overlap", "exchange", "equilibration")]
+    names = [f"glass-{what}.pdf" for what in ("thermodynamics", "order", "overlap", "exchange", "equilibration")]
     assert run(capsys, monkeypatch, "plot", "glass.h5").out.splitlines() == names
     assert new(folder) == set(names) | {name.replace(".pdf", ".txt") for name in names}
     first = [(folder / name).read_bytes() for name in names]
@@ -167,8 +205,14 @@ def test_plot_of_one_copy_has_no_overlaps(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("glass.h5 --what configuration", "figure 'configuration' is none of a temper run"),
-        ("4.h5 8.h5 --what overlap", "figure 'overlap' is none of several files: choose all, crossings"),
+        (
+            "glass.h5 --what configuration",
+            "a temper run and has no figure 'configuration': choose all, thermodynamics, order, overlap, exchange or",
+        ),
+        (
+            "4.h5 8.h5 --what overlap",
+            "no figure 'overlap' of several temper files: choose all, crossings or thermodynamics",
+        ),
         ("4.h5 --what crossings", "4.h5 alone has no crossings"),
         ("4.h5 4.h5", "two runs have size L = 4"),
         ("4.h5 glass.h5", "not one model in two sizes"),
@@ -184,7 +228,7 @@ def test_plot_of_one_copy_has_no_overlaps(tmp_path, capsys, monkeypatch):
             "4.h5 8.h5 --what thermodynamics --near 2",
             "crossings of several temper runs: leave it out, or ask for --what cr",
         ),
-        ("4.h5 --out a.png", "names one figure: add --what thermodynamics or --what overlap or"),
+        ("4.h5 --out a.png", "names one figure of thermodynamics, order, overlap, "),
         ("4.h5 none.h5", "none.h5 is not there"),
     ],
 )

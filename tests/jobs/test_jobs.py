@@ -58,7 +58,7 @@ def test_one_line_in_the_list_makes_a_job_known(file, known, capsys, monkeypatch
         ("resume {} --sweeps 9", "a tally run, which has no sweeps that may change: leave --sweeps out"),
         ("resume {} --most-steps 9", "a tally run, which has no most steps that may change: leave --most-steps out"),
         ("analyze {}", "a tally run, whose series are not in equilibrium"),
-        ("plot {}", "has no figures"),
+        ("plot {}", "has no figures: spinsim show prints what is in its file"),
     ],
 )
 def test_what_a_job_does_not_have_is_refused_in_a_sentence(line, words, file, known, capsys, monkeypatch):

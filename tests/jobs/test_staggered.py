@@ -48,7 +48,7 @@ def test_anneals_measure_it(tmp_path) -> None:
     np.testing.assert_array_equal(again.staggered_magnetization, result.staggered_magnetization)
     assert again.dataset()["staggered_magnetization"].dims == ("step", "sample", "replica")
     assert ss.table(again)["abs_staggered_magnetization"].iloc[-1] == 1
-    assert "mean |m_s|" in thermodynamics_figure(result).caption
+    assert r"staggered magnetisation per site $\langle|m_\mathrm{s}|\rangle$" in thermodynamics_figure(result).caption
     start = ss.create_engine(ss.Ising(ss.square(4)), 2, ss.Dynamics(), "cpu", start=PARITY)
     assert (start.counts().staggered_magnetization == 16).all()
 

@@ -243,7 +243,7 @@ def test_plot(capsys, monkeypatch, tmp_path) -> None:
     assert "T = 2.288" in outcome.out
     assert (tmp_path / "a.png").stat().st_size > 10_000
     one_sentence(
-        run(capsys, monkeypatch, "plot", "4.h5", "--what", "foo"), "'foo'", "choose all, thermodynamics", "lengths"
+        run(capsys, monkeypatch, "plot", "4.h5", "--what", "foo"), "a transfer run and has no figure 'foo'", "lengths"
     )
 
 
@@ -251,7 +251,8 @@ def test_plot_says_what_it_leaves_out(do, capsys, monkeypatch) -> None:
     path = do("transfer --width 6 --k 0.4,0.5,9 --eigenvalues 1 --device cpu --out a.h5")
     assert "1 of 3 couplings without a finite xi / L" in run(capsys, monkeypatch, "plot", path).err
     path = do("transfer --width 6 --k 9 --eigenvalues 1 --device cpu --out b.h5")
-    one_sentence(run(capsys, monkeypatch, "plot", path), "b.h5 has a finite xi / L at no coupling", "smaller couplings")
+    words = "ferromagnet has a finite xi / L at no coupling", "smaller couplings"
+    one_sentence(run(capsys, monkeypatch, "plot", path), *words)
     path = do("transfer --width 6 --most-steps 1 --basis 5 --device cpu --out c.h5")
     one_sentence(run(capsys, monkeypatch, "plot", path), "at no coupling", "spinsim resume")
 

@@ -186,7 +186,10 @@ def test_a_loop_of_fields_on_the_command_line(do) -> None:
         ("anneal --temperatures 3:x:4", ("'3:x:4'", "0.8:2:16g (geometric)")),
         ("anneal --temperatures 3:1:4 --steps 4", ("steps 4", "temperatures, which say every step")),
         ("anneal --temperatures 3:-1:4", ("'3:-1:4'", "not all above 0")),
-        ("anneal --temperatures 3:1:4 --fields 1:0:3", ("shape (3,)", "each of the 4 temperatures")),
+        (
+            "anneal --temperatures 3:1:4 --fields 1:0:3",
+            ("field has 3 numbers", "there are 4 temperatures: give one for each"),
+        ),
         ("anneal --temperatures 3:1:4 --fields 1:nan:4", ("'1:nan:4'", "not all finite")),
         ("anneal --schedule list", ("schedule 'list'", "choose linear or geometric")),
         ("temper --thermalize -1", ("thermalize -1", "a whole number, at least 0")),

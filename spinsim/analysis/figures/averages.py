@@ -40,6 +40,7 @@ _EXACT: Final = {
     "specific_heat": onsager.specific_heat,
     "abs_magnetization": onsager.magnetization,
 }
+_NEAR_ZERO: Final = 0.4  # of the largest value: an axis whose values begin above it shows no 0
 _DECADES: Final = 1.3  # that a positive quantity spans where its axis is logarithmic
 
 
@@ -71,7 +72,7 @@ def averages_figure(
             names = chosen_columns(columns, summary.estimates)
     else:
         common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
-        panels = DRAWN[""] + DRAWN.get(observable or _order(results), ())
+        panels = DRAWN["energy"] + DRAWN.get(observable or _order(results), ())
         names = [name for panel in panels for name in [one for one in panel if one in common][:1]]
     return _draw_names(results, summaries, names, style)
 
@@ -162,7 +163,7 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
     if name in _EXACT and len(couplings) == 1 and all(is_onsager(result.model) for result in results):
         temperature = np.concatenate([result.temperature for result in results])
         draw_exact(ax, temperature, _EXACT[name], couplings.pop(), 1.3 if name == "specific_heat" else None)
-    if name != "energy_per_site" and len(values) and values.min() >= 0:
+    if name != "energy_per_site" and len(values) and 0 <= values.min() < _NEAR_ZERO * values.max():
         show_zero(ax)
 
 

@@ -21,6 +21,7 @@ from spinsim.analysis.runs import Annealed, Axis, Tempered
 from spinsim.analysis.summary import Estimate
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
+from spinsim.observables.formulas import in_space
 
 Array = npt.NDArray[np.float64]
 
@@ -41,7 +42,7 @@ OFF_SCALE: Final = (
 )
 POINTS: Final[dict[str, Any]] = {"ms": 2.2, "elinewidth": 0.6, "capthick": 0.6}
 _OPEN: Final[dict[str, Any]] = {"ms": 2.6, "mfc": "white", "mew": 0.6, "linestyle": "none"}
-_FORMULAS: Final = {
+_FORMULAS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     r"\bq_link\b": r"$q_\\ell$",
     r"\bq\^2": r"$q^2$",
     r"\b(Gamma|beta)(?= = )": r"\\\1",
@@ -73,9 +74,10 @@ def is_onsager(model: Ising) -> bool:
 
 
 def size_text(model: Ising) -> str:
-    """Such as "8 x 8 x 8", or "N = 100" where there is no lattice of two dimensions or more."""
-    lattice = model.lattice
-    return f"${sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {model.sites}$"
+    """Such as "8 x 8 x 8", or "N = 100" where there is no lattice of two dimensions or more; of space, then slices."""
+    lattice, slices = in_space(model), model.graph.slices
+    size = f"${sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {model.sites // slices}$"
+    return f"{size}, {slices} slices" if slices > 1 else size
 
 
 def ladder_label(axis: Axis) -> str:

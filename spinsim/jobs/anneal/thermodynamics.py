@@ -31,7 +31,7 @@ from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.slices import quantum_energies
 from spinsim.model.ising import Ising
-from spinsim.observables import SYMBOLS
+from spinsim.observables import SYMBOLS, TABLE
 
 Array = npt.NDArray[np.float64]
 
@@ -164,7 +164,7 @@ def _count_steps(panels: list[Axes], steps: int) -> None:
 def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> str:
     order, what = table.order_parameter(result.model), "Energy and specific heat per site"
     if _is_shown(order, result.model):
-        what = f"Energy and specific heat per site and {SYMBOLS[order.name]}"
+        what = f"Energy, specific heat and {next(o.caption for o in TABLE if o.name == order.name)}"
     sentences = [
         f"{what} after each step of {result.model.name}, {replicas_text(result)}.",
         f"{BARS[:-1]} {_entries(result)}.",

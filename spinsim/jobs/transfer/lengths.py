@@ -45,8 +45,9 @@ def lengths_figure(
             )  # fmt: skip
         for c in crossings:
             if not c.reason:
-                x, error = (1 / c.temperature, c.error / c.temperature**2) if by_k else (c.temperature, c.error)
-                mark_crossing(ax, x, c.height, error, (colours[c.widths[0]], colours[c.widths[1]]))
+                t = c.temperature
+                place, error = (1 / t, c.error / t**2) if by_k else (t, c.error)
+                mark_crossing(ax, place, c.height, error, (colours[c.widths[0]], colours[c.widths[1]]))
         scale_logarithmically(ax)
         ax.set_xlabel(r"coupling $k = 1/T$" if by_k else TEMPERATURE)
         ax.set_ylabel(r"$\exp[\ln\xi]/L$" if average == "typical" else r"$\xi/L$")

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from spinsim.errors import InputError
+from spinsim.inputs.texts import count
 
 if TYPE_CHECKING:
     from spinsim.model.geometry.lattice import Lattice
@@ -101,7 +102,7 @@ class UnitCell:
             )
         if len(along) != self.dimension:
             raise InputError(
-                f"couplings_along {text} has {len(along)} strengths but a {self.name} lattice has "
+                f"couplings_along {text} has {count(len(along), 'strength')} but a {self.name} lattice has "
                 f"{self.dimension} axes: give one for each"
             )
         if not all(isfinite(factor) and factor for factor in along):
