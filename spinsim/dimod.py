@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.engine import Dynamics
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric, linear
 from spinsim.inputs.texts import printable
@@ -19,9 +19,7 @@ from spinsim.model.problems.bqm import from_bqm, import_dimod, variables_of
 from spinsim.model.problems.labels import shown
 from spinsim.model.problems.quadratic import BINARY, number_in
 from spinsim.sampling.annealing import automatic_temperatures
-from spinsim.sampling.best import BestOfEach
-from spinsim.sampling.measure import measure
-from spinsim.sampling.portions import Portions
+from spinsim.sampling.schedules import Done, Schedule, anneal_reads, reads_of
 
 try:
     from dimod.core.initialized import Initialized as _Initialized
@@ -37,7 +35,6 @@ except ImportError:  # the sampler says so when it is made
 
 SCHEDULES: Final = ("geometric", "linear", "custom")
 _SWEEPS: Final = 1000
-_LOOKS: Final = 32  # at the energies, evenly spaced over a run
 _MOST: Final = 10**9
 _MOST_BETAS: Final = 10_000
 _LEAST_BETA: Final = 1e-150  # so that no ratio of two overflows
@@ -128,20 +125,24 @@ class SpinsimSampler(_Sampler, _Initialized):
         betas, per_beta, kind = _schedule(
             model, num_sweeps, num_sweeps_per_beta, beta_range, beta_schedule, beta_schedule_type
         )
-        dynamics, interrupted = Dynamics(number), False
+        dynamics, done = Dynamics(number), Done(0, False)
         start = self._start(bqm, initial_states, initial_states_generator, reads, dynamics.seed)
         replicas = (reads or 1) if start is None else len(start)
         start = start if start is None else start[None]
         states = np.empty((replicas, 0), np.int8)
         if model is not None:
-            engine = create_engine(model, replicas, dynamics, self._device, self._threads, start)
-            best, interrupted = _anneal(engine, betas, per_beta, interrupt_function, began + limit)
-            states = best.spins(0)
+            schedule = Schedule(betas, per_beta)
+            each = schedule.total / max(1, len(betas))
+            found = reads_of(model, replicas, dynamics, self._device, self._threads, start, max(1.0, each))
+            done = anneal_reads(found, schedule, interrupt_function, began + limit)
+            states = found.states()
         info = {
             "beta_range": [float(betas[0]), float(betas[-1])] if len(betas) else [],
             "beta_schedule_type": kind,
             "seed": int(dynamics.seed),
-            "interrupted": interrupted,
+            "num_sweeps": done.sweeps,
+            "shortened": not done.interrupted and done.sweeps < int(per_beta.sum()),
+            "interrupted": done.interrupted,
             "seconds": seconds_without_compiling() - began,
         }
         return _sample_set(bqm, states, info)
@@ -201,39 +202,6 @@ def _schedule(
     steps = min(number, _MOST_BETAS)
     sweeps_by = np.arange(steps + 1, dtype=np.int64) * number // steps * each
     return (geometric if kind == "geometric" else linear)(first, last, steps), np.diff(sweeps_by), kind
-
-
-def _anneal(
-    engine: Engine,
-    betas: npt.NDArray[np.float64],
-    sweeps: npt.NDArray[np.int64],
-    stop: Callable[[], bool] | None,
-    end: float,
-) -> tuple[BestOfEach, bool]:
-    """Sweep through the inverse temperatures; returns the lowest states and whether the run ended early."""
-    best, interrupted, steps = BestOfEach(engine), False, len(betas)
-    looks = {round(steps * look / _LOOKS) for look in range(1, _LOOKS)}
-    portions = Portions(engine)
-    for step, (beta, many) in enumerate(zip(betas.tolist(), sweeps.tolist(), strict=True), 1):
-        engine.set_beta(beta)
-        left = many
-        while left:
-            count = min(portions.sweeps, left)
-            left -= count
-            portions.begin()
-            engine.sweep(count)
-            engine.wait()
-            portions.end()
-            interrupted = seconds_without_compiling() > end or bool(stop is not None and stop())
-            if interrupted:
-                break
-        if step in looks or interrupted or step == steps:
-            best.update(measure(engine).energy, engine)
-        if interrupted:
-            break
-    if not steps:
-        best.update(measure(engine).energy, engine)
-    return best, interrupted
 
 
 def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
