@@ -6,6 +6,8 @@ from functools import partial
 
 import typer
 
+from spinsim.inputs.whole import check_word
+
 
 def whole(text: str) -> int:
     """A whole number."""
@@ -18,9 +20,11 @@ def whole(text: str) -> int:
 def real(text: str) -> float:
     """A number."""
     try:
-        return float(text)
+        found = float(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a number, give digits such as 0.5") from error
+    check_word(text, "the number")
+    return found
 
 
 Whole = partial(typer.Option, parser=whole, metavar="INTEGER")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import exp_reduced
 from spinsim.errors import InputError
+from spinsim.inputs.whole import check_word
 
 Array = npt.NDArray[np.float64]
 
@@ -36,7 +37,7 @@ def read_grid(name: str, text: str, form: str = FORM, any_sign: bool = False) ->
         InputError: for anything else.
     """
     try:
-        values = _grid(name, text) if is_grid(text) else np.array([float(part) for part in text.split(",")])
+        values = _grid(name, text) if is_grid(text) else np.array([_number(name, part) for part in text.split(",")])
     except InputError:
         raise
     except ValueError as error:
@@ -44,6 +45,11 @@ def read_grid(name: str, text: str, form: str = FORM, any_sign: bool = False) ->
     if not (np.isfinite(values).all() and (any_sign or (values > 0).all())):
         raise InputError(f"{name} {text!r} is not all {'' if any_sign else 'above 0 and '}finite: give {form}")
     return values
+
+
+def _number(name: str, word: str) -> float:
+    check_word(word, name)
+    return float(word)
 
 
 def _grid(name: str, text: str) -> Array:

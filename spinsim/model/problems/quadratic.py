@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.whole import check_whole
 from spinsim.model.graph import Graph
 from spinsim.model.problems.labels import Labels, shown
 from spinsim.model.quanta import lowest_bit
@@ -244,9 +245,11 @@ def number_in(value: object, what: str) -> float:
     try:
         if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
             raise TypeError
-        return float(value)  # type: ignore[arg-type]
+        found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} is {shown(value)}: give a finite number") from error
+    check_whole(value, what)
+    return found
 
 
 def finite(value: float, what: str) -> float:

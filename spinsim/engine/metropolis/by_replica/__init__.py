@@ -1,1 +1,1 @@
-"""Replicas one after the other with local fields that are kept: whole schedules of few replicas in one compiled call."""
+"""Few replicas, one after the other, with local fields that are kept: a whole schedule in one compiled call."""

@@ -31,6 +31,7 @@ LANES_APART: Final = 32
 """Replicas of which no two share a column of lanes (packed/classes.py), so that threads may share them out."""
 ATTEMPTS: Final = 8
 """Of so many spins take as long as 128 spins of other updates, in whose words the worth of a thread is told."""
+_ALL_LANES: Final = packing.lane_masks(LANES)[0]
 
 
 class Bonds(NamedTuple):
@@ -162,7 +163,7 @@ class Annealer:
         sites = self.model.sites
         for first in range(0, self.replicas, LANES):
             words, lanes = np.empty((1, 1, sites, 2), np.uint64), min(LANES, self.replicas - first)
-            fill_start(words[0, 0], packing.lane_masks(LANES)[0], self._dynamics, 0, first // LANES)
+            fill_start(words[0, 0], _ALL_LANES, self._dynamics, 0, first // LANES)
             self._spins[first : first + lanes] = packing.unpack(words, lanes)[0][self._plan.order].T
 
     def _shared_out(self) -> list[tuple[int, int]]:

@@ -115,8 +115,8 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
     Args:
         state: Spins, local fields and energies of the replicas, changed in place.
         best: Lowest energies where energies were looked at, int64 (replicas,), and their spins.
-        bonds: 2 J of all pairs in units, (sites, sites), or an empty matrix; else rows of neighbours: where each begins,
-            the neighbours, and 2 J of each in units.
+        bonds: 2 J of all pairs in units, (sites, sites), or an empty matrix; then rows of neighbours: where each
+            begins, the neighbours, and 2 J of each in units.
         visits: Sites in order, the colour of each, and how many colours.
         unit: In quanta.
         double_beta: Twice the inverse temperatures times the quantum, (steps,).
@@ -164,22 +164,27 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
 
 
 @part
-def draw_planes(planes, words, visits, block, half_sweep, k0, k1, rounds):  # type: ignore[no-untyped-def]
-    """The first bits of all lanes of all sites, uint32 (4, ``OWN_PLANES``, sites), of so many of the four words."""
+def draw_planes(planes, prefix, words, visits, block, half_sweep, k0, k1, rounds):  # type: ignore[no-untyped-def]
+    """The first bits of all lanes of all sites, uint32 (4, ``OWN_PLANES``, sites), of one of the four words or all.
+
+    ``prefix`` is scratch, uint64 (5, sites), for what the planes of a site share in Philox.
+    """
     order, colour = visits
+    s0, s1, s2, s3, s4 = prefix[0], prefix[1], prefix[2], prefix[3], prefix[4]
+    for k in range(order.size):
+        low_time = rng.low32(half_sweep + np.uint64(colour[k]))
+        s0[k], s1[k], s2[k], s3[k], s4[k] = rng.philox_prefix(np.uint64(order[k]), block, low_time, k0, k1)
     for plane in range(OWN_PLANES):
         of_0, of_1, of_2, of_3 = planes[0, plane], planes[1, plane], planes[2, plane], planes[3, plane]
         if words == 1:
             for k in range(order.size):
-                time = half_sweep + np.uint64(colour[k])
-                word3 = rng.counter_plane(time, UPDATE, np.uint64(plane))
-                x0, _, _, _ = rng.philox(np.uint64(order[k]), block, rng.low32(time), word3, k0, k1, rounds)
+                word3 = rng.counter_plane(half_sweep + np.uint64(colour[k]), UPDATE, np.uint64(plane))
+                x0, _, _, _ = rng.philox_finish(s0[k], s1[k], s2[k], s3[k], s4[k], word3, k0, k1, rounds)
                 of_0[k] = np.uint32(x0)
         else:
             for k in range(order.size):
-                time = half_sweep + np.uint64(colour[k])
-                word3 = rng.counter_plane(time, UPDATE, np.uint64(plane))
-                x0, x1, x2, x3 = rng.philox(np.uint64(order[k]), block, rng.low32(time), word3, k0, k1, rounds)
+                word3 = rng.counter_plane(half_sweep + np.uint64(colour[k]), UPDATE, np.uint64(plane))
+                x0, x1, x2, x3 = rng.philox_finish(s0[k], s1[k], s2[k], s3[k], s4[k], word3, k0, k1, rounds)
                 of_0[k], of_1[k], of_2[k], of_3[k] = np.uint32(x0), np.uint32(x1), np.uint32(x2), np.uint32(x3)
 
 
@@ -246,7 +251,7 @@ def anneal_packed(  # type: ignore[no-untyped-def]
     (spins, local, energy), (best_energy, best_spins), (block, first), (k0, k1, rounds) = state, best, counter, key
     matrix, start, near, doubled = borrowed(bonds[0]), borrowed(bonds[1]), borrowed(bonds[2]), borrowed(bonds[3])
     order, colour, colours = borrowed(visits[0]), borrowed(visits[1]), visits[2]
-    planes = np.empty((4, OWN_PLANES, order.size), np.uint32)
+    planes, prefix = np.empty((4, OWN_PLANES, order.size), np.uint32), np.empty((5, order.size), np.uint64)
     bits, taken = np.empty(order.size, np.uint32), np.empty(order.size, np.uint32)
     words = (first + energy.size + LANES_OF_WORD - 1) // LANES_OF_WORD
     zero_exponent = np.float32(-math.log(zero_acceptance))
@@ -257,7 +262,7 @@ def anneal_packed(  # type: ignore[no-untyped-def]
         beta = betas[step]
         beta_32 = np.float32(2.0 * beta * unit)
         for _ in range(sweeps[step]):
-            draw_planes(planes, words, (order, colour), block, half_sweep, k0, k1, rounds)
+            draw_planes(planes, prefix, words, (order, colour), block, half_sweep, k0, k1, rounds)
             taken[:] = 0
             for r in range(energy.size):
                 first_bits(bits, planes, first + r)
