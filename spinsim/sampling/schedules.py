@@ -159,6 +159,9 @@ class Done(NamedTuple):
     interrupted: bool
 
 
+NOTHING: Final = Done(0, False)
+
+
 def anneal_reads(reads: Reads, schedule: Schedule, stop: Callable[[], bool] | None, end: float) -> Done:
     """Take reads through a schedule, as much of it as fits the time.
 

@@ -68,15 +68,20 @@ class Quadratic:
         sizes = np.abs(self.values[self.values != 0])
         return float(sizes.min()) if len(sizes) else 0.0
 
-    def check(self) -> Quadratic:
+    def check(self, in_order: bool = False) -> Quadratic:
         """Returns it.
+
+        Args:
+            in_order: Whether a refusal names the variables of a term in their order, where the order in the term is
+                not the caller's.
 
         Raises:
             InputError: for values that are not finite or too large, naming the term.
         """
         wrong = np.flatnonzero(~(np.abs(self.values) < LARGEST_VALUE))
         if len(wrong):
-            first, second = (shown(self.names[site]) for site in self.ends[wrong[0]].tolist())
+            ends = self.ends[wrong[0]].tolist()
+            first, second = (shown(self.names[site]) for site in (sorted(ends) if in_order else ends))
             term = first if first == second else f"({first}, {second})"
             value = self.values[wrong[0]]
             raise InputError(f"the value of {term} is {value:g}: every value must be finite and below 1e300")

@@ -42,19 +42,25 @@ def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
     wanted = np.full(model.samples, given)
     if model.once(_is_whole) and not model.once(_is_exact):
         raise InputError(
-            f"target {wanted[0]:.15g} cannot be told from its neighbours: the values of {model.name} are whole numbers "
-            f"whose sums pass 2^52 of their largest common power of two, so that energies are rounded to steps of "
-            f"{model.quantum:g}: divide all values by a common factor, or leave the target out"
+            f"target {_digits(wanted[0])} cannot be told from its neighbours: sums of the whole numbers of {model.name} "
+            f"are too large for float64, so that energies are rounded to steps of {model.quantum:g}: divide all values "
+            "by a common factor, or leave the target out"
         )
     for sample, value in enumerate(wanted.tolist()):
         best = model.once(_bound, sample)
         cannot = "more" if model.maxcut_weight is not None else "less"
         if not met(model, best, value).all():
             raise InputError(
-                f"target {value:.15g} is {cannot} than any {value_name(model)} of {model.name}, whose bound is "
-                f"{value_of(model, best):.15g}: give one that a state can have"
+                f"target {_digits(value)} is {cannot} than any {value_name(model)} of {model.name}, whose bound is "
+                f"{_digits(value_of(model, best))}: give one that a state can have"
             )
     return wanted
+
+
+def _digits(value: npt.ArrayLike) -> str:
+    """A value in 15 digits, a whole number in all of its own."""
+    number = float(np.asarray(value))
+    return f"{number:.0f}" if number.is_integer() and abs(number) < 2.0**63 else f"{number:.15g}"
 
 
 def _bound(model: Ising, sample: int) -> float:
