@@ -23,7 +23,7 @@ from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.model.problems.bqm import check_pairs, from_bqm, import_dimod, variables_of
 from spinsim.model.problems.labels import shown
-from spinsim.model.problems.quadratic import BINARY, number_in
+from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.schedules import NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
 
@@ -62,6 +62,7 @@ class SpinsimSampler(_Sampler, _Initialized):
     def __init__(self, device: str = "auto", threads: int | None = None) -> None:
         import_dimod()
         self._device, self._threads = device, threads
+        self._last: tuple[Quadratic, Ising] | None = None
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -183,7 +184,7 @@ class SpinsimSampler(_Sampler, _Initialized):
             raise InputError(f"seed {seed} is not a whole number: give one from 0 to 2^64 - 1")
         dynamics = Dynamics(int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
         reads = None if given["num_reads"] is None else _count("num_reads", given["num_reads"], 1)
-        model = from_bqm(bqm).ising() if variables_of(bqm)[0] else None
+        model = self._model_of(from_bqm(bqm)) if variables_of(bqm)[0] else None
         schedule, kind = _schedule(model, **{name: given[name] for name in _OF_SCHEDULE})
         states, generator = given["initial_states"], given["initial_states_generator"]
         start = self._start(bqm, states, generator, reads, dynamics.seed)
@@ -194,6 +195,13 @@ class SpinsimSampler(_Sampler, _Initialized):
             begin = start if start is None else start[None]
             ready = reads_of(model, replicas, dynamics, self._device, threads, begin, max(1.0, each))
         return _Problem(bqm, ready, replicas, schedule, kind, dynamics.seed, stop, limit, began)
+
+    def _model_of(self, problem: Quadratic) -> Ising:
+        """Return the model of a problem: that of the last call, with all that follows from it, if it is the same."""
+        last = self._last
+        if last is None or not problem.is_same(last[0]):
+            self._last = last = problem, problem.ising()
+        return last[1]
 
     def sample_ising(self, h: Any, J: Any, **parameters: Any) -> Any:  # noqa: N803  (dimod's names)
         """Sample an Ising problem in dimod's form, sum h s + sum J s s, whose terms are checked before dimod sees them.
@@ -334,7 +342,7 @@ def _schedule(
         raise InputError(f"num_sweeps {sweeps} is no multiple of num_sweeps_per_beta {each}: give one that is")
     first, last = 1.0, 1.0
     if ends is None and model is not None:
-        first, last = (1 / temperature for temperature in automatic_temperatures(model))
+        first, last = (1 / temperature for temperature in model.once(automatic_temperatures))
     elif ends is not None:
         given = _betas("beta_range", ends)
         if len(given) != 2:

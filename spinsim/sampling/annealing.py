@@ -85,8 +85,10 @@ def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[fl
     if start is None:
         start = _DENSE_START if update_of(model).one_by_one else T_START
     if model.lattice is None:
-        squares = np.square(model.fields / scale).mean(axis=0)
-        bonds = np.square(model.couplings / scale).mean(axis=0)
+        squares, bonds = (
+            np.square(rows / scale).mean(axis=0) if len(rows) > 1 else np.square(rows[0] / scale)
+            for rows in (model.fields, model.couplings)
+        )
         for end in (0, 1):
             squares = squares + np.bincount(model.graph.edges[:, end], bonds, model.sites)
         sizes = np.sqrt(squares[squares > 0])

@@ -71,7 +71,8 @@ class ReplicaByReplica:
         self.colours = int(colour.max()) + 1
         couplings, fields = model.integer_couplings(0), model.integer_fields(0)
         self.unit = max(1, int(np.gcd(np.gcd.reduce(couplings), np.gcd.reduce(fields))))
-        narrow = 2 * model.largest_local_field // self.unit < 2**31
+        largest = int(np.abs(couplings).sum()) + int(np.abs(fields).max())  # of a local field, at most
+        narrow = 2 * (largest if 2 * largest < 2**31 else model.largest_local_field) // self.unit < 2**31
         width: type[np.signedinteger] = np.int32 if narrow else np.int64
         doubled = 2 * couplings // self.unit
         self.fields = (fields // self.unit)[self.order].astype(width)
@@ -162,9 +163,10 @@ class Annealer:
     def _begin_as_stated(self) -> None:
         sites = self.model.sites
         for first in range(0, self.replicas, LANES):
-            words, lanes = np.empty((1, 1, sites, 2), np.uint64), min(LANES, self.replicas - first)
-            fill_start(words[0, 0], _ALL_LANES, self._dynamics, 0, first // LANES)
-            self._spins[first : first + lanes] = packing.unpack(words, lanes)[0][self._plan.order].T
+            words, lanes = np.empty((sites, 2), np.uint64), min(LANES, self.replicas - first)
+            fill_start(words, _ALL_LANES, self._dynamics, 0, first // LANES)
+            up = np.unpackbits(words.astype("<u8", copy=False).view(np.uint8), axis=1, count=lanes, bitorder="little")
+            self._spins[first : first + lanes] = 2 * up.view(np.int8)[self._plan.order].T - 1
 
     def _shared_out(self) -> list[tuple[int, int]]:
         """Return first and last plus one of the replicas of each task."""
