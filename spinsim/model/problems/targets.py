@@ -43,8 +43,8 @@ def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
     if model.once(_is_whole) and not model.once(_is_exact):
         raise InputError(
             f"target {_digits(wanted[0])} cannot be told from its neighbours: the whole numbers of {model.name} have "
-            f"sums too large for float64, so that energies are rounded to steps of {model.quantum:g}: divide all values "
-            "by a common factor, or leave the target out"
+            f"sums too large for float64, so that energies are rounded to steps of {model.quantum:g}: divide all "
+            "values by a common factor, or leave the target out"
         )
     for sample, value in enumerate(wanted.tolist()):
         best = model.once(_bound, sample)

@@ -3,7 +3,7 @@
 The updates of other folders serve many replicas at once. Of few replicas, or of a small graph, most of their time goes
 into words and vectors that are nearly empty. These kernels make the same trajectories, bit by bit, in another order:
 
-    draw    what a sweep needs of random numbers, as vectors of all sites in the order of their visits
+    draw    what sweeps need of random numbers, as vectors of all sites in the order of their visits
     visit   for each replica all sites in turn: cost of the flip, comparison, and at a flip the neighbours' fields
 
 A visit compares x = beta dE in float32 with -ln u of the first bits of the uniform, which is known within two bounds:
@@ -37,10 +37,13 @@ from spinsim.machine.intrinsics import borrowed
 ONE: Final = np.uint64(1)
 SHIFT: Final = np.uint64(32)
 LANES_OF_WORD: Final = 32
+MOST_VISITS: Final = 512  # of sites that are drawn at once, so that they stay in the nearest cache
 COLUMNS: Final = np.uint64(OWN_PLANES)  # plane of the call that lanes of a column share
 TAIL: Final = np.uint64(TAIL_PLANE)
 LOGS: Final = tuple(np.float32(-math.log(k / 2**OWN_PLANES) if k else np.inf) for k in range(2**OWN_PLANES + 1))
 """-ln of the uniforms at which its first bits change; the first is that of 0."""
+HALVES: Final = np.ldexp(1.0, -np.arange(67))  # exp(-LARGEST_EXPONENT) > 2^-66
+TWO64: Final = 2.0**64
 NEAR: Final = np.float32(2.0**-16)  # far above the rounding of x where the logarithms are finite, below 4
 
 
@@ -91,8 +94,26 @@ def begin(spins, fields, bonds, local, energy):  # type: ignore[no-untyped-def]
 
 
 @part
+def several_sweeps(order, colour, colours, most, sweeps):  # type: ignore[no-untyped-def]
+    """Visits of as many sweeps as are drawn at once, one after the other: sites, and times from the first on.
+
+    Vectors are longer than a sweep of a small graph. ``most`` are all visits that there is room for.
+    """
+    total = np.int64(0)
+    for count in sweeps:
+        total += count
+    together = max(1, min(most // order.size, total))
+    sites, times = np.empty(together * order.size, np.uint32), np.empty(together * order.size, np.uint32)
+    for sweep in range(together):
+        for k in range(order.size):
+            sites[sweep * order.size + k] = order[k]
+            times[sweep * order.size + k] = sweep * colours + colour[k]
+    return sites, times
+
+
+@part
 def draw_logs(bounds, visits, block, half_sweep, k0, k1, rounds, call):  # type: ignore[no-untyped-def]
-    """-ln u of all sites and of the ``WORDS`` replicas of a Philox call plus ``MARGIN``, float32 (WORDS, sites)."""
+    """-ln u of all visits for the ``WORDS`` replicas of a Philox call plus ``MARGIN``, float32 (WORDS, visits)."""
     order, colour = visits
     of_0, of_1, of_2, of_3 = bounds[0], bounds[1], bounds[2], bounds[3]
     for k in range(order.size):
@@ -130,21 +151,23 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
     (spins, local, energy), (best_energy, best_spins), (block, first), (k0, k1, rounds) = state, best, counter, key
     matrix, start, near, doubled = borrowed(bonds[0]), borrowed(bonds[1]), borrowed(bonds[2]), borrowed(bonds[3])
     order, colour, colours = borrowed(visits[0]), borrowed(visits[1]), visits[2]
-    bounds, zero_exponent = np.empty((WORDS, order.size), np.float32), np.float32(-math.log(zero_acceptance))
+    calls = (energy.size + WORDS - 1) // WORDS
+    drawn = several_sweeps(order, colour, colours, MOST_VISITS // calls, sweeps)
+    bounds, zero_exponent = np.empty((calls, WORDS, drawn[0].size), np.float32), np.float32(-math.log(zero_acceptance))
+    done = drawn[0].size
     for step in range(double_beta.size):
         beta = double_beta[step]
         beta_32 = np.float32(beta * unit)
         for _ in range(sweeps[step]):
+            if done == drawn[0].size:
+                done = 0
+                for call in range(calls):
+                    of_call = np.uint64(first // WORDS + call)
+                    draw_logs(bounds[call], drawn, block, half_sweep, k0, k1, rounds, of_call)
             for r in range(energy.size):
                 call, word = np.uint64((first + r) // WORDS), r % WORDS
-                if word == 0:
-                    draw_logs(bounds, (order, colour), block, half_sweep, k0, k1, rounds, call)
-                mine, fields, upper, gained = (
-                    borrowed(spins[r]),
-                    borrowed(local[r]),
-                    borrowed(bounds[word]),
-                    np.int64(0),
-                )
+                mine, fields, gained = borrowed(spins[r]), borrowed(local[r]), np.int64(0)
+                upper = borrowed(bounds[r // WORDS, word, done : done + order.size])
                 for k in range(np.uint64(order.size)):
                     half_cost = fields[k] * mine[k]
                     x = np.float32(half_cost) * beta_32 if half_cost else zero_exponent
@@ -159,15 +182,16 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
                         flip(k, mine, fields, matrix, start, near, doubled)
                 energy[r] += 2 * gained
             half_sweep += np.uint64(colours)
+            done += order.size
         if looks[step]:
             look(energy, spins, best_energy, best_spins)
 
 
 @part
 def draw_planes(planes, prefix, words, visits, block, half_sweep, k0, k1, rounds):  # type: ignore[no-untyped-def]
-    """The first bits of all lanes of all sites, uint32 (4, ``OWN_PLANES``, sites), of one of the four words or all.
+    """The first bits of all lanes of all visits, uint32 (4, ``OWN_PLANES``, visits), of one of the four words or all.
 
-    ``prefix`` is scratch, uint64 (5, sites), for what the planes of a site share in Philox.
+    ``prefix`` is scratch, uint64 (5, visits), for what the planes of a visit share in Philox.
     """
     order, colour = visits
     s0, s1, s2, s3, s4 = prefix[0], prefix[1], prefix[2], prefix[3], prefix[4]
@@ -189,10 +213,12 @@ def draw_planes(planes, prefix, words, visits, block, half_sweep, k0, k1, rounds
 
 
 @part
-def first_bits(bits, planes, lane):  # type: ignore[no-untyped-def]
-    """The first bits of one lane of all sites, as numbers."""
+def first_bits(bits, planes, lane, done):  # type: ignore[no-untyped-def]
+    """The first bits of one lane as numbers, of the visits of a sweep that begin behind ``done`` others."""
     of_word, bit = planes[lane // LANES_OF_WORD], np.uint32(lane % LANES_OF_WORD)
-    p0, p1, p2, p3, p4 = of_word[0], of_word[1], of_word[2], of_word[3], of_word[4]
+    now = slice(done, done + bits.size)
+    p0, p1, p2 = of_word[0, now], of_word[1, now], of_word[2, now]
+    p3, p4 = of_word[3, now], of_word[4, now]
     for k in range(bits.size):
         one = np.uint32(1)
         high = (p0[k] >> bit & one) << np.uint32(4) | (p1[k] >> bit & one) << np.uint32(3)
@@ -214,10 +240,10 @@ def decide_lane(  # type: ignore[no-untyped-def]
     probability = zero_acceptance
     if half_cost:
         mantissa, power = exp_reduced(-min(beta * np.float64(2 * half_cost), LARGEST_EXPONENT))
-        probability = math.ldexp(mantissa, int(power))
+        probability = mantissa * HALVES[-np.int64(power)]
     if probability >= 1.0:
         return True
-    threshold = np.uint64(math.ldexp(probability, 64))
+    threshold = np.uint64(probability * TWO64)
     first = np.int64(threshold >> np.uint64(64 - OWN_PLANES))
     if bits != first:
         return bits < first
@@ -251,9 +277,11 @@ def anneal_packed(  # type: ignore[no-untyped-def]
     (spins, local, energy), (best_energy, best_spins), (block, first), (k0, k1, rounds) = state, best, counter, key
     matrix, start, near, doubled = borrowed(bonds[0]), borrowed(bonds[1]), borrowed(bonds[2]), borrowed(bonds[3])
     order, colour, colours = borrowed(visits[0]), borrowed(visits[1]), visits[2]
-    planes, prefix = np.empty((4, OWN_PLANES, order.size), np.uint32), np.empty((5, order.size), np.uint64)
-    bits, taken = np.empty(order.size, np.uint32), np.empty(order.size, np.uint32)
     words = (first + energy.size + LANES_OF_WORD - 1) // LANES_OF_WORD
+    drawn = several_sweeps(order, colour, colours, MOST_VISITS, sweeps)
+    planes, prefix = np.empty((4, OWN_PLANES, drawn[0].size), np.uint32), np.empty((5, drawn[0].size), np.uint64)
+    bits, taken = np.empty(order.size, np.uint32), np.empty(order.size, np.uint32)
+    done = drawn[0].size
     zero_exponent = np.float32(-math.log(zero_acceptance))
     lower, upper = np.empty(1 << OWN_PLANES, np.float32), np.empty(1 << OWN_PLANES, np.float32)
     for k in range(lower.size):
@@ -262,10 +290,12 @@ def anneal_packed(  # type: ignore[no-untyped-def]
         beta = betas[step]
         beta_32 = np.float32(2.0 * beta * unit)
         for _ in range(sweeps[step]):
-            draw_planes(planes, prefix, words, (order, colour), block, half_sweep, k0, k1, rounds)
+            if done == drawn[0].size:
+                draw_planes(planes, prefix, words, drawn, block, half_sweep, k0, k1, rounds)
+                done = 0
             taken[:] = 0
             for r in range(energy.size):
-                first_bits(bits, planes, first + r)
+                first_bits(bits, planes, first + r, done)
                 mine, fields, gained = borrowed(spins[r]), borrowed(local[r]), np.int64(0)
                 for k in range(np.uint64(order.size)):
                     half_cost, number = fields[k] * mine[k], bits[k]
@@ -281,5 +311,6 @@ def anneal_packed(  # type: ignore[no-untyped-def]
                         flip(k, mine, fields, matrix, start, near, doubled)
                 energy[r] += 2 * gained
             half_sweep += np.uint64(colours)
+            done += order.size
         if looks[step]:
             look(energy, spins, best_energy, best_spins)
