@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from inspect import signature
 from operator import index
 from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.engine import Dynamics, resolve_device
+from spinsim.engine.metropolis.by_replica.cpu import ATTEMPTS
 from spinsim.errors import InputError
-from spinsim.inputs.grids import geometric, linear
-from spinsim.inputs.seeds import as_seed
+from spinsim.inputs import grids
+from spinsim.inputs.seeds import as_seed, seeds_of
 from spinsim.inputs.texts import printable
 from spinsim.machine.clock import seconds_without_compiling
+from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.model.problems.bqm import from_bqm, import_dimod, variables_of
+from spinsim.model.problems.bqm import check_pairs, from_bqm, import_dimod, variables_of
 from spinsim.model.problems.labels import shown
-from spinsim.model.problems.quadratic import BINARY, number_in
+from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
 from spinsim.sampling.annealing import automatic_temperatures
-from spinsim.sampling.best import BestOfEach
-from spinsim.sampling.measure import measure
-from spinsim.sampling.portions import Portions
+from spinsim.sampling.schedules import NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
 
 try:
     from dimod.core.initialized import Initialized as _Initialized
@@ -38,9 +41,10 @@ except ImportError:  # the sampler says so when it is made
 
 SCHEDULES: Final = ("geometric", "linear", "custom")
 _SWEEPS: Final = 1000
-_LOOKS: Final = 32  # at the energies, evenly spaced over a run
 _MOST: Final = 10**9
 _MOST_BETAS: Final = 10_000
+_AT_ONCE: Final = 256  # problems that are ready at a time
+_OF_SCHEDULE: Final = ("num_sweeps", "num_sweeps_per_beta", "beta_range", "beta_schedule", "beta_schedule_type")
 _LEAST_BETA: Final = 1e-150  # so that no ratio of two overflows
 
 
@@ -58,6 +62,7 @@ class SpinsimSampler(_Sampler, _Initialized):
     def __init__(self, device: str = "auto", threads: int | None = None) -> None:
         import_dimod()
         self._device, self._threads = device, threads
+        self._last: tuple[Quadratic, Ising] | None = None
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -99,53 +104,125 @@ class SpinsimSampler(_Sampler, _Initialized):
                 the next multiple. Beyond 10,000 inverse temperatures each
                 serves for several sweeps.
             num_sweeps_per_beta: Sweeps at each inverse temperature.
-            beta_range: First and last inverse temperature; from the fields of the problem where left out.
+            beta_range: First and last inverse temperature, which is no lower; from the fields of the problem where left
+                out.
             beta_schedule: Every inverse temperature, for the type ``custom``.
             beta_schedule_type: ``geometric``, ``linear`` or ``custom``.
             initial_states: Samples as dimod takes them.
             initial_states_generator: Where they are fewer than reads: ``none`` refuses, ``tile`` repeats them,
                 ``random`` adds others.
             seed: Of all random numbers, 64 bits; drawn where left out. The same seed and arguments give the same reads.
-            interrupt_function: Asked at least after each inverse temperature; where it says true, the run ends.
-            time_limit: Seconds after which the run ends as it is, without the compiling of kernels.
+            interrupt_function: Asked at least after each inverse temperature; where it says true, the run ends as it
+                is, and ``info`` says ``interrupted``.
+            time_limit: Seconds that the call may take, without the compiling of kernels. Where the sweeps asked for
+                take longer, fewer are done, evenly taken from the whole schedule, as many as fit the time; one at the
+                last inverse temperature in any case. ``info`` then says ``shortened`` and the number of sweeps; reads
+                depend on the machine, and the same seed gives others. Where all fit, nothing changes.
             kwargs: Others are ignored with a warning, as dimod's samplers do.
 
         Returns:
-            A ``dimod.SampleSet`` with the labels and the vartype of the model; ``info`` has what was filled in.
+            A ``dimod.SampleSet`` with the labels and the vartype of the model; ``info`` has what was filled in and the
+            number of sweeps done.
 
         Raises:
             InputError: for what is no such model, and for arguments that make no sense.
         """
-        began = seconds_without_compiling()
         self.remove_unknown_kwargs(**kwargs)
-        if interrupt_function is not None and not callable(interrupt_function):
-            raise InputError(f"interrupt_function {shown(interrupt_function)} cannot be called: give a function")
-        limit = _positive("time_limit", time_limit)
+        given = {
+            "num_reads": num_reads,
+            "num_sweeps": num_sweeps,
+            "num_sweeps_per_beta": num_sweeps_per_beta,
+            "beta_range": beta_range,
+            "beta_schedule": beta_schedule,
+            "beta_schedule_type": beta_schedule_type,
+            "initial_states": initial_states,
+            "initial_states_generator": initial_states_generator,
+            "interrupt_function": interrupt_function,
+            "time_limit": time_limit,
+        }
+        problem = self._prepared(bqm, seed, self._threads, given)
+        problem.anneal()
+        return problem.sample_set()
+
+    def sample_many(self, bqms: Iterable[Any], *, seed: int | None = None, **arguments: Any) -> list[Any]:
+        """Sample several problems and return the sample set of each; CPU threads work on them side by side.
+
+        Problem k, from 0 on, has the seed ``seed + k``, modulo 2^64: its sample set is that of ``sample`` with this
+        seed and the same arguments.
+
+        Args:
+            bqms: Models of dimod.
+            seed: Of the first problem; drawn where left out.
+            arguments: Others of ``sample``, which all problems share; a ``time_limit`` is for each of them.
+
+        Raises:
+            InputError: as ``sample``, naming the problem by its number.
+        """
+        models, found = list(bqms), []
+        given = _defaults() | self.remove_unknown_kwargs(**arguments)
+        seeds = seeds_of(seed, len(models))
+        side_by_side = resolve_device(self._device) == "cpu"
+        pool, at_once = Threads(self._threads if side_by_side else 1), _AT_ONCE if side_by_side else 1
+        for first in range(0, len(models), at_once):
+            problems = []
+            for k in range(first, min(first + at_once, len(models))):
+                try:
+                    problems.append(self._prepared(models[k], seeds[k], 1 if side_by_side else self._threads, given))
+                except InputError as error:
+                    raise InputError(f"problem {k} of the list: {error}") from error
+            pool.run((problem.anneal for problem in problems), sum(problem.words for problem in problems))
+            found += [problem.sample_set() for problem in problems]
+        return found
+
+    def _prepared(self, bqm: Any, seed: Any, threads: int | None, given: dict[str, Any]) -> _Problem:
+        """Return a problem that is ready to be annealed, with the arguments of ``sample`` checked."""
+        began, stop = seconds_without_compiling(), given["interrupt_function"]
+        if stop is not None and not callable(stop):
+            raise InputError(f"interrupt_function {shown(stop)} cannot be called: give a function")
+        limit = _positive("time_limit", given["time_limit"])
         if isinstance(seed, bool | np.bool_):
             raise InputError(f"seed {seed} is not a whole number: give one from 0 to 2^64 - 1")
-        number = as_seed(seed)
-        reads = None if num_reads is None else _count("num_reads", num_reads, 1)
-        model = from_bqm(bqm).ising() if variables_of(bqm)[0] else None
-        betas, per_beta, kind = _schedule(
-            model, num_sweeps, num_sweeps_per_beta, beta_range, beta_schedule, beta_schedule_type
-        )
-        dynamics, interrupted = Dynamics(number), False
-        start = self._start(bqm, initial_states, initial_states_generator, reads, dynamics.seed)
+        dynamics = Dynamics(as_seed(seed))
+        reads = None if given["num_reads"] is None else _count("num_reads", given["num_reads"], 1)
+        model = self._model_of(from_bqm(bqm)) if variables_of(bqm)[0] else None
+        schedule, kind = _schedule(model, **{name: given[name] for name in _OF_SCHEDULE})
+        states, generator = given["initial_states"], given["initial_states_generator"]
+        start = self._start(bqm, states, generator, reads, dynamics.seed)
         replicas = (reads or 1) if start is None else len(start)
-        start = start if start is None else start[None]
-        states = np.empty((replicas, 0), np.int8)
+        ready = None
         if model is not None:
-            engine = create_engine(model, replicas, dynamics, self._device, self._threads, start)
-            best, interrupted = _anneal(engine, betas, per_beta, interrupt_function, began + limit)
-            states = best.spins(0)
-        info = {
-            "beta_range": [float(betas[0]), float(betas[-1])] if len(betas) else [],
-            "beta_schedule_type": kind,
-            "seed": int(dynamics.seed),
-            "interrupted": interrupted,
-            "seconds": seconds_without_compiling() - began,
-        }
-        return _sample_set(bqm, states, info)
+            each = schedule.total / max(1, len(schedule.betas))
+            begin = start if start is None else start[None]
+            ready = reads_of(model, replicas, dynamics, self._device, threads, begin, max(1.0, each))
+        return _Problem(bqm, ready, replicas, schedule, kind, dynamics.seed, stop, limit, began)
+
+    def _model_of(self, problem: Quadratic) -> Ising:
+        """Return the model of a problem: that of the last call, with all that follows from it, if it is the same."""
+        last = self._last
+        if last is None or not problem.is_same(last[0]):
+            self._last = last = problem, problem.ising()
+        return last[1]
+
+    def sample_ising(self, h: Any, J: Any, **parameters: Any) -> Any:  # noqa: N803  (dimod's names)
+        """Sample an Ising problem in dimod's form, sum h s + sum J s s, whose terms are checked before dimod sees them.
+
+        Raises:
+            InputError: for keys of J that are no pairs, and for values that are no numbers; else as ``sample``.
+        """
+        linear = h if isinstance(h, Mapping) else dict(enumerate(h)) if isinstance(h, Sequence) else {}
+        for label, value in linear.items():
+            number_in(value, f"the bias of {shown(label)}")
+        check_pairs(J)
+        return super().sample_ising(h, J, **parameters)
+
+    def sample_qubo(self, Q: Any, **parameters: Any) -> Any:  # noqa: N803  (dimod's name)
+        """Sample a QUBO in dimod's form, ``{(u, v): value}``, whose terms are checked before dimod sees them.
+
+        Raises:
+            InputError: as ``sample_ising``.
+        """
+        check_pairs(Q)
+        return super().sample_qubo(Q, **parameters)
 
     def _start(
         self, bqm: Any, states: Any, generator: Any, reads: int | None, seed: int
@@ -166,15 +243,89 @@ class SpinsimSampler(_Sampler, _Initialized):
         return np.asarray(2 * found - 1 if bqm.vartype.name == BINARY else found, np.int8)
 
 
+@dataclass
+class _Problem:
+    """A problem with its reads.
+
+    Attributes:
+        bqm: As it was given.
+        reads: Ready to be annealed; None of a model without variables.
+        replicas: How many reads.
+        schedule: That was asked for.
+        kind: Type of the schedule.
+        seed: Of all random numbers.
+        stop: Asked now and then, if it is there.
+        limit: Seconds that it may take.
+        began: When it was begun to be prepared.
+        done: How its anneal ended.
+    """
+
+    bqm: Any
+    reads: Reads | None
+    replicas: int
+    schedule: Schedule
+    kind: str
+    seed: int
+    stop: Callable[[], bool] | None
+    limit: float
+    began: float
+    done: Done = NOTHING
+
+    def __post_init__(self) -> None:
+        self._spent = seconds_without_compiling() - self.began
+
+    @property
+    def words(self) -> int:
+        """Updates, as words of 128 spins that take as long."""
+        return self.schedule.total * self.replicas * (self.reads.model.sites if self.reads else 0) // ATTEMPTS
+
+    def anneal(self) -> None:
+        """Take the reads through the schedule."""
+        if self.reads is not None:
+            end = seconds_without_compiling() - self._spent + self.limit
+            self.done = anneal_reads(self.reads, self.schedule, self.stop, end)
+        self._spent = seconds_without_compiling() - self.began
+
+    def sample_set(self) -> Any:
+        """Return the samples, with the energies that the model itself gives them."""
+        states = np.empty((self.replicas, 0), np.int8) if self.reads is None else self.reads.states()
+        given = states if self.bqm.vartype.name != BINARY else (1 + states) // 2
+        betas, done = self.schedule.betas, self.done
+        info = {
+            "beta_range": [float(betas[0]), float(betas[-1])] if len(betas) else [],
+            "beta_schedule_type": self.kind,
+            "seed": self.seed,
+            "num_sweeps": done.sweeps,
+            "shortened": not done.interrupted and done.sweeps < self.schedule.total,
+            "interrupted": done.interrupted,
+            "seconds": self._spent,
+        }
+        labelled = given, list(self.bqm.variables)
+        return import_dimod().SampleSet.from_samples_bqm(labelled, self.bqm, info=info, sort_labels=False)
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    """Return what the arguments of ``sample`` are where they are left out."""
+    parameters = signature(SpinsimSampler.sample).parameters.values()
+    return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY and one.name != "seed"}
+
+
 def _schedule(
-    model: Ising | None, sweeps: Any, per_beta: Any, ends: Any, listed: Any, kind: Any
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], str]:
-    """Returns the inverse temperatures, the sweeps at each and the type of the schedule; none without a model."""
+    model: Ising | None,
+    num_sweeps: Any,
+    num_sweeps_per_beta: Any,
+    beta_range: Any,
+    beta_schedule: Any,
+    beta_schedule_type: Any,
+) -> tuple[Schedule, str]:
+    """Return the schedule that the arguments of these names mean, and its type; an empty one without a model."""
+    sweeps, ends, listed, kind = num_sweeps, beta_range, beta_schedule, beta_schedule_type
     if kind is None:
         kind = SCHEDULES[0] if listed is None else SCHEDULES[-1]
     if not isinstance(kind, str) or kind not in SCHEDULES:
         raise InputError(f"beta_schedule_type {shown(kind)} is unknown: choose one of {', '.join(SCHEDULES)}")
-    each = _count("num_sweeps_per_beta", per_beta, 1)
+    each = _count("num_sweeps_per_beta", num_sweeps_per_beta, 1)
     if kind == "custom":
         if listed is None or ends is not None:
             raise InputError("a custom schedule is said by beta_schedule alone: give it, and no beta_range")
@@ -183,7 +334,7 @@ def _schedule(
             raise InputError(
                 f"num_sweeps {sweeps} does not fit {len(betas)} inverse temperatures of {each} sweeps: leave it out"
             )
-        return betas, np.full(len(betas), each), kind
+        return Schedule(betas, np.full(len(betas), each)), kind
     if listed is not None:
         raise InputError(f"beta_schedule goes with the type custom, not with {kind}: leave one of them out")
     number, rest = divmod(-(-_SWEEPS // each) * each if sweeps is None else _count("num_sweeps", sweeps, 0), each)
@@ -191,50 +342,23 @@ def _schedule(
         raise InputError(f"num_sweeps {sweeps} is no multiple of num_sweeps_per_beta {each}: give one that is")
     first, last = 1.0, 1.0
     if ends is None and model is not None:
-        first, last = (1 / temperature for temperature in automatic_temperatures(model))
+        first, last = (1 / temperature for temperature in model.once(automatic_temperatures))
     elif ends is not None:
         given = _betas("beta_range", ends)
         if len(given) != 2:
             raise InputError(f"beta_range has {len(given)} numbers: give the first and the last inverse temperature")
         first, last = given.tolist()
+        if first > last:
+            raise InputError(
+                f"beta_range falls from {first:g} to {last:g}, which heats the reads: give the lower inverse "
+                "temperature first, or any order as beta_schedule"
+            )
     if not number or model is None:
-        return np.empty(0), np.empty(0, np.int64), kind
+        return Schedule(np.empty(0), np.empty(0, np.int64)), kind
     steps = min(number, _MOST_BETAS)
     sweeps_by = np.arange(steps + 1, dtype=np.int64) * number // steps * each
-    return (geometric if kind == "geometric" else linear)(first, last, steps), np.diff(sweeps_by), kind
-
-
-def _anneal(
-    engine: Engine,
-    betas: npt.NDArray[np.float64],
-    sweeps: npt.NDArray[np.int64],
-    stop: Callable[[], bool] | None,
-    end: float,
-) -> tuple[BestOfEach, bool]:
-    """Sweep through the inverse temperatures; returns the lowest states and whether the run ended early."""
-    best, interrupted, steps = BestOfEach(engine), False, len(betas)
-    looks = {round(steps * look / _LOOKS) for look in range(1, _LOOKS)}
-    portions = Portions(engine)
-    for step, (beta, many) in enumerate(zip(betas.tolist(), sweeps.tolist(), strict=True), 1):
-        engine.set_beta(beta)
-        left = many
-        while left:
-            count = min(portions.sweeps, left)
-            left -= count
-            portions.begin()
-            engine.sweep(count)
-            engine.wait()
-            portions.end()
-            interrupted = seconds_without_compiling() > end or bool(stop is not None and stop())
-            if interrupted:
-                break
-        if step in looks or interrupted or step == steps:
-            best.update(measure(engine).energy, engine)
-        if interrupted:
-            break
-    if not steps:
-        best.update(measure(engine).energy, engine)
-    return best, interrupted
+    row = grids.geometric if kind == "geometric" else grids.linear
+    return Schedule(row(first, last, steps), np.diff(sweeps_by)), kind
 
 
 def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
@@ -272,10 +396,3 @@ def _positive(name: str, value: Any) -> float:
     if not seconds >= 0:
         raise InputError(f"{name} {shown(value)} is no time: give seconds, 0 or more")
     return seconds
-
-
-def _sample_set(bqm: Any, states: npt.NDArray[np.int8], info: dict[str, Any]) -> Any:
-    """The samples of configurations (reads, sites), with the energies that the model itself gives them."""
-    given = states if bqm.vartype.name != BINARY else (1 + states) // 2
-    variables = list(bqm.variables)
-    return import_dimod().SampleSet.from_samples_bqm((given, variables), bqm, info=info, sort_labels=False)

@@ -96,8 +96,63 @@ def test_runs_end_early() -> None:
     assert found.info["interrupted"]
     assert len(found) == 2
     found = SpinsimSampler().sample(chain(), num_sweeps=10**9, time_limit=0.05)
-    assert found.info["interrupted"]
+    assert found.info["shortened"]
+    assert not found.info["interrupted"]
+    assert 0 < found.info["num_sweeps"] < 10**9
     assert found.info["seconds"] < 20
+
+
+def test_a_time_limit_squeezes_the_schedule() -> None:
+    bqm = dimod.BQM.from_ising({0: 0.5}, {(0, 1): -1.0, (1, 2): 2.0})
+    found = SpinsimSampler(threads=1).sample(bqm, num_reads=8, num_sweeps=10**8, time_limit=0.05)
+    assert found.record.energy.tolist() == [-3.5] * 8
+    none = SpinsimSampler(threads=1).sample(chain(40), num_reads=40, num_sweeps=10**8, time_limit=0, seed=1)
+    assert none.info["shortened"]
+    assert none.record.energy.mean() < -20  # one sweep at the last temperature, of an exact -39
+    whole, same = (
+        SpinsimSampler(threads=1).sample(chain(), num_reads=4, num_sweeps=50, time_limit=limit, seed=2)
+        for limit in (100, None)
+    )
+    assert (whole.record.sample == same.record.sample).all()
+    assert not whole.info["shortened"]
+    assert whole.info["num_sweeps"] == same.info["num_sweeps"] == 50
+
+
+def test_many_problems_are_sampled_as_one_by_one() -> None:
+    problems = [
+        dimod.generators.gnm_random_bqm(12, 30, kind, random_state=k) for k in range(3) for kind in ("SPIN", "BINARY")
+    ]
+    last = 2**64 - 2
+    arguments = {"num_reads": 3, "num_sweeps": 20, "beta_range": (0.1, 3)}
+    many = SpinsimSampler(threads=2).sample_many(problems, seed=last, **arguments)
+    for k, (bqm, found) in enumerate(zip(problems, many, strict=True)):
+        one = SpinsimSampler().sample(bqm, seed=(last + k) % 2**64, **arguments)
+        assert (found.record.sample == one.record.sample).all()
+        assert found.variables == one.variables
+        assert found.info["seed"] == (last + k) % 2**64
+    assert SpinsimSampler().sample_many([]) == []
+    drawn = SpinsimSampler().sample_many(problems[:2], num_sweeps=1)
+    assert drawn[1].info["seed"] == (drawn[0].info["seed"] + 1) % 2**64
+    with pytest.raises(ss.InputError, match="problem 1 of the list: an object of type int"):
+        SpinsimSampler().sample_many([problems[0], 5])
+
+
+TERMS = {
+    "degree": (({}, {("a", "b", "c"): 1}), {("a", "b", "c"): 1}, "is of degree 3, but only pairs are taken: reduce it"),
+    "no pair": (({}, {5: 1}), {5: 1}, "key 5 is no pair"),
+    "text": (({}, {("a", "b"): "x"}), {("a", "b"): "x"}, r"the value of \('a', 'b'\) is 'x': give a finite number"),
+    "nan": (({}, {("a", "b"): np.nan}), {("a", "b"): np.nan}, r"the value of \('a', 'b'\) is nan"),
+    "too long": (({}, {("a", "b"): 2**53 + 1}), {("a", "b"): 2**53 + 1}, "is 9007199254740993, which is a whole"),
+}
+
+
+@pytest.mark.parametrize(("ising", "qubo", "words"), TERMS.values(), ids=TERMS)
+def test_terms_that_make_no_sense_are_refused(ising: tuple, qubo: dict, words: str) -> None:
+    for call, terms in ((SpinsimSampler().sample_ising, ising), (SpinsimSampler().sample_qubo, (qubo,))):
+        with pytest.raises(ss.InputError, match=words):
+            call(*terms)
+    with pytest.raises(ss.InputError, match="the bias of 'a' is 'x'"):
+        SpinsimSampler().sample_ising({"a": "x"}, {})
 
 
 REFUSALS = {
@@ -107,6 +162,7 @@ REFUSALS = {
     "fraction": ({"num_sweeps": 2.5}, "num_sweeps 2.5 is no whole number"),
     "multiple": ({"num_sweeps": 7, "num_sweeps_per_beta": 2}, "is no multiple of num_sweeps_per_beta 2"),
     "range": ({"beta_range": [1]}, "beta_range has 1 numbers"),
+    "falling": ({"beta_range": [5, 1]}, "beta_range falls from 5 to 1, which heats the reads"),
     "zero": ({"beta_range": [0, 1]}, "beta_range holds 0: inverse"),
     "nan": ({"beta_range": [1, float("nan")]}, "beta_range holds nan"),
     "words": ({"beta_schedule": "cold"}, "cannot be read as numbers"),

@@ -7,6 +7,7 @@ from functools import partial
 import typer
 
 from spinsim.inputs.seeds import RANDOM
+from spinsim.inputs.whole import check_word
 
 
 def whole(text: str) -> int:
@@ -30,9 +31,11 @@ def seed(text: str) -> int | str:
 def real(text: str) -> float:
     """A number."""
     try:
-        return float(text)
+        found = float(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a number: give one such as 0.5") from error
+    check_word(text, "the number")
+    return found
 
 
 Whole = partial(typer.Option, parser=whole, metavar="INTEGER")

@@ -29,6 +29,10 @@ def choose(outline: Outline) -> Update:
 
 def update_of(model: Ising) -> Update:
     """The update of a model that is there."""
+    return model.once(_chosen)
+
+
+def _chosen(model: Ising) -> Update:
     return choose(OfModel(model))
 
 
@@ -56,7 +60,7 @@ def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:
     if not isinstance(replicas, int | np.integer) or replicas < 1:
         raise InputError(f"{replicas} replicas cannot be simulated: give a whole number, at least 1")
     outline = OfModel(model)
-    groups, blocks, block_name = choose(outline).counters(outline, replicas)
+    groups, blocks, block_name = update_of(model).counters(outline, replicas)
     rng.check_budget(
         groups=groups, samples=model.samples, blocks=blocks, half_sweeps=sweeps * colours, block_name=block_name
     )

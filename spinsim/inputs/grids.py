@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import exp_reduced
 from spinsim.errors import InputError, worded
+from spinsim.inputs.whole import check_word
 
 Array = npt.NDArray[np.float64]
 
@@ -56,7 +57,7 @@ def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) ->
         InputError: for anything else.
     """
     try:
-        values = _grid(name, text) if is_grid(text) else np.array([float(part) for part in text.split(",")])
+        values = _grid(name, text) if is_grid(text) else np.array([_number(name, part) for part in text.split(",")])
     except InputError:
         raise
     except ValueError as error:
@@ -65,6 +66,11 @@ def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) ->
         sign = "" if any_sign else "above 0 and "
         raise InputError(f"{name} {shown(text)} is not all {sign}finite: give {wanted or form()}")
     return values
+
+
+def _number(name: str, word: str) -> float:
+    check_word(word, name)
+    return float(word)
 
 
 def _grid(name: str, text: str) -> Array:

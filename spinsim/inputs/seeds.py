@@ -8,7 +8,8 @@ Runs hold the number that they used: ``result.config``, the file and ``spinsim s
 from __future__ import annotations
 
 import secrets
-from typing import Final
+from operator import index
+from typing import Any, Final
 
 RANDOM: Final = "random"
 
@@ -21,3 +22,18 @@ def drawn_seed() -> int:
 def as_seed(seed: int | None) -> int:
     """Return the seed itself, and a fresh one for None."""
     return drawn_seed() if seed is None else seed
+
+
+def seeds_of(seed: Any, count: int) -> list[Any]:
+    """Return the seed of each of several problems: ``seed + k``, modulo 2^64, from a drawn one where it is None.
+
+    What is no seed is returned as it is, for whoever takes it to refuse.
+    """
+    seed = as_seed(seed)
+    try:
+        first = index(seed)
+    except TypeError:
+        return [seed] * count
+    if isinstance(seed, bool) or not 0 <= first < 2**64:
+        return [seed] * count
+    return [(first + k) % 2**64 for k in range(count)]

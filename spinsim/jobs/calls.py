@@ -19,6 +19,7 @@ from spinsim.engine.start.given import as_spins, name_of
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
 from spinsim.inputs.seeds import RANDOM
+from spinsim.inputs.whole import as_floats
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
@@ -152,7 +153,9 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check = l
     try:
         if isinstance(values, bool):
             raise TypeError
-        found = np.atleast_1d(np.asarray(values, np.float64))
+        found = np.atleast_1d(as_floats(values, name))
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} {values!r} cannot be read as numbers: give a list of floats") from error
     if found.ndim != 1 or not found.size:

@@ -31,6 +31,7 @@ SOURCES: Final = (
     "engine/metropolis/packed/cpu_tables.py",
     "engine/metropolis/packed/steps.py",
     "engine/metropolis/packed/wide_steps.py",
+    "engine/metropolis/by_replica/cpu_sweep.py",
     "engine/metropolis/dense/cpu_sweep.py",
     "engine/metropolis/dense/cpu_tempering.py",
     "engine/metropolis/dense/cpu_vectors.py",

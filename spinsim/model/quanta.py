@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.whole import as_floats
 
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
 _LARGEST_VALUE: Final = 1e300
@@ -22,7 +23,9 @@ def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
     try:
         array = np.asarray(values)
         if array.dtype != np.int8 or array.min(initial=0) == np.iinfo(np.int8).min:  # which has no absolute value
-            array = np.asarray(values, np.float64)
+            array = as_floats(values, f"a value of the {what}")
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} cannot be read as numbers: give floats or integers") from error
     rows = np.broadcast_to(array, (1, length)) if array.ndim == 0 else np.atleast_2d(array)

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
-from spinsim.engine.choosing import check_run, choose
+from spinsim.engine.choosing import check_run, update_of
 from spinsim.engine.protocols import Counting, Sweeps
-from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.inputs.grids import geometric
@@ -85,10 +84,12 @@ def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[fl
     """
     scale, stop = model.energy_scale or 1.0, T_STOP
     if start is None:
-        start = _DENSE_START if choose(OfModel(model)).one_by_one else T_START
+        start = _DENSE_START if update_of(model).one_by_one else T_START
     if model.lattice is None:
-        squares = np.square(model.fields / scale).mean(axis=0)
-        bonds = np.square(model.couplings / scale).mean(axis=0)
+        squares, bonds = (
+            np.square(rows / scale).mean(axis=0) if len(rows) > 1 else np.square(rows[0] / scale)
+            for rows in (model.fields, model.couplings)
+        )
         for end in (0, 1):
             squares = squares + np.bincount(model.graph.edges[:, end], bonds, model.sites)
         sizes = np.sqrt(squares[squares > 0])

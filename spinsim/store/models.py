@@ -28,6 +28,7 @@ from spinsim.store.reading import text_attributes
 _ROOM: Final = 2  # times what is stored, to read and check it
 _MEND: Final = "read it on a machine with more memory"
 _BYTES_A_DRAWN: Final = 6  # bonds of one sample: a byte, and passes over it
+_LABELS_AT_ONCE: Final = 2**23  # bytes of labels that are written or read at once
 _BYTES_A_GIVEN: Final = 16  # of a value, and where it stands
 
 
@@ -128,8 +129,12 @@ def _write_labels(group: h5py.Group, names: Labels) -> None:
     if len(set(texts)) < len(texts):
         raise InputError("some labels cannot be told apart in a file: name sites by texts, numbers or tuples of them")
     longest = max(map(len, texts))
-    require(_ROOM * len(texts) * longest, f"labels of {longest} characters", "give shorter ones")
-    stored = group.create_dataset("labels", data=np.array(texts), **_filters(len(texts)))
+    rows = max(1, _LABELS_AT_ONCE // longest)  # all take as much room as the longest
+    require(float(_ROOM * min(rows, len(texts)) * longest), f"labels of {longest} characters", "give shorter ones")
+    chunks = {} if len(texts) <= rows else {"chunks": (rows,)}
+    stored = group.create_dataset("labels", (len(texts),), f"S{longest}", **_filters(len(texts)), **chunks)
+    for first in range(0, len(texts), rows):
+        stored[first : first + rows] = np.array(texts[first : first + rows], stored.dtype)
     stored.attrs["_Encoding"] = "utf-8"
     label(stored, ("site",), "what the caller calls each site, as JSON", "1")
 
@@ -143,7 +148,10 @@ def _read_labels(group: h5py.Group, sites: int) -> Labels:
     if "labels" not in group:
         first = int(group.attrs.get("first_label", 0))
         return range(first, first + sites)
-    return [label_in(text.decode("ascii", "replace")) for text in group["labels"][...].tolist()]
+    stored = group["labels"]
+    rows = max(1, _LABELS_AT_ONCE // max(1, stored.dtype.itemsize))
+    found = (stored[first : first + rows].tolist() for first in range(0, len(stored), rows))
+    return [label_in(text.decode("ascii", "replace")) for part in found for text in part]
 
 
 def _filters(length: int) -> dict[str, Any]:

@@ -296,11 +296,18 @@ def test_values_below_float64_are_refused_with_the_file(write: WriteInstance) ->
     assert "rescale them" in refusal(write("2 1\n1 2 1e-320\n"))
 
 
-def test_a_site_index_that_needs_too_much_memory_is_refused(
+def test_a_number_of_sites_that_needs_too_much_memory_is_refused(
     write: WriteInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 2**30)
-    assert "2000000001 sites" in refusal(write("# vartype=SPIN\n0 2000000000 1\n"))
+    monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 2**20)
+    assert "900000 sites" in refusal(write("900000 1\n1 900000 1\n"))
+
+
+def test_numbers_of_which_few_occur_are_names(write: WriteInstance) -> None:
+    model = read_instance(write("# vartype=SPIN\n0 2000000000 1\n7 7 0.5\n"))
+    assert list(model.labels) == [0, 7, 2000000000]
+    assert model.graph.edges.tolist() == [[0, 2]]
+    assert read_instance(write("# vartype=SPIN\n0 99 1\n")).sites == 100
 
 
 def test_packed_files_are_read(tmp_path):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
 from spinsim.jobs.anneal.defaults import filled_in
+from spinsim.jobs.anneal.many import of_models
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
@@ -26,6 +27,7 @@ from spinsim.model.ising import Ising
 from spinsim.settings.shared import RunSettings
 
 
+@of_models
 @documented_call(Anneal)
 def anneal(  # noqa: D417  (the settings describe themselves)
     model: Ising,
@@ -49,7 +51,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     """Anneal replicas of a model through a list of temperatures.
 
     Args:
-        model: What to anneal.
+        model: What to anneal; or a list of models, of which model k has the seed ``seed + k``.
         temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,); or text as the command
             line takes it, such as ``3:0.1:100g``. Without them the ends, their number and the spacing are settings.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
@@ -64,7 +66,8 @@ def anneal(  # noqa: D417  (the settings describe themselves)
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
 
     Returns:
-        Energies and magnetisations after each temperature, and the lowest states met.
+        Energies and magnetisations after each temperature, and the lowest states met; of a list of models a list, each
+        as a call with that model alone returns it.
 
     Raises:
         InputError: for bad temperatures, numbers out of range, a run that does not fit in memory, and a file that holds

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.texts import count
+from spinsim.inputs.whole import as_floats
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
@@ -70,7 +71,7 @@ class Anneals(Outcome):
             model: What was annealed.
             target: In the problem's own terms, one or one for each sample; that of the search where left out.
         """
-        wanted = np.atleast_1d(np.asarray(self.target if target is None else target, np.float64))
+        wanted = np.atleast_1d(self.target if target is None else as_floats(target, "target"))
         found = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
         return np.asarray(found, np.int64).reshape(len(self.energy), -1)
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from spinsim.inputs.whole import check_word
 from spinsim.model.formats.rudy import weights_of
 from spinsim.model.formats.source import Source
 from spinsim.model.formats.terms import is_number, number
@@ -52,6 +53,7 @@ def read(source: Source) -> Quadratic:
             )
         if width == 3 and not (is_number(columns[2]) and abs(float(columns[2])) < LARGEST_VALUE):
             raise source.refusal(at, f"{columns[2][:20]!r} is no weight: write a finite number below 1e300")
+        check_word(columns[-1] if width == 3 else "", f"the weight in line {at} of {source.name}")
         first, second = (site_of(known, _label(word)) for word in columns[:2])
         if first == second:
             raise source.refusal(at, "a bond joins two different sites: delete the line")

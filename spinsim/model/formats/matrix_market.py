@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from spinsim.errors import InputError
+from spinsim.inputs.whole import check_word
 from spinsim.machine.memory import require
 from spinsim.model.formats.source import Source, note_text
 from spinsim.model.formats.terms import Terms, check_sites, is_number, lines_of
@@ -103,6 +104,7 @@ def _array(source: Source, header: int, sites: int, symmetric: bool) -> tuple[En
     for number, word in found:
         if not is_number(word) or not abs(float(word)) < LARGEST_VALUE:
             raise source.refusal(number, f"{word[:20]!r} is no value: write a finite number below 1e300")
+        check_word(word, f"the value in line {number} of {source.name}")
     require(64.0 * many, f"reading {source.name}")
     columns, rows = np.triu_indices(sites) if symmetric else (part.ravel() for part in np.indices((sites, sites)))
     values = np.array([float(word) for _, word in found])

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import printable
+from spinsim.inputs.whole import check_whole
 from spinsim.machine.files import as_path, open_regular
 from spinsim.machine.memory import require
 from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
@@ -159,6 +160,8 @@ def _note_of(said: Any) -> Note:
     if said.get("vartype") not in (None, "SPIN", "BINARY"):
         raise InputError("its vartype is neither SPIN nor BINARY: ")
     every = labels if first is None else range(first, first + 1)
+    if isinstance(offset, int):
+        check_whole(offset, "its offset")
     return Note(every, None if offset is None else float(offset), said.get("vartype"), said.get("maxcut") is True)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.whole import LARGEST, check_word
 from spinsim.machine.memory import require
 from spinsim.model.formats.source import FORMATS, Source
 from spinsim.model.problems.quadratic import LARGEST_VALUE, Ends, Values
@@ -57,6 +58,7 @@ class Terms:
         table = self._parse()
         self.values = table[:, 2] if self._columns == 3 else np.ones(len(table))
         self.demand(np.abs(self.values) < LARGEST_VALUE, "the value must be finite and below 1e300: correct it")
+        self._check_whole()
         one, other = table[:, 0], table[:, 1]
         self.demand((np.rint(one) == one) & (np.rint(other) == other), "sites have whole numbers: correct the index")
         inside = (np.minimum(one, other) >= low) & (np.maximum(one, other) <= high)
@@ -70,6 +72,14 @@ class Terms:
         """Refuse the first term that is not good."""
         if not good.all():
             raise self._source.refusal(self.line_number(int(np.argmin(good))), rule)
+
+    def _check_whole(self) -> None:
+        """Refuse values that are whole numbers beyond those of float64."""
+        for term in np.flatnonzero(np.abs(self.values) >= LARGEST).tolist() if self._columns == 3 else []:
+            number = self.line_number(term)
+            check_word(
+                self._body[number - self._header - 1].split()[2], f"the value in line {number} of {self._source.name}"
+            )
 
     def line_number(self, term: int) -> int:
         """Line of a term; a slow search, for refusals only."""

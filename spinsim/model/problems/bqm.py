@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sized
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.model.problems.labels import as_labels, shown
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
+from spinsim.model.problems.qubo import no_pair
 
 Sites = npt.NDArray[np.int64]
 
@@ -30,7 +31,9 @@ def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
     ends = np.concatenate([np.stack([every, every], axis=1), np.stack([rows, columns], axis=1)]).astype(np.int64)
     values = np.concatenate([linear, pairs])
     labels = as_labels(variables, len(variables))
-    return Quadratic(len(variables), ends, values, kind, number_in(bqm.offset, "offset"), labels, name=name).check()
+    return Quadratic(len(variables), ends, values, kind, number_in(bqm.offset, "offset"), labels, name=name).check(
+        in_order=True
+    )
 
 
 def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, Values]:
@@ -42,9 +45,25 @@ def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, 
     place = {name: site for site, name in enumerate(variables)}
     found = [number_in(bqm.linear[name], f"the bias of {shown(name)}") for name in variables]
     terms = list(bqm.iter_quadratic())
-    biases = [number_in(bias, f"the bias of {shown((one, other))}") for one, other, bias in terms]
+    biases = [number_in(bias, f"the bias of {_pair(place, one, other)}") for one, other, bias in terms]
     ends = np.array([(place[one], place[other]) for one, other, _ in terms], np.int64).reshape(-1, 2)
     return np.array(found, np.float64), ends[:, 0], ends[:, 1], np.array(biases, np.float64)
+
+
+def check_pairs(terms: Any) -> None:
+    """Refuse what dimod takes for terms of a problem but has no word for; other objects are left to dimod.
+
+    Raises:
+        InputError: for keys of a dictionary that are no pairs, and for values that are no numbers.
+    """
+    for key, value in terms.items() if isinstance(terms, Mapping) else ():
+        if not isinstance(key, Sized) or len(key) != 2:
+            raise InputError(no_pair(key))
+        number_in(value, f"the value of {shown(key)}")
+
+
+def _pair(place: dict[Hashable, int], one: Hashable, other: Hashable) -> str:
+    return shown((one, other) if place[one] < place[other] else (other, one))
 
 
 def variables_of(bqm: Any) -> tuple[list[Hashable], str]:

@@ -36,15 +36,23 @@ def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
     found = tuple(labels)
     if len(found) != sites:
         raise InputError(f"{len(found)} labels do not fit {sites} sites: give one label for each site")
-    known: dict[Hashable, int] = {}
-    for place, label in enumerate(found):
-        if site_of(known, label) < place:
-            raise InputError(f"label {shown(label)} stands for two sites: give different labels")
+    if not _are_different(found):
+        known: dict[Hashable, int] = {}
+        for place, label in enumerate(found):
+            if site_of(known, label) < place:
+                raise InputError(f"label {shown(label)} stands for two sites: give different labels")
     if all(type(label) is int or isinstance(label, np.integer) for label in found):
         first = int(found[0]) if found else 0
         if found == tuple(range(first, first + sites)):
             return range(first, first + sites)
     return found
+
+
+def _are_different(labels: tuple[Any, ...]) -> bool:
+    try:
+        return len(set(labels)) == len(labels)
+    except TypeError:
+        return False
 
 
 def site_of(known: dict[Hashable, int], label: Any) -> int:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from spinsim.errors import InputError
+from spinsim.inputs.whole import as_floats
 from spinsim.model.problems.labels import Labels, as_labels
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
 
@@ -87,7 +88,7 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
     if len(sides) != 2 or sides[0] != sides[1] or not sides[0]:
         raise InputError(f"the matrix has shape {sides}: give a square one, a row for each site")
     if not sparse.issparse(given):
-        dense: Values = given.astype(np.float64)
+        dense: Values = as_floats(given, "a value of the matrix")
         if fold:
             with np.errstate(over="ignore", invalid="ignore"):  # infinite sums are refused as such values are
                 dense = np.triu(dense) + np.tril(dense, -1).T
@@ -98,7 +99,7 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
     found.sum_duplicates()
     row, column = (np.asarray(part).astype(np.int64) for part in found.coords)
     order = np.lexsort((column, row))
-    return row[order], column[order], found.data.astype(np.float64)[order], sides[0]
+    return row[order], column[order], as_floats(found.data, "a value of the matrix")[order], sides[0]
 
 
 def _each_pair_once(ends: npt.NDArray[np.int64], values: Values, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
@@ -125,7 +126,7 @@ def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
         number = False
     if not number or given.shape not in ((), (sites,)):
         raise InputError(f"field of type {type(field).__name__} does not fit: give a number, or one for each site")
-    values = np.broadcast_to(given.astype(np.float64), sites)
+    values = np.broadcast_to(as_floats(given, "a value of field"), sites)
     at = np.flatnonzero(values)
     return at, values[at]
 

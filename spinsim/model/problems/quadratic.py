@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.whole import check_whole
 from spinsim.model.graph import Graph
 from spinsim.model.problems.labels import Labels, shown
 from spinsim.model.quanta import lowest_bit
@@ -67,21 +68,31 @@ class Quadratic:
         sizes = np.abs(self.values[self.values != 0])
         return float(sizes.min()) if len(sizes) else 0.0
 
-    def check(self) -> Quadratic:
+    def check(self, in_order: bool = False) -> Quadratic:
         """Returns it.
+
+        Args:
+            in_order: Whether a refusal names the variables of a term in their order, where the order in the term is
+                not the caller's.
 
         Raises:
             InputError: for values that are not finite or too large, naming the term.
         """
         wrong = np.flatnonzero(~(np.abs(self.values) < LARGEST_VALUE))
         if len(wrong):
-            first, second = (shown(self.names[site]) for site in self.ends[wrong[0]].tolist())
+            ends = self.ends[wrong[0]].tolist()
+            first, second = (shown(self.names[site]) for site in (sorted(ends) if in_order else ends))
             term = first if first == second else f"({first}, {second})"
             value = self.values[wrong[0]]
             raise InputError(f"the value of {term} is {value:g}: every value must be finite and below 1e300")
         if not (isfinite(self.offset) and abs(self.offset) < LARGEST_VALUE):
             raise InputError(f"offset {self.offset:g} is none: give a finite number below 1e300")
         return self
+
+    def is_same(self, other: Quadratic) -> bool:
+        """Return whether another problem has the same variables, terms and constant, term by term."""
+        mine, its = ((one.sites, one.vartype, one.offset, one.labels, one.is_maxcut) for one in (self, other))
+        return mine == its and np.array_equal(self.ends, other.ends) and np.array_equal(self.values, other.values)
 
     def split(self) -> tuple[npt.NDArray[np.int64], Values, Ends, Values]:
         """Variables and values of the linear terms, then ends and values of the others."""
@@ -244,9 +255,11 @@ def number_in(value: object, what: str) -> float:
     try:
         if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
             raise TypeError
-        return float(value)  # type: ignore[arg-type]
+        found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} is {shown(value)}: give a finite number") from error
+    check_whole(value, what)
+    return found
 
 
 def finite(value: float, what: str) -> float:

@@ -25,7 +25,7 @@ def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
     terms, values = [], []
     for key, value in qubo.items():
         if not isinstance(key, tuple) or len(key) != 2:
-            raise InputError(_no_pair(key))
+            raise InputError(no_pair(key))
         terms.append((site_of(known, key[0]), site_of(known, key[1])))
         values.append(number_in(value, f"the value of {shown(key)}"))
     if not known:
@@ -34,13 +34,14 @@ def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
     return given.check().with_each_pair_once()
 
 
-def _no_pair(key: Any) -> str:
+def no_pair(key: Any) -> str:
+    """Return the refusal of a key that is no pair of labels."""
     if isinstance(key, tuple | frozenset) and len(key) > 2:
         return (
-            f"term {shown(key)} is of degree {len(key)}, but a QUBO ends at pairs: reduce it to pairs first, such as "
+            f"term {shown(key)} is of degree {len(key)}, but only pairs are taken: reduce it to pairs first, such as "
             "by dimod.make_quadratic"
         )
-    return f"key {shown(key)} of the QUBO is no pair: give (u, v), and (u, u) for a linear term"
+    return f"key {shown(key)} is no pair: give (u, v), and in a QUBO (u, u) for a linear term"
 
 
 def to_qubo(problem: Quadratic) -> tuple[Qubo, float]:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.whole import as_floats
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
@@ -33,21 +34,33 @@ def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
     Raises:
         InputError: for another number of them, and for one that no state can have.
     """
-    given = np.atleast_1d(np.asarray(targets, np.float64))
+    given = np.atleast_1d(as_floats(targets, "target"))
     if given.shape not in ((1,), (model.samples,)):
         raise InputError(
             f"target has {given.size} values but {model.name} has {model.samples} samples: give one, or one a sample"
         )
     wanted = np.full(model.samples, given)
+    if model.once(_is_whole) and not model.once(_is_exact):
+        raise InputError(
+            f"target {_digits(wanted[0])} cannot be told from its neighbours: the whole numbers of {model.name} have "
+            f"sums too large for float64, so that energies are rounded to steps of {model.quantum:g}: divide all "
+            "values by a common factor, or leave the target out"
+        )
     for sample, value in enumerate(wanted.tolist()):
         best = model.once(_bound, sample)
         cannot = "more" if model.maxcut_weight is not None else "less"
         if not met(model, best, value).all():
             raise InputError(
-                f"target {value:.15g} is {cannot} than any {value_name(model)} of {model.name}, whose bound is "
-                f"{value_of(model, best):.15g}: give one that a state can have"
+                f"target {_digits(value)} is {cannot} than any {value_name(model)} of {model.name}, whose bound is "
+                f"{_digits(value_of(model, best))}: give one that a state can have"
             )
     return wanted
+
+
+def _digits(value: npt.ArrayLike) -> str:
+    """A value in 15 digits, a whole number in all of its own."""
+    number = float(np.asarray(value))
+    return f"{number:.0f}" if number.is_integer() and abs(number) < 2.0**63 else f"{number:.15g}"
 
 
 def _bound(model: Ising, sample: int) -> float:
@@ -60,8 +73,8 @@ def met(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArr
     """Whether energies of the Ising model meet targets: cuts as large, energies as low, or better.
 
     Values count as equal that differ by less than rounding may have made: that of the problem to the quantum, and that
-    of whoever computed the target, who may add the same numbers up in another order. Problems that are multiples of
-    the quantum with their constant, such as integers, are therefore compared exactly.
+    of whoever computed the target, who may add the same numbers up in another order. Whole numbers are compared
+    exactly; ``check_targets`` refuses targets of problems whose sums of whole numbers are rounded.
 
     Args:
         model: The problem.
@@ -76,8 +89,25 @@ def met(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArr
     return np.asarray(values <= wanted + slack)
 
 
+def _is_whole(model: Ising) -> bool:
+    """Return whether all values and the constant are whole numbers as they were given."""
+    if model.problem is None:
+        return model.quantum >= 1 and model.offset == np.rint(model.offset)
+    given = model.problem.values
+    return bool((given == np.rint(given)).all() and model.problem.offset == np.rint(model.problem.offset))
+
+
+def _is_exact(model: Ising) -> bool:
+    """Return whether float64 holds every value that the problem can take."""
+    constant = model.offset if model.maxcut_weight is None else model.maxcut_weight
+    largest = abs(constant) - min(_bound(model, sample) for sample in range(model.samples))
+    return not model.rounded and constant % model.quantum == 0 and largest <= 2.0**53 * model.quantum
+
+
 def _rounding(model: Ising) -> float:
     """How far apart two computations of the same energy with its constant may be; less than levels are, where known."""
+    if model.once(_is_whole) and model.once(_is_exact):
+        return 0.0
     constant = model.offset if model.maxcut_weight is None else model.maxcut_weight
     terms, largest = model.bonds + model.sites, abs(constant) + model.sites * model.energy_scale
     sums = terms * float(np.finfo(np.float64).eps) * largest

@@ -124,8 +124,8 @@ def test_labels_and_variables_stay_with_a_model() -> None:
 
 
 QUBOS = {
-    "degree": ({("a", "b", "c"): 1}, "is of degree 3, but a QUBO ends at pairs: reduce"),
-    "one label": ({"ab": 1}, "key 'ab' of the QUBO is no pair"),
+    "degree": ({("a", "b", "c"): 1}, "is of degree 3, but only pairs are taken: reduce"),
+    "one label": ({"ab": 1}, "key 'ab' is no pair"),
     "text": ({(0, 1): "2"}, r"the value of \(0, 1\) is '2': give a finite number"),
     "complex": ({(0, 1): 1j}, "is 1j: give a finite number"),
     "none": ({(0, 1): None}, "is None: give a finite number"),

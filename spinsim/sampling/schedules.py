@@ -1,0 +1,240 @@
+"""Annealing of independent reads through a schedule of inverse temperatures, within a time if need be.
+
+The lowest state of each read is kept where energies are looked at: ``LOOKS`` times, evenly spaced, and at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine import Dynamics, create_engine, resolve_device
+from spinsim.engine.metropolis.by_replica.cpu import Annealer, suits
+from spinsim.engine.protocols import Engine
+from spinsim.machine.clock import seconds_without_compiling
+from spinsim.model.ising import Ising
+from spinsim.sampling.best import BestOfEach
+from spinsim.sampling.measure import measure
+from spinsim.sampling.portions import Portions, sweeps_a_portion
+
+LOOKS: Final = 32
+_PROBE: Final = 1 / 50  # of the time is spent on the schedule as it is, to learn how fast sweeps are
+_OF_REST: Final = 8  # so small a part of the sweeps that fit is done before their number is estimated again
+_USED: Final = 0.95  # of the time left; the rest is for what follows
+_GROWTH: Final = 4
+
+Betas = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.bool_]
+
+
+class Reads(Protocol):
+    """Reads of one problem, with the lowest state of each.
+
+    Attributes:
+        model: The problem.
+        replicas: How many reads.
+        device_name: Where they are.
+        devices: On how many of these.
+    """
+
+    model: Ising
+    replicas: int
+    device_name: str
+    devices: int
+
+    def anneal(self, betas: Betas, sweeps: Counts, looks: Marks) -> None:
+        """Sweep at each inverse temperature in turn, and look at the energies after those that ``looks`` marks."""
+
+    def look(self) -> None:
+        """Look at the present energies."""
+
+    def states(self) -> npt.NDArray[np.int8]:
+        """Configurations of lowest energy where energies were looked at, +1 and -1, (reads, sites)."""
+
+
+class EngineReads:
+    """``Reads`` of an engine of any kind."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.model, self.replicas = engine.model, engine.replicas
+        self.device_name, self.devices = engine.device_name, engine.devices
+        self._engine, self._best = engine, BestOfEach(engine)
+
+    def anneal(self, betas: Betas, sweeps: Counts, looks: Marks) -> None:
+        """Sweep at each inverse temperature in turn, and look at the energies after those that ``looks`` marks."""
+        for beta, count, marked in zip(betas.tolist(), sweeps.tolist(), looks.tolist(), strict=True):
+            self._engine.set_beta(beta)
+            self._engine.sweep(count)
+            if marked:
+                self.look()
+        self._engine.wait()
+
+    def look(self) -> None:
+        """Look at the present energies."""
+        self._best.update(measure(self._engine).energy, self._engine)
+
+    def states(self) -> npt.NDArray[np.int8]:
+        """Configurations of lowest energy where energies were looked at, +1 and -1, (reads, sites)."""
+        return self._best.spins(0)
+
+
+def reads_of(
+    model: Ising,
+    replicas: int,
+    dynamics: Dynamics,
+    device: str,
+    threads: int | None,
+    start: npt.ArrayLike | None,
+    sweeps: float,
+) -> Reads:
+    """Return reads of a problem on a device, in the form that is fastest for so many sweeps at each temperature.
+
+    The form never changes a bit of what they do.
+    """
+    if resolve_device(device) == "cpu" and suits(model, replicas, sweeps):
+        return Annealer(model, replicas, dynamics, threads, start)
+    return EngineReads(create_engine(model, replicas, dynamics, device, threads, start))
+
+
+class Schedule:
+    """Inverse temperatures and the sweeps at each.
+
+    Args:
+        betas: In order of use.
+        sweeps: Sweeps at each, above 0.
+
+    Attributes:
+        total: Sweeps of all.
+    """
+
+    def __init__(self, betas: Betas, sweeps: Counts) -> None:
+        self.betas, self._ends = betas, np.cumsum(sweeps)
+        self._begins = self._ends - sweeps
+        self.total, steps = int(sweeps.sum()), len(betas)
+        self._marks = np.zeros(steps, np.bool_)
+        self._marks[[step - 1 for step in {round(steps * look / LOOKS) for look in range(1, LOOKS + 1)} if step]] = True
+
+    def end_of_step(self, place: int) -> int:
+        """Return how many sweeps are done when the temperature of a sweep is left."""
+        return int(self._ends[np.searchsorted(self._ends, place, "right")])
+
+    def between(self, first: int, stop: int) -> tuple[Betas, Counts, Marks]:
+        """Return what ``Reads.anneal`` takes for the sweeps from ``first`` to before ``stop``."""
+        earliest, latest = np.searchsorted(self._ends, (first, stop - 1), "right").tolist()
+        steps = slice(earliest, latest + 1)
+        ends = self._ends[steps]
+        counts = np.minimum(ends, stop) - np.maximum(self._begins[steps], first)
+        return self.betas[steps], counts, self._marks[steps] & (ends <= stop)
+
+    def squeezed(self, first: int, fitting: int, count: int) -> tuple[int, tuple[Betas, Counts, Marks]]:
+        """Return the same for the first ``count`` sweeps where ``fitting`` do for all from ``first`` on.
+
+        They stand at equal distances, the last of them at the end. The sweep after them is returned too. Energies are
+        looked at after the last.
+        """
+        rest = self.total - first
+        places = first + np.floor(np.arange(1, count + 1) * (rest / fitting)).astype(np.int64) - 1
+        places = np.clip(places, first, self.total - 1)
+        if count == fitting:
+            places[-1] = self.total - 1
+        steps, counts = np.unique(np.searchsorted(self._ends, places, "right"), return_counts=True)
+        looks = np.zeros(len(steps), np.bool_)
+        looks[-1] = True
+        return int(places[-1]) + 1, (self.betas[steps], counts, looks)
+
+
+class Done(NamedTuple):
+    """How a run ended.
+
+    Attributes:
+        sweeps: Sweeps of each read.
+        interrupted: Whether its caller stopped it.
+    """
+
+    sweeps: int
+    interrupted: bool
+
+
+NOTHING: Final = Done(0, False)
+
+
+def anneal_reads(reads: Reads, schedule: Schedule, stop: Callable[[], bool] | None, end: float) -> Done:
+    """Take reads through a schedule, as much of it as fits the time.
+
+    Args:
+        reads: In their initial states.
+        schedule: As asked for.
+        stop: Asked at least after each inverse temperature; where it says true, the run ends.
+        end: When the run is to end, by ``seconds_without_compiling``; infinite where time does not matter. A schedule
+            that takes longer is squeezed: fewer sweeps, evenly taken from all of it.
+    """
+    place, done = 0, 0
+    pace = _Pace(reads, end)
+    while place < schedule.total:
+        fitting = pace.fitting(schedule.total - place)
+        count = pace.portion(fitting)
+        if fitting == schedule.total - place:
+            following = place + count if stop is None else min(place + count, schedule.end_of_step(place))
+            work = schedule.between(place, following)
+        else:
+            following, work = schedule.squeezed(place, fitting, 1 if stop is not None else count)
+        pace.begin()
+        reads.anneal(*work)
+        swept = int(work[1].sum())
+        pace.end(swept)
+        place, done = following, done + swept
+        if stop is not None and stop():
+            reads.look()
+            return Done(done, True)
+    if not schedule.total:
+        reads.look()
+    return Done(done, False)
+
+
+class _Pace:
+    """How many sweeps fit the time left, and how many are done in one call.
+
+    Args:
+        reads: That are swept.
+        end: Of the run, infinite where time does not matter.
+    """
+
+    def __init__(self, reads: Reads, end: float) -> None:
+        self._end, self._limited = end, end < np.inf
+        self._portions, self._most = Portions(reads), sweeps_a_portion(reads)
+        self._probe = max(0.0, end - seconds_without_compiling()) * _PROBE
+        self._began = self._seconds = 0.0
+        self._sweeps, self._count, self._known = 0.0, 1, False
+
+    def fitting(self, rest: int) -> int:
+        """Return how many of the remaining sweeps fit, at least one; all while that is not known yet."""
+        if not self._limited:
+            return rest
+        left = max(0.0, self._end - seconds_without_compiling())
+        if left and not self._known:
+            return rest
+        return max(1, min(rest, int(self._sweeps / max(self._seconds, 1e-9) * left * _USED)))
+
+    def portion(self, fitting: int) -> int:
+        """Return how many of the sweeps that fit come next."""
+        if not self._limited:
+            return min(self._portions.sweeps, fitting)
+        few = max(1, fitting // _OF_REST) if self._known else fitting
+        return min(few, self._count, self._most)
+
+    def begin(self) -> None:
+        """Begin a portion."""
+        self._portions.begin()
+        self._began = seconds_without_compiling()
+
+    def end(self, sweeps: int) -> None:
+        """Take in how long a portion of so many sweeps took; of those before, half counts."""
+        self._portions.end()
+        took = seconds_without_compiling() - self._began
+        kept = 0.5 if self._known else 1.0
+        self._seconds, self._sweeps = kept * self._seconds + took, kept * self._sweeps + sweeps
+        self._count, self._known = _GROWTH * sweeps, self._known or self._seconds >= self._probe
