@@ -6,8 +6,6 @@ from functools import partial
 
 import typer
 
-from spinsim.inputs.whole import check_word
-
 
 def whole(text: str) -> int:
     """A whole number."""
@@ -19,6 +17,8 @@ def whole(text: str) -> int:
 
 def real(text: str) -> float:
     """A number."""
+    from spinsim.inputs.whole import check_word  # loads NumPy
+
     try:
         found = float(text)
     except ValueError as error:
