@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from spinsim.engine.protocols import Sweeps
-from spinsim.model.ising import Ising
 from spinsim.machine.clock import seconds_without_compiling
+from spinsim.model.ising import Ising
 from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 
