@@ -36,7 +36,10 @@ def problem(sites: int, dense: bool, real: bool, seed: int) -> dimod.BinaryQuadr
         order = rng.permutation(sites).tolist()
         pairs = [(order[i], order[(i + step) % sites]) for i in range(sites) for step in steps]
     values = rng.normal(size=len(pairs)) if real else rng.choice([-1.0, 1.0], len(pairs))
-    return dimod.BinaryQuadraticModel.from_ising({}, dict(zip(pairs, values.tolist(), strict=True)))
+    found: dimod.BinaryQuadraticModel = dimod.BinaryQuadraticModel.from_ising(
+        {}, dict(zip(pairs, values.tolist(), strict=True))
+    )
+    return found
 
 
 class Stopwatch:
@@ -81,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Small problems with spinsim and dwave-samplers.")
     parser.add_argument("--seconds", type=float, default=1.0, help="Of each line, about.")
     budget = parser.parse_args().seconds
-    ours, theirs = spinsim.dimod.SpinsimSampler("cpu", threads=1), SimulatedAnnealingSampler()
+    ours, theirs = spinsim.dimod.SpinsimSampler("cpu", threads=1), SimulatedAnnealingSampler()  # type: ignore[no-untyped-call]
     watches = [Stopwatch(spinsim.dimod, "anneal_reads"), Stopwatch(of_dwave, "simulated_annealing")]
     print(
         f"{'problem':29}{'':6}{'call: spinsim':>14}{'dwave':>9}{'ratio':>7}{'of clock':>9}"

@@ -7,7 +7,6 @@ from functools import partial
 import typer
 
 from spinsim.inputs.seeds import RANDOM
-from spinsim.inputs.whole import check_word
 
 
 def whole(text: str) -> int:
@@ -30,6 +29,8 @@ def seed(text: str) -> int | str:
 
 def real(text: str) -> float:
     """A number."""
+    from spinsim.inputs.whole import check_word  # loads NumPy
+
     try:
         found = float(text)
     except ValueError as error:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from spinsim.engine.protocols import Sweeps
 from spinsim.machine.clock import seconds_without_compiling
+from spinsim.model.ising import Ising
 from spinsim.sampling.best_slices import BestSlices
 from spinsim.sampling.in_field import InField
 
@@ -15,7 +16,16 @@ _FIRST: Final = 1024  # a portion begins with so small a part of these
 _SHORT, _LONG = 0.1, 0.4  # seconds
 
 
-def updates_a_sweep(engine: Sweeps | InField | BestSlices) -> int:
+class Swept(Protocol):
+    """Replicas of a model on a device, whatever sweeps them."""
+
+    model: Ising
+    replicas: int
+    device_name: str
+    devices: int
+
+
+def updates_a_sweep(engine: Swept | Sweeps | InField | BestSlices) -> int:
     """Attempted spin updates of one sweep of all replicas, in all slices where there is time."""
     slices = engine.slices if isinstance(engine, BestSlices) else 1
     return int(engine.model.sites * engine.model.samples * engine.replicas * slices)
@@ -30,7 +40,7 @@ def never() -> bool:
     return False
 
 
-def sweeps_a_portion(engine: Sweeps | InField | BestSlices, unit: int = 1) -> int:
+def sweeps_a_portion(engine: Swept | Sweeps | InField | BestSlices, unit: int = 1) -> int:
     """Most sweeps between two reports, a multiple of ``unit``, at least one."""
     most = UPDATES["cpu" if engine.device_name == "cpu" else "cuda"] * engine.devices
     return max(1, int(most / (updates_a_sweep(engine) * unit))) * unit
@@ -47,7 +57,7 @@ class Portions:
         sweeps: Of the next portion.
     """
 
-    def __init__(self, engine: Sweeps | InField | BestSlices, unit: int = 1) -> None:
+    def __init__(self, engine: Swept | Sweeps | InField | BestSlices, unit: int = 1) -> None:
         self._unit, self._most = unit, sweeps_a_portion(engine, unit)
         self.sweeps = max(1, self._most // _FIRST // unit) * unit
         self._began = 0.0

@@ -71,7 +71,8 @@ class Anneals(Outcome):
             model: What was annealed.
             target: In the problem's own terms, one or one for each sample; that of the search where left out.
         """
-        wanted = np.atleast_1d(self.target if target is None else as_floats(target, "target"))
+        given = self.target if target is None else as_floats(target, "target")
+        wanted = np.atleast_1d(np.asarray(given, np.float64))
         found = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
         return np.asarray(found, np.int64).reshape(len(self.energy), -1)
 

@@ -161,9 +161,9 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
         for _ in range(sweeps[step]):
             if done == drawn[0].size:
                 done = 0
-                for call in range(calls):
-                    of_call = np.uint64(first // WORDS + call)
-                    draw_logs(bounds[call], drawn, block, half_sweep, k0, k1, rounds, of_call)
+                for number in range(calls):
+                    of_call = np.uint64(first // WORDS + number)
+                    draw_logs(bounds[number], drawn, block, half_sweep, k0, k1, rounds, of_call)
             for r in range(energy.size):
                 call, word = np.uint64((first + r) // WORDS), r % WORDS
                 mine, fields, gained = borrowed(spins[r]), borrowed(local[r]), np.int64(0)
