@@ -18,8 +18,9 @@ from spinsim.model.ising import Ising
 from spinsim.store.checkpoints import make_checkpoints
 from spinsim.store.layout import BEST, BITS, BYTE, ENERGY, START, Layout, Series
 from spinsim.store.models import write_model, write_start
-from spinsim.store.parts import bare_dimension, label, scale, set_aside
+from spinsim.store.parts import bare_dimension, label, scale, set_aside, written_once
 from spinsim.store.reading import SCHEMA
+from spinsim.store.row_checksums import CHECKSUM, LONG_NAME
 from spinsim.store.schema import TEXTS
 
 CONVENTIONS: Final = {
@@ -122,9 +123,11 @@ def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
     group.attrs.update(layout.numbers.get(name, {}))
     for axis in layout.axes(name):
         scale(group, axis, layout.scales[axis], layout.units.get(axis, "1"))
-    for series in layout.series:
-        if series.group == name:
-            _series(group, series, layout.shape(series), max(1, rows // layout.every(name)))
+    own = [series for series in layout.series if series.group == name]
+    if own:
+        own.append(Series(CHECKSUM, (), np.uint32, LONG_NAME, group=name))
+    for series in own:
+        _series(group, series, layout.shape(series), max(1, rows // layout.every(name)))
     for series in layout.sums:
         if series.group == name:
             empty = np.nan if series.dtype is np.float64 else 0
@@ -133,7 +136,7 @@ def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
             label(dataset, series.axes, series.long_name, series.units)
     for series, values in layout.given:
         if series.group == name:
-            label(group.create_dataset(series.name, data=values), series.axes, series.long_name, series.units)
+            label(written_once(group, series.name, values), series.axes, series.long_name, series.units)
 
 
 def _make_best(group: h5py.Group, model: Ising, replicas: int) -> None:

@@ -23,9 +23,14 @@ def compressed() -> dict[str, Any]:
     return {"compression": "gzip", "compression_opts": LEVEL, "shuffle": True}
 
 
+def written_once(group: h5py.Group, name: str, values: npt.NDArray[np.generic]) -> h5py.Dataset:
+    """A dataset of numbers that never change, with a checksum."""
+    return group.create_dataset(name, data=values, **({"fletcher32": True} if values.size else {}))
+
+
 def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:
     """An axis with coordinates."""
-    dataset = group.create_dataset(name, data=values)
+    dataset = written_once(group, name, values)
     dataset.attrs.update(scale_attributes(name, units))
     if values.dtype.kind == "S":
         dataset.attrs["_Encoding"] = "utf-8"  # netCDF's word for it: xarray reads text then

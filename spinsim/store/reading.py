@@ -19,7 +19,9 @@ from spinsim.machine.memory import require
 from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.forms import DamageError, form_of
 from spinsim.store.layout import BEST, EVERY, SUMMARY_GROUP
-from spinsim.store.schema import check_schema
+from spinsim.store.probing import look_at_headers, survives
+from spinsim.store.row_checksums import CHECKSUM
+from spinsim.store.schema import check_schema, layout_of
 
 SCHEMA: Final = "spinsim/1"
 _TRIES: Final = 40  # to see a whole header of a file that is being written
@@ -46,11 +48,10 @@ def groups_of(file: h5py.File) -> list[str]:
 
 
 def growing(file: h5py.File) -> list[h5py.Dataset]:
-    """Returns all series: what has a row for each step."""
-    fixed = {f"/{path}" for path in form_of(file).sums.values()}
-    groups = [file[name] for name in list(file) if "step" in file[name]]
-    items = [item for group in groups for item in [group[name] for name in list(group)]]
-    return [item for item in items if item.name.endswith("/step") or not (item.is_scale or item.name in fixed)]
+    """Returns all series, which have a row for each step, and the checksums of their rows."""
+    series = layout_of(file).series
+    checksums = dict.fromkeys(f"{one.group}/{CHECKSUM}" for one in series)
+    return [file[path] for path in (*(one.path for one in series), *checksums) if path in file]
 
 
 def every_of(group: h5py.Group) -> int:
@@ -147,6 +148,13 @@ def _check_there(path: Path) -> None:
 
 def _open_checked(path: Path) -> h5py.File:
     """A file whose schema has been checked."""
+    passed: bool | None = None
+    seen, began = None, time.time_ns()
+    with contextlib.suppress(OSError):
+        seen = os.stat(path)
+        passed = _is_known(seen) or survives(lambda: _look(path))
+        if passed is False:
+            raise InputError(f"{path} is damaged, its headers lead in a circle or nowhere: take another copy of it")
     try:
         file = _open_unlocked(path)
     except BlockingIOError as error:
@@ -157,7 +165,7 @@ def _open_checked(path: Path) -> h5py.File:
         raise InputError(f"{path} is not an HDF5 file: give a file that spinsim wrote") from error
     try:
         _check_version(path, file)
-        _check_unless_known(file)
+        _check_unless_known(file, seen if passed else None, began)
     except BaseException as error:
         file.close()
         if isinstance(error, DamageError):
@@ -168,16 +176,36 @@ def _open_checked(path: Path) -> h5py.File:
     return file
 
 
-def _check_unless_known(file: h5py.File) -> None:
-    """Check the schema of a file, unless this process has checked it and it has not been written since."""
+def _look(path: Path) -> None:
+    """Check the schema of a file and all of its headers."""
+    with _open_unlocked(path) as file:
+        _check_version(path, file)
+        check_schema(file)
+        look_at_headers(file)
+
+
+def _is_known(found: os.stat_result) -> bool:
+    """True if this process has checked a file that has not been written since."""
+    return _checked.get((found.st_dev, found.st_ino)) == (found.st_mtime_ns, found.st_size)
+
+
+def _check_unless_known(file: h5py.File, passed: os.stat_result | None, began: int) -> None:
+    """Check the schema of a file, unless this process has checked it and it has not been written since.
+
+    Args:
+        file: Open for reading.
+        passed: The file that a child of this process has checked already, if any.
+        began: Time before that, in nanoseconds.
+    """
     found = os.fstat(file.id.get_vfd_handle())
-    which, version = (found.st_dev, found.st_ino), (found.st_mtime_ns, found.st_size)
-    if _checked.get(which) == version:
+    if _is_known(found):
         return
-    began = time.time_ns()
-    check_schema(file)
+    if passed is None or not os.path.samestat(found, passed):
+        check_schema(file)
+    elif (found.st_mtime_ns, found.st_size) != (passed.st_mtime_ns, passed.st_size):
+        return
     if began - found.st_mtime_ns > _CLOCK_STEP:
-        _checked[which] = version
+        _checked[found.st_dev, found.st_ino] = found.st_mtime_ns, found.st_size
 
 
 def _open_unlocked(path: Path) -> h5py.File:

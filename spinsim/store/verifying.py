@@ -11,7 +11,8 @@ import numpy as np
 from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
 from spinsim.store.configurations import check_configurations
 from spinsim.store.forms import DamageError, form_of
-from spinsim.store.reading import complete_rows, groups_of
+from spinsim.store.reading import complete_rows, every_of, groups_of, growing
+from spinsim.store.row_checksums import check_rows
 
 _PIECE_BYTES: Final = 2**24
 
@@ -36,11 +37,13 @@ def verify(file: h5py.File, written: bool) -> bool:
         for item in [group[key] for key in list(group)]:
             _read(item)
             summed &= not item.chunks or not item.id.get_storage_size() or bool(item.fletcher32)
+    if not written:
+        _check_rows(file)
     _check_steps(file)
     form_of(file).check_numbers(file, complete_rows(file))
     check_configurations(file, complete_rows(file))
     if CHECKPOINTS in file and not written:
-        _, problem = read_checkpoint(file[CHECKPOINTS])
+        _, problem, _ = read_checkpoint(file[CHECKPOINTS])
         if problem:
             raise DamageError(problem.partition(":")[0])
     return summed
@@ -55,6 +58,14 @@ def _read(item: h5py.Dataset) -> None:
         item[first : first + rows]
     if not rows:
         item[()]
+
+
+def _check_rows(file: h5py.File) -> None:
+    """Rows are as they were written, in files that have a checksum for each."""
+    rows, groups = complete_rows(file), {item.parent.name for item in growing(file)}
+    for name in groups:
+        series = [item for item in growing(file) if item.parent.name == name]
+        check_rows(series, rows // every_of(file[name]))
 
 
 def _check_steps(file: h5py.File) -> None:
