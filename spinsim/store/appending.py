@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -21,10 +21,10 @@ from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
 from spinsim.store.finishing import finish_file, keep
-from spinsim.store.forms import DamageError
+from spinsim.store.forms import DamageError, check_texts
 from spinsim.store.layout import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
 from spinsim.store.models import identity
-from spinsim.store.reading import complete_rows, every_of, growing
+from spinsim.store.reading import complete_rows, series_by_group
 from spinsim.store.row_checksums import CHECKSUM, UNKNOWN, check_rows, row_checksums
 
 _FLUSH_SECONDS: Final = 0.5
@@ -48,18 +48,10 @@ class RunFile:
         self._pending: list[Mapping[str, Any]] = []
         self._handed: Future[None] | None = None
         self._flushed = time.monotonic()
-        self._groups = thread.submit(self._series_by_group).result()
+        self._groups = thread.submit(series_by_group, self._file).result()
         self._end = 0  # of the rows that this run goes on from or has written
         mark = str(self._file.attrs.get("config_sha256", "")).encode()
         self._marks = os.fstat(disk.fileno()).st_size, mark, thread.submit(disk.find, mark).result()
-
-    def _series_by_group(self) -> list[tuple[int, dict[str, h5py.Dataset]]]:
-        """Rows of the run for each row of a group, and the series of the group by name."""
-        found: dict[str, tuple[int, dict[str, h5py.Dataset]]] = {}
-        for dataset in growing(self._file):
-            path, _, name = dataset.name.rpartition("/")
-            found.setdefault(path, (every_of(dataset.parent), {}))[1][name] = dataset
-        return list(found.values())
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write the row of number ``row["step"]``, a value for each series by name that has a row there.
@@ -116,8 +108,20 @@ class RunFile:
             raise InputError(f"{self.path} was moved, removed or replaced while a run wrote it")  # see ``rescue``
 
     def identity(self) -> tuple[dict[str, str], str]:
-        """Root attributes, and the SHA-256 of the model that the file holds."""
+        """Root attributes, and the SHA-256 of the model that the file holds.
+
+        Raises:
+            InputError: where a text attribute is damaged, so that the finished file could not be written.
+        """
+        self._checked(check_texts, self._file)
         return self._thread.submit(identity, self._file).result()
+
+    def _checked(self, check: Callable[..., None], *given: Any) -> None:
+        """Call a function in the thread that writes; the damage that it finds becomes one sentence."""
+        try:
+            self._thread.submit(check, *given).result()
+        except DamageError as error:
+            raise InputError(f"{self.path} is damaged, {error}: take another copy of it") from error
 
     def _hand_over(self) -> None:
         """Let the thread write the rows so far, once it is done with those before."""
@@ -219,12 +223,9 @@ class RunFile:
         def check() -> None:
             rows = complete_rows(self._file) if end is None else end
             for every, series in self._groups:
-                check_rows(list(series.values()), rows // every)
+                check_rows(series, rows // every)
 
-        try:
-            self._thread.submit(check).result()
-        except DamageError as error:
-            raise InputError(f"{self.path} is damaged, {error}: take another copy of it") from error
+        self._checked(check)
 
     def forget_summary(self) -> None:
         """What an analysis of fewer rows found is no longer true."""

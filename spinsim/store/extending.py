@@ -18,10 +18,10 @@ from spinsim.store.appending import hold
 from spinsim.store.checkpoints import CHECKPOINTS, check_checkpoints, copy_checkpoints, copy_into
 from spinsim.store.creating import write_new
 from spinsim.store.finishing import copy_unknown
-from spinsim.store.forms import form_of
+from spinsim.store.forms import DamageError, check_texts, form_of
 from spinsim.store.layout import BEST, Layout
 from spinsim.store.models import identity, read_model
-from spinsim.store.reading import complete_rows, growing
+from spinsim.store.reading import complete_rows, growing, series_by_group
 from spinsim.store.row_checksums import CHECKSUM, row_checksums
 
 _PIECE_BYTES: Final = 2**24
@@ -52,6 +52,8 @@ def extend(
     try:
         with hold(path) as disk, ThreadPoolExecutor(1) as thread:
             thread.submit(_extend, path, disk, layout, rows, check, attributes, saved).result()
+    except DamageError as error:
+        raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
     except OSError as error:
         raise not_written(path, error) from error
 
@@ -66,6 +68,7 @@ def _extend(
     saved: Mapping[str, tuple[int, ...]],
 ) -> None:
     with h5py.File(disk, "r") as old:
+        check_texts(old)
         found, model_sha256 = identity(old)
         check(found, model_sha256)
         if CHECKPOINTS not in old:
@@ -93,9 +96,9 @@ def _take_over(old: h5py.File, new: h5py.File) -> None:
         copy.resize(rows, axis=0)
         for piece in _pieces([dataset], rows):
             copy[piece] = dataset[piece]
-    for name in {dataset.parent.name for dataset in growing(new)}:
-        if f"{name}/{CHECKSUM}" not in old:
-            _add_checksums([dataset for dataset in growing(new) if dataset.parent.name == name])
+    for _, series in series_by_group(new):
+        if series[CHECKSUM].name not in old:
+            _add_checksums(series)
     copy_checkpoints(old[CHECKPOINTS], new[CHECKPOINTS], complete_rows(old))
     for group in (BEST, *form_of(old).groups):
         for name in list(new[group]) if group in old else []:
@@ -104,13 +107,13 @@ def _take_over(old: h5py.File, new: h5py.File) -> None:
                 copy_into(item, old[item.name])
 
 
-def _add_checksums(series: Sequence[h5py.Dataset]) -> None:
+def _add_checksums(series: Mapping[str, h5py.Dataset]) -> None:
     """Fill in the checksums of a group's rows, which a finished file or an older one does not have."""
-    named = {dataset.name.rpartition("/")[2]: dataset for dataset in series}
-    checksums, rows = named.pop(CHECKSUM), min(map(len, series[:-1]), default=0)
-    checksums.resize(rows, axis=0)
-    for piece in _pieces(list(named.values()), rows):
-        checksums[piece] = row_checksums({name: dataset[piece] for name, dataset in named.items()})
+    measured = {name: dataset for name, dataset in series.items() if name != CHECKSUM}
+    rows = min(map(len, measured.values()))
+    series[CHECKSUM].resize(rows, axis=0)
+    for piece in _pieces(list(measured.values()), rows):
+        series[CHECKSUM][piece] = row_checksums({name: dataset[piece] for name, dataset in measured.items()})
 
 
 def _pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:

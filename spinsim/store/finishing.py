@@ -167,10 +167,12 @@ def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
     else:
         chunks = _chunks(old)
         filters = {} if group.name == _REWRITTEN or old.name == _LARGE else compressed()
+        plain = old.dtype.kind in "iuf"
+        fill = old.fillvalue if plain else None  # HDF5 has no room for a long text there
         new = group.create_dataset(
-            name, old.shape, old.dtype, chunks=chunks, fillvalue=old.fillvalue, fletcher32=True, **filters
+            name, old.shape, old.dtype, chunks=chunks, fillvalue=fill, fletcher32=True, **filters
         )
-        if filters and old.dtype.kind in "iuf":
+        if filters and plain:
             copy_chunks(old, new)
         else:
             rows = max(1, _PIECE_BYTES // (prod(old.shape[1:]) * old.dtype.itemsize) // chunks[0]) * chunks[0]

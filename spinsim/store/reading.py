@@ -54,6 +54,17 @@ def growing(file: h5py.File) -> list[h5py.Dataset]:
     return [file[path] for path in (*(one.path for one in series), *checksums) if path in file]
 
 
+def series_by_group(file: h5py.File) -> list[tuple[int, dict[str, h5py.Dataset]]]:
+    """Return the series of each group by name, and how many rows of the run there are for each of their rows."""
+    found: dict[str, tuple[int, dict[str, h5py.Dataset]]] = {}
+    for dataset in growing(file):
+        path, _, name = dataset.name.rpartition("/")
+        if path not in found:
+            found[path] = every_of(file[path]), {}
+        found[path][1][name] = dataset
+    return list(found.values())
+
+
 def every_of(group: h5py.Group) -> int:
     """Returns how many rows of the run there are for each row of a group."""
     return int(group.attrs.get(EVERY, 1))
@@ -78,7 +89,7 @@ def check_room(file: h5py.File, rows: int) -> None:
 def attributes(file: h5py.File) -> dict[str, Any]:
     """The root attributes of a spinsim file, ``finished`` only where it is."""
     found = {key: file.attrs[key] for key in list(file.attrs)}
-    values = {key: value.decode() if isinstance(value, bytes) else value for key, value in found.items()}
+    values = {key: one.decode(errors="replace") if isinstance(one, bytes) else one for key, one in found.items()}
     return {key: value for key, value in values.items() if key != "finished" or value}
 
 

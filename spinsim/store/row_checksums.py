@@ -7,7 +7,7 @@ carry none: a series beside the others holds the CRC-32 of each row, and grows t
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, Final
 
@@ -48,21 +48,21 @@ def _crc32(parts: Iterable[npt.NDArray[np.uint8]]) -> int:
     return total or 1  # 0 has a meaning of its own
 
 
-def check_rows(series: Sequence[h5py.Dataset], end: int) -> None:
+def check_rows(series: Mapping[str, h5py.Dataset], end: int) -> None:
     """Compare the first rows of a group with their checksums, if it has any.
 
     Args:
-        series: All series of the group.
+        series: All series of the group, by name.
         end: Rows that are compared.
 
     Raises:
         DamageError: naming the first row that is not as it was written.
     """
-    named = {dataset.name.rpartition("/")[2]: dataset for dataset in series}
+    named = dict(series)
     stored = named.pop(CHECKSUM, None)
     if stored is None or not named:
         return
-    end = min(end, len(stored))
+    end = min(max(end, 0), len(stored))
     piece = max(1, _PIECE_BYTES // sum(d.dtype.itemsize * prod(d.shape[1:]) for d in named.values()))
     for first in range(0, end, piece):
         rows = slice(first, min(first + piece, end))
