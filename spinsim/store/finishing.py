@@ -215,7 +215,8 @@ def _attach_scales_of(old: h5py.Dataset, new: h5py.Dataset, scales: dict[str, h5
         return
     for axis in range(old.ndim):
         attached: list[h5py.h5d.DatasetID] = []
-        h5py.h5ds.iterate(old.id, axis, attached.append, 0)
+        if h5py.h5ds.get_num_scales(old.id, axis):  # what users add has none
+            h5py.h5ds.iterate(old.id, axis, attached.append, 0)
         for one in attached:
             path = h5py.h5i.get_name(one)
             if path not in scales:

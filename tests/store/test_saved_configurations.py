@@ -14,8 +14,8 @@ from harness import contents, one_sentence, run
 
 import spinsim as ss
 from spinsim import store
-from spinsim.run.verifying import verify
 from spinsim.machine.files import Disk
+from spinsim.run.verifying import verify
 
 OWN = ("command", "config", "history")
 MODEL = "--lattice cubic --size 3 --couplings pm-j --samples 2"
