@@ -13,6 +13,7 @@ from pathlib import Path
 
 import damage
 import h5py
+import numpy as np
 import pytest
 from harness import finish, one_sentence, run, spinsim
 
@@ -147,6 +148,16 @@ def test_headers_that_lead_in_a_circle_are_refused(tmp_path, monkeypatch, capsys
         one_sentence(
             run(capsys, monkeypatch, command, path), "a.h5 is damaged, its headers lead in a circle or nowhere"
         )
+
+
+@pytest.mark.parametrize("value", [np.inf, 1e308])
+def test_damaged_values_bring_no_warnings_of_numpy(tmp_path, monkeypatch, capsys, recwarn, value) -> None:
+    path = tmp_path / "a.h5"
+    path.write_bytes(damage.small_file("unfinished-anneal"))
+    with h5py.File(path, "r+") as file:
+        file["measurements/energy"][-1] = value
+    shown = run(capsys, monkeypatch, "show", path)
+    assert (shown.err, len(recwarn)) == ("", 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no child processes here")
