@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.arranging import arranged
 from spinsim.analysis.runs import Floats
 from spinsim.analysis.samples import AnyRun, lowest, sample_of
 from spinsim.errors import InputError
@@ -51,6 +52,9 @@ def table(run: Result | str | os.PathLike[str], by: str = "temperature") -> pd.D
     done before the bin's first and last measurement, how many measurements it has, and the averages over it of
     ``approach.Approach`` with errors and ``<name>_verdict``, which is that on all bins.
 
+    The observables that matter most lead, autocorrelation times and verdicts stand last; ``attrs["units"]`` of the
+    table has the unit of each column.
+
     Args:
         run: A result, or a file that spinsim wrote.
         by: ``temperature``, ``sample`` or, of a tempering run, ``bin`` and, if it has two copies or more, ``overlap``.
@@ -63,7 +67,7 @@ def table(run: Result | str | os.PathLike[str], by: str = "temperature") -> pd.D
     except ImportError as error:
         raise InputError("pandas is missing: install spinsim[xarray] to use table()") from error
     result = run if isinstance(run, Result) else load(run)
-    return pd.DataFrame(job_of(result.job).columns(result, by))
+    return arranged(pd.DataFrame(job_of(result.job).columns(result, by)))
 
 
 def columns_of_samples(

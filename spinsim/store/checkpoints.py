@@ -14,7 +14,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.store.forms import Form, form_of
 from spinsim.store.layout import BEST
-from spinsim.store.parts import compressed, set_aside
+from spinsim.store.parts import compressed, name_axes, set_aside
 
 _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 
@@ -39,6 +39,7 @@ def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
     for slot in ("0", "1"):
         for name, value in arrays.items():
             group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, dcpl=set_aside())
+    name_axes(group)
 
 
 def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int) -> None:
@@ -54,6 +55,7 @@ def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], 
             dataset = group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, **how)
             if slot == "0":
                 dataset[...] = value
+    name_axes(group)
 
 
 def write_checkpoint(

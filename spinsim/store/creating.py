@@ -30,6 +30,8 @@ CONVENTIONS: Final = {
     "bond_order": "bond d * i + a goes from site i along axis a; open boundaries leave bonds out",
     "maxcut": "J = -w; cut = (sum of weights - energy) / 2",
     "binder_cumulant": "U = 1 - <m^4> / (3 <m^2>^2), and likewise for the overlap q",
+    "quantum": "couplings and fields are whole multiples of the attribute quantum of /model, so that local fields are "
+    "exact sums; rounded says whether values as given were changed for that, rounding_error by how much at most",
     "correlation_length": "xi = sqrt(<m^2> / <|m(k)|^2> - 1) / (2 sin(k / 2)), k = 2 pi / L along the longest axes",
 }
 _CHUNK_BYTES: Final = 2**18
@@ -98,11 +100,14 @@ def write_new(
             make_checkpoints(file.create_group("checkpoint"), checkpoint)
 
 
-def begin(disk: Disk, root: Mapping[str, Any]) -> None:
-    """Make a file that holds its root attributes alone."""
+def begin(disk: Disk, root: Mapping[str, Any], finished: str = "") -> None:
+    """Make a file that holds its root attributes alone, among them since when it is finished."""
     with h5py.File(disk, "w", libver=_OLD_HEADER) as file:
         file.attrs.update(root)
-        file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")  # empty until then
+        if finished:
+            file.attrs["finished"] = finished
+        else:  # empty until then; it is changed in place
+            file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")
     disk.check()
 
 
@@ -112,7 +117,7 @@ def extended(disk: Disk) -> h5py.File:
 
 
 def mark_finished(file: h5py.File) -> None:
-    """Say that the run is complete, and since when; in place."""
+    """Say that the run is complete, and since when; in place, in a file that is not written anew."""
     file.attrs.modify("finished", np.bytes_(stamp()))
 
 

@@ -14,7 +14,7 @@ from spinsim.errors import InputError
 from spinsim.machine.files import Disk, new_file, replacement
 from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint
 from spinsim.store.chunks import copy_chunks
-from spinsim.store.creating import begin, extended, mark_finished
+from spinsim.store.creating import begin, extended, mark_finished, stamp
 from spinsim.store.parts import compressed
 from spinsim.store.row_checksums import CHECKSUM
 
@@ -94,7 +94,7 @@ def _copy_file(old: Disk, new: Disk) -> None:
 
 def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
     """Write a finished run to a new file."""
-    begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"})
+    begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"}, stamp())
     with extended(disk) as new:
         for name in list(old):
             if name != CHECKPOINTS:
@@ -103,7 +103,6 @@ def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
         saved, _, rows = read_checkpoint(old.get(CHECKPOINTS) if keep_checkpoint else None)
         if saved is not None:
             pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows)
-        mark_finished(new)
 
 
 def _copy_group(old: h5py.Group, new: h5py.Group) -> None:

@@ -46,6 +46,22 @@ def bare_dimension(group: h5py.Group, name: str, length: int) -> None:
     """A named axis without coordinates, by netCDF-4's convention: it takes no room however long it is."""
     dataset = group.create_dataset(name, (length,), np.int8, chunks=(min(length, 2**20),) if length else None)
     dataset.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
+    dataset.attrs["long_name"] = f"an axis of length {length}, numbered from 0, without values of its own"
+
+
+def name_axes(group: h5py.Group) -> None:
+    """Give the datasets of a group and of its groups axes that are named by their lengths, as netCDF asks for names."""
+    found: list[h5py.Dataset] = []
+    group.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
+    for dataset in found:
+        used: list[int] = []
+        for axis, length in enumerate(dataset.shape):
+            again = used.count(length)
+            name = f"length_{length}" + (f"_{again + 1}" if again else "")
+            if name not in group:
+                bare_dimension(group, name, length)
+            dataset.dims[axis].attach_scale(group[name])
+            used.append(length)
 
 
 def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units: str) -> None:
