@@ -7,6 +7,7 @@ the numbers of datasets. The child ends where it has used too much processor tim
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import signal
 import warnings
@@ -59,6 +60,7 @@ def _look_and_leave(look: Callable[[], None]) -> None:
     """Never return: neither do exceptions, handlers at exit or buffers of the parent get another turn."""
     status = 1
     with contextlib.suppress(BaseException):
+        faulthandler.disable()  # a crash is told in a sentence
         resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         look()

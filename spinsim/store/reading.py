@@ -159,12 +159,8 @@ def _check_there(path: Path) -> None:
 
 def _open_checked(path: Path) -> h5py.File:
     """A file whose schema has been checked."""
-    passed: bool | None = None
-    seen, began = None, time.time_ns()
-    with contextlib.suppress(OSError):
-        seen = os.stat(path)
-        passed = _is_known(seen) or survives(lambda: _look(path))
-        if passed is False:
+    with contextlib.suppress(OSError):  # it has gone meanwhile, which is told below
+        if not _is_known(os.stat(path)) and survives(lambda: _look(path)) is False:
             raise InputError(f"{path} is damaged, its headers lead in a circle or nowhere: take another copy of it")
     try:
         file = _open_unlocked(path)
@@ -176,7 +172,7 @@ def _open_checked(path: Path) -> h5py.File:
         raise InputError(f"{path} is not an HDF5 file: give a file that spinsim wrote") from error
     try:
         _check_version(path, file)
-        _check_unless_known(file, seen if passed else None, began)
+        _check_unless_known(file)
     except BaseException as error:
         file.close()
         if isinstance(error, DamageError):
@@ -188,10 +184,7 @@ def _open_checked(path: Path) -> h5py.File:
 
 
 def _look(path: Path) -> None:
-    """Check the schema of a file and all of its headers."""
     with _open_unlocked(path) as file:
-        _check_version(path, file)
-        check_schema(file)
         look_at_headers(file)
 
 
@@ -200,21 +193,13 @@ def _is_known(found: os.stat_result) -> bool:
     return _checked.get((found.st_dev, found.st_ino)) == (found.st_mtime_ns, found.st_size)
 
 
-def _check_unless_known(file: h5py.File, passed: os.stat_result | None, began: int) -> None:
-    """Check the schema of a file, unless this process has checked it and it has not been written since.
-
-    Args:
-        file: Open for reading.
-        passed: The file that a child of this process has checked already, if any.
-        began: Time before that, in nanoseconds.
-    """
+def _check_unless_known(file: h5py.File) -> None:
+    """Check the schema of a file, unless this process has checked it and it has not been written since."""
     found = os.fstat(file.id.get_vfd_handle())
     if _is_known(found):
         return
-    if passed is None or not os.path.samestat(found, passed):
-        check_schema(file)
-    elif (found.st_mtime_ns, found.st_size) != (passed.st_mtime_ns, passed.st_size):
-        return
+    began = time.time_ns()
+    check_schema(file)
     if began - found.st_mtime_ns > _CLOCK_STEP:
         _checked[found.st_dev, found.st_ino] = found.st_mtime_ns, found.st_size
 
