@@ -100,12 +100,12 @@ def write_new(
             make_checkpoints(file.create_group("checkpoint"), checkpoint)
 
 
-def begin(disk: Disk, root: Mapping[str, Any], finished: str = "") -> None:
-    """Make a file that holds its root attributes alone, among them since when it is finished."""
+def begin(disk: Disk, root: Mapping[str, Any], finished: bool = False) -> None:
+    """Make a file that holds its root attributes alone, among them that its run is finished now, if it is."""
     with h5py.File(disk, "w", libver=_OLD_HEADER) as file:
         file.attrs.update(root)
         if finished:
-            file.attrs["finished"] = finished
+            file.attrs["finished"] = stamp()
         else:  # empty until then; it is changed in place
             file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")
     disk.check()

@@ -14,7 +14,7 @@ from spinsim.errors import InputError
 from spinsim.machine.files import Disk, new_file, replacement
 from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint
 from spinsim.store.chunks import copy_chunks
-from spinsim.store.creating import begin, extended, mark_finished, stamp
+from spinsim.store.creating import begin, extended, mark_finished
 from spinsim.store.parts import compressed
 from spinsim.store.row_checksums import CHECKSUM
 
@@ -94,7 +94,7 @@ def _copy_file(old: Disk, new: Disk) -> None:
 
 def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
     """Write a finished run to a new file."""
-    begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"}, stamp())
+    begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"}, finished=True)
     with extended(disk) as new:
         for name in list(old):
             if name != CHECKPOINTS:
