@@ -227,6 +227,11 @@ def _hidden(name: str) -> str:
     return f".{name}-"
 
 
+def hidden_name(name: str, middle: str) -> str:
+    """Name of a hidden file beside one of this name; eight characters tell it from others."""
+    return f"{_hidden(name)}{middle}{_PART}"
+
+
 def folder_of(path: Path) -> Path:
     """The folder that a path leads to.
 
