@@ -17,7 +17,7 @@ from spinsim import store
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.jobs import job_of
-from spinsim.machine.files import as_path, not_written
+from spinsim.machine.files import as_path, hidden_name, not_written
 from spinsim.model.described import described, described_in
 from spinsim.model.ising import Ising
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
@@ -149,7 +149,7 @@ class Result(Described):
             raise InputError(f"{target} exists: give overwrite=True to save() to replace it, or another path")
         store.check_replaceable(target)
         real = Path(os.path.realpath(target))
-        beside = real.with_name(f".{real.name}-{os.getpid()}.part")
+        beside = real.with_name(hidden_name(real.name, f"{os.getpid():08d}"))
         try:
             self._write(beside)
             os.replace(beside, real)

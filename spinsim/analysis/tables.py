@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.arranging import arranged
 from spinsim.analysis.runs import Floats
 from spinsim.analysis.samples import AnyRun, lowest, sample_of
 from spinsim.errors import InputError
@@ -55,6 +56,9 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
     done before the bin's first and last measurement, how many measurements it has, and the averages over it of
     ``approach.Approach`` with errors and ``<name>_verdict``, which is that on all bins.
 
+    The observables that matter most lead, autocorrelation times and verdicts stand last; ``attrs["units"]`` of the
+    table has the unit of each column.
+
     Of several runs the first columns say which: ``file``, where the run is one, ``model``, ``size``, the sides of its
     lattice such as 8x8x8, and ``sites``. Columns that some of the runs lack are NaN there.
 
@@ -71,14 +75,14 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
         raise InputError("pandas is missing: install spinsim[xarray] to use table()") from error
     if isinstance(run, Result | str | os.PathLike):
         result = _result(run)
-        return pd.DataFrame(job_of(result.job).columns(result, by))
+        return arranged(pd.DataFrame(job_of(result.job).columns(result, by)))
     try:
         runs = list(run)
     except TypeError as error:
         raise InputError(f"a {type(run).__name__} is no run: give a result, a file, or a list of these") from error
     if not runs:
         raise InputError("no runs are given: give a result, a file, or a list of these")
-    return pd.concat([pd.DataFrame(_named_columns(one, by)) for one in runs], ignore_index=True)
+    return arranged(pd.concat([pd.DataFrame(_named_columns(one, by)) for one in runs], ignore_index=True))
 
 
 def _result(run: Run) -> Result:

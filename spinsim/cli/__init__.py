@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Annotated
 
@@ -89,7 +90,9 @@ def program() -> None:
 def _status() -> int:
     """Carry the command out, as a process that is alone or the first of several."""
     try:
-        status = app(prog_name="spinsim", standalone_mode=False) or 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of NumPy, where a damaged file holds inf or 1e308
+            status = app(prog_name="spinsim", standalone_mode=False) or 0
         sys.stdout.flush()
     except UsageProblem as error:
         status = refuse(usage_sentence(error))
@@ -98,7 +101,10 @@ def _status() -> int:
     except MemoryError as error:
         status = refuse(f"memory ran out ({error}): choose a smaller size, fewer samples or fewer replicas")
     except OSError as error:  # a full disk under the cache of compiled kernels, or under standard output
-        status = refuse(f"{error.filename or 'a file'} cannot be used ({error.strerror}): make room or mend it")
+        from spinsim.machine.files import NO_DIRECTORY, has_directory
+
+        what = f"{error.filename or 'a file'} cannot be used ({error.strerror}): make room or mend it"
+        status = refuse(what if has_directory() else NO_DIRECTORY)
     except (KeyboardInterrupt, typer.Abort):
         status = 130
     return int(status)

@@ -20,7 +20,9 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-_PART: Final = ".part"
+_PART: Final = ".spinsim-part"
+_RANDOM: Final = "[a-z0-9_]{8}"  # characters between, as tempfile has them
+NO_DIRECTORY: Final = "the working directory has been removed: change to another one"
 _HEAD_BYTES: Final = 2**16
 
 
@@ -132,7 +134,7 @@ def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
     Raises:
         InputError: where the path exists or cannot be written.
     """
-    folder = path.absolute().parent
+    folder = folder_of(path)
     missing = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -210,7 +212,8 @@ def _begin(folder: Path, name: str) -> Disk:
 def remove_stale(folder: Path, name: str) -> None:
     """Remove hidden files that killed processes left beside a file of this name: those that nobody has locked."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        left = [e.path for e in entries if e.name.startswith(_hidden(name)) and e.name.endswith(_PART)]
+        own = re.compile(re.escape(_hidden(name)) + _RANDOM + re.escape(_PART))
+        left = [entry.path for entry in entries if own.fullmatch(entry.name)]
         for path in left:
             with contextlib.suppress(OSError), Disk(path, "r+") as disk:
                 if disk.lock() and disk.is_at(path):
@@ -220,6 +223,32 @@ def remove_stale(folder: Path, name: str) -> None:
 def _hidden(name: str) -> str:
     """How the names of hidden files beside a file begin."""
     return f".{name}-"
+
+
+def hidden_name(name: str, middle: str) -> str:
+    """Name of a hidden file beside one of this name; eight characters tell it from others."""
+    return f"{_hidden(name)}{middle}{_PART}"
+
+
+def folder_of(path: Path) -> Path:
+    """The folder that a path leads to.
+
+    Raises:
+        InputError: for a path from the working directory where that one is gone.
+    """
+    try:
+        return path.absolute().parent
+    except FileNotFoundError as error:
+        raise InputError(NO_DIRECTORY) from error
+
+
+def has_directory() -> bool:
+    """True unless the working directory has been removed."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _umask() -> int:

@@ -25,6 +25,7 @@ from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
 from spinsim.jobs import job_of
+from spinsim.machine.files import folder_of
 from spinsim.machine.memory import readable
 from spinsim.model.along import degrees_along
 from spinsim.model.described import described
@@ -380,7 +381,7 @@ def _to_file(plan: AnyPlan, watch: Watch, carry_out: Callable[[AnyPlan, bool, Sa
 
 def check_disk(path: Path, model: Ising, replicas: int, layout: Layout, rows: int) -> None:
     """Refuse a run whose file would not fit on its disk."""
-    folder = path.absolute().parent
+    folder = folder_of(path)
     while not folder.exists():
         folder = folder.parent
     needed = layout.room(rows) + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -21,9 +21,11 @@ from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
 from spinsim.store.finishing import finish_file, keep
+from spinsim.store.forms import DamageError, check_texts
 from spinsim.store.layout import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
 from spinsim.store.models import identity
-from spinsim.store.reading import every_of, growing
+from spinsim.store.reading import complete_rows, series_by_group
+from spinsim.store.row_checksums import CHECKSUM, UNKNOWN, check_rows, row_checksums
 
 _FLUSH_SECONDS: Final = 0.5
 _PENDING_BYTES: Final = 2**24
@@ -46,7 +48,8 @@ class RunFile:
         self._pending: list[Mapping[str, Any]] = []
         self._handed: Future[None] | None = None
         self._flushed = time.monotonic()
-        self._series = [(every_of(dataset.parent), dataset) for dataset in growing(self._file)]
+        self._groups = thread.submit(series_by_group, self._file).result()
+        self._end = 0  # of the rows that this run goes on from or has written
         mark = str(self._file.attrs.get("config_sha256", "")).encode()
         self._marks = os.fstat(disk.fileno()).st_size, mark, thread.submit(disk.find, mark).result()
 
@@ -58,6 +61,7 @@ class RunFile:
         this call or a later one.
         """
         self._pending.append(row)
+        self._end = max(self._end, row["step"] + 1)
         large = len(self._pending) * sum(np.asarray(value).nbytes for value in row.values()) > _PENDING_BYTES
         if large or time.monotonic() - self._flushed > _FLUSH_SECONDS:
             self._hand_over()
@@ -68,16 +72,26 @@ class RunFile:
         The series ``mark`` comes after all others have been handed over: it says whether the row is the new one.
         """
         self.flush()
+        series = self._groups[0][1]
+        values = _rows_of(series, [row])
+        new = row_checksums(values)[0]
 
         def write(names: Iterable[str]) -> None:
-            for _, dataset in self._series:
-                if (name := dataset.name.rpartition("/")[2]) in names:
-                    dataset[row["step"]] = row[name]
+            for name in names:
+                series[name][row["step"]] = values[name][0]
             self._file.flush()
             self._disk.check()
 
-        for names in (row.keys() - {mark}, {mark}):
+        def write_checksum(number: int) -> None:
+            if CHECKSUM in series:
+                series[CHECKSUM][row["step"]] = number
+                self._file.flush()
+                self._disk.check()
+
+        self._thread.submit(write_checksum, UNKNOWN).result()
+        for names in (values.keys() - {mark}, {mark}):
             self._thread.submit(write, names).result()
+        self._thread.submit(write_checksum, new).result()
 
     def flush(self) -> None:
         """Hand every row to the operating system.
@@ -94,8 +108,20 @@ class RunFile:
             raise InputError(f"{self.path} was moved, removed or replaced while a run wrote it")  # see ``rescue``
 
     def identity(self) -> tuple[dict[str, str], str]:
-        """Root attributes, and the SHA-256 of the model that the file holds."""
+        """Root attributes, and the SHA-256 of the model that the file holds.
+
+        Raises:
+            InputError: where a text attribute is damaged, so that the finished file could not be written.
+        """
+        self._checked(check_texts, self._file)
         return self._thread.submit(identity, self._file).result()
+
+    def _checked(self, check: Callable[..., None], *given: Any) -> None:
+        """Call a function in the thread that writes; the damage that it finds becomes one sentence."""
+        try:
+            self._thread.submit(check, *given).result()
+        except DamageError as error:
+            raise InputError(f"{self.path} is damaged, {error}: take another copy of it") from error
 
     def _hand_over(self) -> None:
         """Let the thread write the rows so far, once it is done with those before."""
@@ -113,13 +139,17 @@ class RunFile:
         if not self._disk.has(*self._marks):
             self._disk.stop(OSError(errno.ESTALE, "another program has overwritten it"))
             self._disk.check()
-        for every, dataset in self._series:
+        for every, series in self._groups:
             own = rows_at(every, rows)
             if own:
                 first, end = own[0]["step"], own[-1]["step"] + 1
-                if len(dataset) < end:
-                    dataset.resize(end, axis=0)
-                dataset[first:end] = [row[dataset.name.rpartition("/")[2]] for row in own]
+                values = _rows_of(series, own)
+                if CHECKSUM in series:
+                    values[CHECKSUM] = row_checksums(values)
+                for name, dataset in series.items():
+                    if len(dataset) < end:
+                        dataset.resize(end, axis=0)
+                    dataset[first:end] = values[name]
         self._file.flush()
         self._disk.check()
 
@@ -155,7 +185,7 @@ class RunFile:
         self._wait()
         if "checkpoint" not in self._file:
             return
-        self._thread.submit(write_checkpoint, self._file["checkpoint"], arrays, self._disk.sync).result()
+        self._thread.submit(write_checkpoint, self._file["checkpoint"], arrays, self._end, self._disk.sync).result()
         self._disk.check()
         self._check_place()
 
@@ -166,18 +196,36 @@ class RunFile:
             like: Arrays of the names and shapes that it must have.
 
         Raises:
-            InputError: where it has others, or is of other dynamics.
+            InputError: where it has others or is of other dynamics, and where a row from before it is damaged.
         """
 
-        def read() -> tuple[Saved | None, str]:
+        def read() -> tuple[Saved | None, str, int]:
             group = self._file.get("checkpoint")
             check_checkpoints(group, self.path)
             return read_checkpoint(group)
 
-        found, damaged = self._thread.submit(read).result()
+        found, damaged, self._end = self._thread.submit(read).result()
+        self.check_rows(self._end)
         if found and like is not None and _forms(found) != _forms(like):
             raise InputError(f"{self.path} is damaged, its checkpoint is of another run: take another copy of it")
         return found, damaged
+
+    def check_rows(self, end: int | None = None) -> None:
+        """Compare the first rows of the run with their checksums; those of older files have none.
+
+        Args:
+            end: How many, by default all.
+
+        Raises:
+            InputError: where one is not as it was written.
+        """
+
+        def check() -> None:
+            rows = complete_rows(self._file) if end is None else end
+            for every, series in self._groups:
+                check_rows(series, rows // every)
+
+        self._checked(check)
 
     def forget_summary(self) -> None:
         """What an analysis of fewer rows found is no longer true."""
@@ -198,8 +246,12 @@ class RunFile:
 
         Args:
             keep_checkpoint: Whether the run may be extended from its last state.
+
+        Raises:
+            InputError: where a row is not as it was written.
         """
         self.flush()
+        self.check_rows()
         self._finished, self._keep_checkpoint = True, keep_checkpoint
 
     def close(self) -> bool:
@@ -237,6 +289,15 @@ def _long_name(dataset: h5py.Dataset) -> str:
     """What a dataset says that it is."""
     text = dataset.attrs.get("long_name", "")
     return text.decode() if isinstance(text, bytes) else str(text)
+
+
+def _rows_of(series: Mapping[str, h5py.Dataset], rows: list[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The values of rows in the types of a group's series, by name, without their checksums."""
+    return {
+        name: np.array([row[name] for row in rows], dataset.dtype)
+        for name, dataset in series.items()
+        if name != CHECKSUM
+    }
 
 
 def _forms(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[tuple[int, ...], bool]]:

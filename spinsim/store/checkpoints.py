@@ -14,12 +14,14 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.store.forms import Form, form_of
 from spinsim.store.layout import BEST
-from spinsim.store.parts import compressed, set_aside
+from spinsim.store.parts import compressed, name_axes, set_aside
 
 _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 
 CHECKPOINTS: Final = "checkpoint"
 """Their group."""
+NUMBERS: Final = ("serial", "checksum", "rows")
+"""Datasets of a number for each slot: its age, its CRC-32 and the rows of the run before it; older files lack rows."""
 _BEST: Final = {f"best_{name}": f"{BEST}/{name}" for name in ("energy", "spins", "bits")}
 _TRIES: Final = 100
 
@@ -32,17 +34,18 @@ def saved_as(form: Form) -> dict[str, str]:
 def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Make two slots, both empty, for arrays like these."""
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
-    for name in ("serial", "checksum"):
+    for name in NUMBERS:
         group.create_dataset(name, (2,), np.int64, dcpl=set_aside())
     for slot in ("0", "1"):
         for name, value in arrays.items():
             group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, dcpl=set_aside())
+    name_axes(group)
 
 
-def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int) -> None:
     """Two slots that are not written again: the first holds a run's last state, the second takes no room."""
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
-    for name, first in (("serial", 1), ("checksum", _checksum(arrays))):
+    for name, first in zip(NUMBERS, (1, _checksum(arrays), rows), strict=True):
         group.create_dataset(name, data=np.array([first, 0], np.int64), chunks=(2,), fletcher32=True)
     for slot in ("0", "1"):
         for name, value in arrays.items():
@@ -52,14 +55,18 @@ def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
             dataset = group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, **how)
             if slot == "0":
                 dataset[...] = value
+    name_axes(group)
 
 
-def write_checkpoint(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], sync: Callable[[], None]) -> None:
+def write_checkpoint(
+    group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, sync: Callable[[], None]
+) -> None:
     """Write the older of the two slots anew.
 
     Args:
         group: Of the checkpoints.
         arrays: What to save.
+        rows: Of the run that were written before.
         sync: Brings all that is flushed to the disk.
     """
     serials = group["serial"][...]
@@ -69,29 +76,34 @@ def write_checkpoint(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], 
     for name, value in arrays.items():
         group[f"{slot}/{name}"][...] = value
     group["checksum"][slot] = _checksum(arrays)
+    if "rows" in group:
+        group["rows"][slot] = rows
     group.file.flush()
     sync()
     group["serial"][slot] = serials.max() + 1  # the mark of a whole one, last
     group.file.flush()
 
 
-def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any]] | None, str]:
-    """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged."""
+def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any]] | None, str, int]:
+    """The newest checkpoint that is whole, if any, a sentence where a newer one is damaged, and the rows before it."""
     if group is None:
-        return None, ""
+        return None, "", 0
     damaged, serials = "", group["serial"][...]
     for slot in np.argsort(-serials):
         if serials[slot] == 0:
             continue
         arrays = _arrays(group, slot)
         if _checksum(arrays) == group["checksum"][slot]:
-            return arrays, damaged
+            return arrays, damaged, int(group["rows"][slot]) if "rows" in group else 0
         damaged = "the last checkpoint is damaged: the run goes on from the one before it"
-    return None, damaged and "both checkpoints are damaged: the run begins anew"
+    return None, damaged and "both checkpoints are damaged: the run begins anew", 0
 
 
-def copy_checkpoints(old: h5py.Group, new: h5py.Group) -> None:
-    """Copy both slots of a file into those of another one, whose arrays may be longer along the first axis."""
+def copy_checkpoints(old: h5py.Group, new: h5py.Group, rows: int) -> None:
+    """Copy both slots of a file into those of another one, whose arrays may be longer along the first axis.
+
+    An older file, which does not say how many rows stand before its checkpoints, is taken to have ``rows``.
+    """
     for slot, serial in enumerate(old["serial"][...]):
         if not serial:
             continue
@@ -99,6 +111,7 @@ def copy_checkpoints(old: h5py.Group, new: h5py.Group) -> None:
         for name in list(new[str(slot)]):
             copy_into(new[f"{slot}/{name}"], old[f"{slot}/{name}"])
         new["checksum"][slot] = _checksum(_arrays(new, slot)) if whole else old["checksum"][slot]
+        new["rows"][slot] = old["rows"][slot] if "rows" in old else rows
         new["serial"][slot] = serial
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from spinsim.bits import spins_up
 from spinsim.store.forms import DamageError, group_of, number_of
 from spinsim.store.layout import BITS, BYTE, EVERY, MEASUREMENTS, Layout, Series
+from spinsim.store.row_checksums import CHECKSUM
 
 CONFIGURATIONS: Final = "configurations"
 """The group, and what runs without a file call the same."""
@@ -86,7 +87,7 @@ def check_configurations(file: h5py.File, rows: int) -> None:
     every, sites = (int(group.attrs[name]) for name in (EVERY, "sites"))
     spins, own = group["spins"], rows // every
     at = np.arange(every - 1, rows, every)
-    for name in set(group) & set(measured) - {"step", "spins"}:
+    for name in set(group) & set(measured) - {"step", "spins", CHECKSUM}:
         if not group[name].is_scale and not np.array_equal(group[name][:own], measured[name][...][at]):
             raise DamageError(f"{name} of its configurations is not that of its measurements")
     if not np.array_equal(group["measurement"][:own], at):

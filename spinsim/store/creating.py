@@ -18,8 +18,9 @@ from spinsim.model.ising import Ising
 from spinsim.store.checkpoints import make_checkpoints
 from spinsim.store.layout import BEST, BITS, BYTE, ENERGY, START, Layout, Series
 from spinsim.store.models import write_model, write_start
-from spinsim.store.parts import bare_dimension, label, scale, set_aside
+from spinsim.store.parts import bare_dimension, label, scale, set_aside, written_once
 from spinsim.store.reading import SCHEMA
+from spinsim.store.row_checksums import CHECKSUM, LONG_NAME
 from spinsim.store.schema import TEXTS
 
 CONVENTIONS: Final = {
@@ -29,6 +30,8 @@ CONVENTIONS: Final = {
     "bond_order": "bond d * i + a goes from site i along axis a; open boundaries leave bonds out",
     "maxcut": "J = -w; cut = (sum of weights - energy) / 2",
     "binder_cumulant": "U = 1 - <m^4> / (3 <m^2>^2), and likewise for the overlap q",
+    "quantum": "couplings and fields are whole multiples of the attribute quantum of /model, so that local fields are "
+    "exact sums; rounded says whether values as given were changed for that, rounding_error by how much at most",
     "correlation_length": "xi = sqrt(<m^2> / <|m(k)|^2> - 1) / (2 sin(k / 2)), k = 2 pi / L along the longest axes",
 }
 _CHUNK_BYTES: Final = 2**18
@@ -97,11 +100,14 @@ def write_new(
             make_checkpoints(file.create_group("checkpoint"), checkpoint)
 
 
-def begin(disk: Disk, root: Mapping[str, Any]) -> None:
-    """Make a file that holds its root attributes alone."""
+def begin(disk: Disk, root: Mapping[str, Any], finished: bool = False) -> None:
+    """Make a file that holds its root attributes alone, among them that its run is finished now, if it is."""
     with h5py.File(disk, "w", libver=_OLD_HEADER) as file:
         file.attrs.update(root)
-        file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")  # empty until then
+        if finished:
+            file.attrs["finished"] = stamp()
+        else:  # empty until then; it is changed in place
+            file.attrs.create("finished", np.bytes_(b""), dtype=f"S{_STAMP_BYTES}")
     disk.check()
 
 
@@ -111,7 +117,7 @@ def extended(disk: Disk) -> h5py.File:
 
 
 def mark_finished(file: h5py.File) -> None:
-    """Say that the run is complete, and since when; in place."""
+    """Say that the run is complete, and since when; in place, in a file that is not written anew."""
     file.attrs.modify("finished", np.bytes_(stamp()))
 
 
@@ -122,9 +128,11 @@ def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
     group.attrs.update(layout.numbers.get(name, {}))
     for axis in layout.axes(name):
         scale(group, axis, layout.scales[axis], layout.units.get(axis, "1"))
-    for series in layout.series:
-        if series.group == name:
-            _series(group, series, layout.shape(series), max(1, rows // layout.every(name)))
+    own = [series for series in layout.series if series.group == name]
+    if own:
+        own.append(Series(CHECKSUM, (), np.uint32, LONG_NAME, group=name))
+    for series in own:
+        _series(group, series, layout.shape(series), max(1, rows // layout.every(name)))
     for series in layout.sums:
         if series.group == name:
             empty = np.nan if series.dtype is np.float64 else 0
@@ -133,7 +141,7 @@ def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
             label(dataset, series.axes, series.long_name, series.units)
     for series, values in layout.given:
         if series.group == name:
-            label(group.create_dataset(series.name, data=values), series.axes, series.long_name, series.units)
+            label(written_once(group, series.name, values), series.axes, series.long_name, series.units)
 
 
 def _make_best(group: h5py.Group, model: Ising, replicas: int) -> None:

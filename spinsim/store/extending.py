@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import prod
@@ -17,10 +17,12 @@ from spinsim.machine.files import Disk, not_written, replacement
 from spinsim.store.appending import hold
 from spinsim.store.checkpoints import CHECKPOINTS, check_checkpoints, copy_checkpoints, copy_into
 from spinsim.store.creating import write_new
-from spinsim.store.forms import form_of
+from spinsim.store.finishing import copy_unknown
+from spinsim.store.forms import DamageError, check_texts, form_of
 from spinsim.store.layout import BEST, Layout
 from spinsim.store.models import identity, read_model
-from spinsim.store.reading import growing
+from spinsim.store.reading import complete_rows, growing, series_by_group
+from spinsim.store.row_checksums import CHECKSUM, row_checksums
 
 _PIECE_BYTES: Final = 2**24
 
@@ -50,6 +52,8 @@ def extend(
     try:
         with hold(path) as disk, ThreadPoolExecutor(1) as thread:
             thread.submit(_extend, path, disk, layout, rows, check, attributes, saved).result()
+    except DamageError as error:
+        raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
     except OSError as error:
         raise not_written(path, error) from error
 
@@ -64,6 +68,7 @@ def _extend(
     saved: Mapping[str, tuple[int, ...]],
 ) -> None:
     with h5py.File(disk, "r") as old:
+        check_texts(old)
         found, model_sha256 = identity(old)
         check(found, model_sha256)
         if CHECKPOINTS not in old:
@@ -81,6 +86,7 @@ def _extend(
             write_new(room, read_model(old), layout, rows, root, best_of, arrays)
             with h5py.File(room, "r+") as new:
                 _take_over(old, new)
+                copy_unknown(old, new)
 
 
 def _take_over(old: h5py.File, new: h5py.File) -> None:
@@ -88,12 +94,29 @@ def _take_over(old: h5py.File, new: h5py.File) -> None:
     for dataset in growing(old):
         copy, rows = new[dataset.name], len(dataset)
         copy.resize(rows, axis=0)
-        step = max(1, _PIECE_BYTES // (dataset.dtype.itemsize * prod(dataset.shape[1:])))
-        for first in range(0, rows, step):
-            copy[first : first + step] = dataset[first : first + step]
-    copy_checkpoints(old[CHECKPOINTS], new[CHECKPOINTS])
+        for piece in _pieces([dataset], rows):
+            copy[piece] = dataset[piece]
+    for _, series in series_by_group(new):
+        if series[CHECKSUM].name not in old:
+            _add_checksums(series)
+    copy_checkpoints(old[CHECKPOINTS], new[CHECKPOINTS], complete_rows(old))
     for group in (BEST, *form_of(old).groups):
         for name in list(new[group]) if group in old else []:
             item = new[group][name]
             if isinstance(item, h5py.Dataset) and not item.chunks and not item.is_scale:  # written again and again
                 copy_into(item, old[item.name])
+
+
+def _add_checksums(series: Mapping[str, h5py.Dataset]) -> None:
+    """Fill in the checksums of a group's rows, which a finished file or an older one does not have."""
+    measured = {name: dataset for name, dataset in series.items() if name != CHECKSUM}
+    rows = min(map(len, measured.values()))
+    series[CHECKSUM].resize(rows, axis=0)
+    for piece in _pieces(list(measured.values()), rows):
+        series[CHECKSUM][piece] = row_checksums({name: dataset[piece] for name, dataset in measured.items()})
+
+
+def _pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
+    """Rows that fit in memory together, in turn."""
+    step = max(1, _PIECE_BYTES // sum(dataset.dtype.itemsize * prod(dataset.shape[1:]) for dataset in series))
+    return (slice(first, min(first + step, rows)) for first in range(0, rows, step))

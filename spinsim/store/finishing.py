@@ -16,10 +16,13 @@ from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkp
 from spinsim.store.chunks import copy_chunks
 from spinsim.store.creating import begin, extended, mark_finished
 from spinsim.store.parts import compressed
+from spinsim.store.row_checksums import CHECKSUM
 
 _CHUNK_BYTES: Final = 2**20
 _PIECE_BYTES: Final = 2**24
 _REWRITTEN: Final = "/summary"  # in place, by every analysis: compressed chunks would move
+_OF_SPINSIM: Final = frozenset({"/model", f"/{CHECKPOINTS}", _REWRITTEN})
+"""Groups to which nothing can be added."""
 _LARGE: Final = "/best/bits"  # half a minute a gigabyte, of spins that hardly become fewer
 
 
@@ -91,31 +94,71 @@ def _copy_file(old: Disk, new: Disk) -> None:
 
 def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
     """Write a finished run to a new file."""
-    begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"})
+    begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"}, finished=True)
     with extended(disk) as new:
         for name in list(old):
             if name != CHECKPOINTS:
-                _copy_group(old[name], new.create_group(name))
+                _copy_item(old, new, name)
         _attach_scales(old, new, {})
-        saved = read_checkpoint(old.get(CHECKPOINTS))[0] if keep_checkpoint else None
+        saved, _, rows = read_checkpoint(old.get(CHECKPOINTS) if keep_checkpoint else None)
         if saved is not None:
-            pack_checkpoints(new.create_group(CHECKPOINTS), saved)
-        mark_finished(new)
+            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows)
 
 
 def _copy_group(old: h5py.Group, new: h5py.Group) -> None:
     _copy_attributes(old, new)
     for name in list(old):
-        item = old[name]
-        if isinstance(item, h5py.Group):
-            _copy_group(item, new.create_group(name))
-        else:
-            _copy_dataset(item, new, name)
+        if name != CHECKSUM:
+            _copy_item(old, new, name)
+
+
+def copy_unknown(old: h5py.File, new: h5py.File) -> None:
+    """Copy what a new file of the same run lacks: datasets, groups and attributes that a user has added."""
+    copied = _copy_lacking(old, new)
+    scales: dict[str, h5py.Dataset] = {}
+    for path in copied:
+        if isinstance(new.get(path), h5py.Group):
+            _attach_scales(old[path], new[path], scales)
+        elif isinstance(new.get(path), h5py.Dataset):
+            _attach_scales_of(old[path], new[path], scales)
+
+
+def _copy_lacking(old: h5py.Group, new: h5py.Group) -> list[str]:
+    """Copy members and attributes that a group lacks; returns the paths of the copies."""
+    for name in set(old.attrs) - set(new.attrs):
+        new.attrs[name] = old.attrs[name]
+    copied = []
+    for name in list(old):
+        path = f"{old.name.rstrip('/')}/{name}"
+        if name not in new and path not in _OF_SPINSIM and name != CHECKSUM:
+            _copy_item(old, new, name)
+            copied.append(path)
+        elif path not in _OF_SPINSIM and old.get(name, getclass=True) is new.get(name, getclass=True) is h5py.Group:
+            copied += _copy_lacking(old[name], new[name])
+    return copied
+
+
+def _copy_item(old: h5py.Group, new: h5py.Group, name: str) -> None:
+    """Copy a member of a group, links to elsewhere as links."""
+    link = old.get(name, getlink=True)
+    if not isinstance(link, h5py.HardLink):
+        new[name] = link
+        return
+    item = old[name]
+    if isinstance(item, h5py.Group):
+        _copy_group(item, new.create_group(name))
+    elif isinstance(item, h5py.Dataset):
+        _copy_dataset(item, new, name)
+    else:
+        new[name] = item.dtype
 
 
 def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
     """The same numbers in compressed chunks; what takes no room stays as it is."""
-    if not old.shape and old.size:
+    if old.dtype.hasobject or old.shape is None:  # added by a user
+        old.file.copy(old, group, name, without_attrs=True)
+        new = group[name]
+    elif not old.shape and old.size:
         new = group.create_dataset(name, data=old[()])
     elif not old.size or not old.id.get_storage_size():
         kind, space, how = old.id.get_type(), old.id.get_space(), old.id.get_create_plist()
@@ -123,10 +166,12 @@ def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
     else:
         chunks = _chunks(old)
         filters = {} if group.name == _REWRITTEN or old.name == _LARGE else compressed()
+        plain = old.dtype.kind in "iuf"
+        fill = old.fillvalue if plain else None  # HDF5 has no room for a long text there
         new = group.create_dataset(
-            name, old.shape, old.dtype, chunks=chunks, fillvalue=old.fillvalue, fletcher32=True, **filters
+            name, old.shape, old.dtype, chunks=chunks, fillvalue=fill, fletcher32=True, **filters
         )
-        if filters and old.dtype.kind in "iuf":
+        if filters and plain:
             copy_chunks(old, new)
         else:
             rows = max(1, _PIECE_BYTES // (prod(old.shape[1:]) * old.dtype.itemsize) // chunks[0]) * chunks[0]
@@ -156,15 +201,23 @@ def _copy_attributes(old: h5py.Group | h5py.Dataset, new: h5py.Group | h5py.Data
 def _attach_scales(old: h5py.Group, new: h5py.Group, scales: dict[str, h5py.Dataset]) -> None:
     """Give datasets their axes; ``scales`` holds those of the new file that were looked up, by their names."""
     for name in list(new):
-        item, copied = old[name], new[name]
-        if isinstance(item, h5py.Group):
-            _attach_scales(item, copied, scales)
-        elif not item.is_scale:
-            for axis in range(item.ndim):
-                attached: list[h5py.h5d.DatasetID] = []
-                h5py.h5ds.iterate(item.id, axis, attached.append, 0)
-                for one in attached:
-                    path = h5py.h5i.get_name(one)
-                    if path not in scales:
-                        scales[path] = new.file[path]
-                    h5py.h5ds.attach_scale(copied.id, scales[path].id, axis)
+        if isinstance(new.get(name, getlink=True), h5py.HardLink):
+            item = old[name]
+            if isinstance(item, h5py.Group):
+                _attach_scales(item, new[name], scales)
+            elif isinstance(item, h5py.Dataset):
+                _attach_scales_of(item, new[name], scales)
+
+
+def _attach_scales_of(old: h5py.Dataset, new: h5py.Dataset, scales: dict[str, h5py.Dataset]) -> None:
+    if old.is_scale or not old.shape:
+        return
+    for axis in range(old.ndim):
+        attached: list[h5py.h5d.DatasetID] = []
+        if h5py.h5ds.get_num_scales(old.id, axis):  # what users add has none
+            h5py.h5ds.iterate(old.id, axis, attached.append, 0)
+        for one in attached:
+            path = h5py.h5i.get_name(one)
+            if path not in scales:
+                scales[path] = new.file[path]
+            h5py.h5ds.attach_scale(new.id, scales[path].id, axis)

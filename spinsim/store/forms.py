@@ -143,6 +143,33 @@ def text_of(item: h5py.Group, name: str) -> str:
     return value
 
 
+def check_texts(file: h5py.File) -> None:
+    """Refuse a file with a text attribute that is not UTF-8: its copy, the finished file, could not be written.
+
+    Raises:
+        DamageError: naming the attribute.
+    """
+
+    def look(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        for key in list(item.attrs):
+            if h5py.check_string_dtype(item.attrs.get_id(key).dtype):
+                for text in np.ravel(item.attrs[key]).tolist():
+                    _check_text(text, f"the attribute {key!r} of /{name}")
+        if isinstance(item, h5py.Group):
+            for key in list(item):
+                _check_text(key, f"the name {key!r} in /{name}")
+
+    look("", file)
+    file.visititems(look)
+
+
+def _check_text(text: str | bytes, what: str) -> None:
+    try:
+        _ = text.decode() if isinstance(text, bytes) else text.encode()
+    except UnicodeError as error:
+        raise DamageError(f"{what} is no text") from error
+
+
 def number_of(item: h5py.Group, name: str, kinds: str) -> float:
     """Returns the number that an attribute holds, of one of the NumPy kinds."""
     found = attribute_of(item, name)

@@ -23,9 +23,14 @@ def compressed() -> dict[str, Any]:
     return {"compression": "gzip", "compression_opts": LEVEL, "shuffle": True}
 
 
+def written_once(group: h5py.Group, name: str, values: npt.NDArray[np.generic]) -> h5py.Dataset:
+    """A dataset of numbers that never change, with a checksum."""
+    return group.create_dataset(name, data=values, **({"fletcher32": True} if values.size else {}))
+
+
 def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:
     """An axis with coordinates."""
-    dataset = group.create_dataset(name, data=values)
+    dataset = written_once(group, name, values)
     dataset.attrs.update(scale_attributes(name, units))
     if values.dtype.kind == "S":
         dataset.attrs["_Encoding"] = "utf-8"  # netCDF's word for it: xarray reads text then
@@ -41,6 +46,22 @@ def bare_dimension(group: h5py.Group, name: str, length: int) -> None:
     """A named axis without coordinates, by netCDF-4's convention: it takes no room however long it is."""
     dataset = group.create_dataset(name, (length,), np.int8, chunks=(min(length, 2**20),) if length else None)
     dataset.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
+    dataset.attrs["long_name"] = f"an axis of length {length}, numbered from 0, without values of its own"
+
+
+def name_axes(group: h5py.Group) -> None:
+    """Give the datasets of a group and of its groups axes that are named by their lengths, as netCDF asks for names."""
+    found: list[h5py.Dataset] = []
+    group.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
+    for dataset in found:
+        used: list[int] = []
+        for axis, length in enumerate(dataset.shape):
+            again = used.count(length)
+            name = f"length_{length}" + (f"_{again + 1}" if again else "")
+            if name not in group:
+                bare_dimension(group, name, length)
+            dataset.dims[axis].attach_scale(group[name])
+            used.append(length)
 
 
 def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units: str) -> None:

@@ -19,7 +19,9 @@ from spinsim.machine.memory import require
 from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.forms import DamageError, form_of
 from spinsim.store.layout import BEST, EVERY, SUMMARY_GROUP
-from spinsim.store.schema import check_schema
+from spinsim.store.probing import look_at_headers, survives
+from spinsim.store.row_checksums import CHECKSUM
+from spinsim.store.schema import check_schema, layout_of
 
 SCHEMA: Final = "spinsim/1"
 _TRIES: Final = 40  # to see a whole header of a file that is being written
@@ -46,11 +48,21 @@ def groups_of(file: h5py.File) -> list[str]:
 
 
 def growing(file: h5py.File) -> list[h5py.Dataset]:
-    """Returns all series: what has a row for each step."""
-    fixed = {f"/{path}" for path in form_of(file).sums.values()}
-    groups = [file[name] for name in list(file) if "step" in file[name]]
-    items = [item for group in groups for item in [group[name] for name in list(group)]]
-    return [item for item in items if item.name.endswith("/step") or not (item.is_scale or item.name in fixed)]
+    """Returns all series, which have a row for each step, and the checksums of their rows."""
+    series = layout_of(file).series
+    checksums = dict.fromkeys(f"{one.group}/{CHECKSUM}" for one in series)
+    return [file[path] for path in (*(one.path for one in series), *checksums) if path in file]
+
+
+def series_by_group(file: h5py.File) -> list[tuple[int, dict[str, h5py.Dataset]]]:
+    """Return the series of each group by name, and how many rows of the run there are for each of their rows."""
+    found: dict[str, tuple[int, dict[str, h5py.Dataset]]] = {}
+    for dataset in growing(file):
+        path, _, name = dataset.name.rpartition("/")
+        if path not in found:
+            found[path] = every_of(file[path]), {}
+        found[path][1][name] = dataset
+    return list(found.values())
 
 
 def every_of(group: h5py.Group) -> int:
@@ -81,7 +93,7 @@ def check_room(file: h5py.File, rows: int) -> None:
 def attributes(file: h5py.File) -> dict[str, Any]:
     """The root attributes of a spinsim file, ``finished`` only where it is."""
     found = {key: file.attrs[key] for key in list(file.attrs)}
-    values = {key: value.decode() if isinstance(value, bytes) else value for key, value in found.items()}
+    values = {key: one.decode(errors="replace") if isinstance(one, bytes) else one for key, one in found.items()}
     return {key: value for key, value in values.items() if key != "finished" or value}
 
 
@@ -151,6 +163,9 @@ def _check_there(path: Path) -> None:
 
 def _open_checked(path: Path) -> h5py.File:
     """A file whose schema has been checked."""
+    with contextlib.suppress(OSError):  # it has gone meanwhile, which is told below
+        if not _is_known(os.stat(path)) and survives(lambda: _look(path)) is False:
+            raise InputError(f"{path} is damaged, its headers lead in a circle or nowhere: take another copy of it")
     try:
         file = _open_unlocked(path)
     except BlockingIOError as error:
@@ -172,16 +187,25 @@ def _open_checked(path: Path) -> h5py.File:
     return file
 
 
+def _look(path: Path) -> None:
+    with _open_unlocked(path) as file:
+        look_at_headers(file)
+
+
+def _is_known(found: os.stat_result) -> bool:
+    """True if this process has checked a file that has not been written since."""
+    return _checked.get((found.st_dev, found.st_ino)) == (found.st_mtime_ns, found.st_size)
+
+
 def _check_unless_known(file: h5py.File) -> None:
     """Check the schema of a file, unless this process has checked it and it has not been written since."""
     found = os.fstat(file.id.get_vfd_handle())
-    which, version = (found.st_dev, found.st_ino), (found.st_mtime_ns, found.st_size)
-    if _checked.get(which) == version:
+    if _is_known(found):
         return
     began = time.time_ns()
     check_schema(file)
     if began - found.st_mtime_ns > _CLOCK_STEP:
-        _checked[which] = version
+        _checked[found.st_dev, found.st_ino] = found.st_mtime_ns, found.st_size
 
 
 def _open_unlocked(path: Path) -> h5py.File:

@@ -18,7 +18,7 @@ from spinsim.jobs import FOLDERS
 from spinsim.model.geometry import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.problems.quadratic import BINARY, SPIN
-from spinsim.store.checkpoints import CHECKPOINTS, saved_as
+from spinsim.store.checkpoints import CHECKPOINTS, NUMBERS, saved_as
 from spinsim.store.configurations import with_saved
 from spinsim.store.forms import (
     DamageError,
@@ -36,6 +36,7 @@ from spinsim.store.forms import (
     text_of,
 )
 from spinsim.store.layout import BEST, BYTE, DRAWN, EVERY, OF_LATTICE, START, SUMMARY_GROUP, Layout, Series, Sizes
+from spinsim.store.row_checksums import CHECKSUM
 
 TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
 """Root attributes that every file has, beside ``schema`` and ``finished``."""
@@ -87,6 +88,15 @@ def check_schema(file: h5py.File) -> None:
             check_dataset(group, name, np.float64, tuple(ladders[:1] or [-1]))
 
 
+def layout_of(file: h5py.File) -> Layout:
+    """Return the layout of a file whose schema has been checked, with the configurations that it holds."""
+    model = file["model"]
+    cell = KNOWN.get(model.attrs.get("lattice"))
+    samples = model["sample" if "couplings" in model.attrs else "couplings"].shape[0]
+    sizes = Sizes(samples, int(model.attrs["sites"]), model["bond"].shape[0], cell.dimension if cell else 0)
+    return with_saved(form_of(file).layout(file, sizes)[0], file, sizes.sites)
+
+
 def _check_equal_rows(found: dict[Series, int], layout: Layout) -> None:
     """All series of a finished run are as long as they should be."""
     rows = max((found[series] for series in layout.series if layout.every(series.group) == 1), default=0)
@@ -133,7 +143,10 @@ def _check_group(group: h5py.Group, layout: Layout) -> dict[Series, int]:
         for series in layout.series
         if series.group == name
     }
-    if len({found.maxshape[0] for found in own.values()}) > 1:
+    room = {found.maxshape[0] for found in own.values()}
+    if own and CHECKSUM in group:
+        room.add(growing_of(group, CHECKSUM, np.uint32, ()).maxshape[0])
+    if len(room) > 1:
         raise DamageError(f"the series of {group.name} have room for rows of different numbers")
     for series in (*layout.sums, *(given for given, _ in layout.given)):
         if series.group == name:
@@ -228,8 +241,9 @@ def _check_checkpoints(file: h5py.File, form: Form) -> None:
     group = group_of(file, CHECKPOINTS)
     if "dynamics" in group.attrs:
         number_of(group, "dynamics", "iu")
-    for name in ("serial", "checksum"):
-        check_dataset(group, name, np.int64, (2,))
+    for name in NUMBERS:
+        if name in group or name != "rows":
+            check_dataset(group, name, np.int64, (2,))
     slots = [group_of(group, slot) for slot in ("0", "1")]
     arrays = [{name: plain_of(slot, name) for name in list(slot)} for slot in slots]
     kinds = [{name: (item.shape, item.dtype) for name, item in found.items()} for found in arrays]
@@ -241,10 +255,10 @@ def _check_checkpoints(file: h5py.File, form: Form) -> None:
 
 
 def _finished(file: h5py.File) -> None:
-    found = attribute_of(file, "finished")
-    if found.dtype.kind != "S" or found.shape != ():
+    """The time of the end is text, of a fixed length where it may yet be written."""
+    if attribute_of(file, "finished").dtype.kind != "S":
+        text_of(file, "finished")
+        return
+    found = file.attrs["finished"]
+    if not isinstance(found, bytes) or not found.isascii():
         raise DamageError("its attribute finished is no text")
-    try:
-        file.attrs["finished"].decode("ascii")
-    except UnicodeDecodeError as error:
-        raise DamageError("its attribute finished is no text") from error

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 import xarray
-from harness import contents, finish, run, spinsim
+from harness import contents, finish, one_sentence, run, spinsim
 
 import spinsim as ss
 from spinsim import store
@@ -134,10 +134,16 @@ def test_kill_9_while_the_packed_file_takes_its_place(do, tmp_path, after: bool)
     assert contents(path, *OWN) == contents(do(line), *OWN)
 
 
+OTHERS = (
+    "a.h5", ".b.h5-12345678.spinsim-part", "a.h5-12345678.spinsim-part", ".a.h5-note", ".a.h5-notes.part",
+    ".a.h5-my_notes.part", ".a.h5-notes.spinsim-part",
+)  # fmt: skip
+
+
 def test_hidden_files_of_living_processes_are_left_alone(tmp_path) -> None:
     pytest.importorskip("fcntl")
-    hidden = tmp_path / ".a.h5-12345678.part"
-    others = [tmp_path / name for name in ("a.h5", ".b.h5-12345678.part", "a.h5-12345678.part", ".a.h5-note")]
+    hidden = tmp_path / ".a.h5-12345678.spinsim-part"
+    others = [tmp_path / name for name in OTHERS]
     for path in [hidden, *others]:
         path.touch()
     with Disk(hidden, "r+") as disk:
@@ -158,3 +164,13 @@ def test_permissions_are_kept(do, capsys, monkeypatch) -> None:
     assert run(capsys, monkeypatch, "resume", path, "--sweeps", "220", "--quiet").status == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(ss.load(path).sweep) == 22
+
+
+def test_a_working_directory_that_is_gone(tmp_path, capsys, monkeypatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for command in ("anneal --size 4 --steps 3", "anneal --size 4 --steps 3 --out a.h5"):
+        one_sentence(run(capsys, monkeypatch, *command.split()), "the working directory has been removed: change to")
+    monkeypatch.chdir(tmp_path)

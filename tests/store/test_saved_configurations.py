@@ -15,6 +15,7 @@ from harness import contents, one_sentence, run
 import spinsim as ss
 from spinsim import store
 from spinsim.machine.files import Disk
+from spinsim.run.verifying import verify
 
 OWN = ("command", "config", "history")
 MODEL = "--lattice cubic --size 3 --couplings pm-j --samples 2"
@@ -95,6 +96,7 @@ def test_a_kill_after_any_write_leaves_whole_rows(tmp_path, monkeypatch, flush, 
         if number % apart and number + 1 < len(log):
             continue
         (tmp_path / "killed.h5").write_bytes(new)
+        verify(tmp_path / "killed.h5")  # their checksums are those of the rows
         saved = ss.configurations(tmp_path / "killed.h5")
         np.testing.assert_array_equal(saved[:], spins[: len(saved)])
         seen.add(saved.shape[0])

@@ -321,7 +321,7 @@ def test_no_row_follows_one_that_could_not_be_written(tmp_path, monkeypatch) -> 
             for values in (row(0), {"step": 1}, row(2)):
                 file.write(values)
 
-    with pytest.raises(KeyError, match="energy"):
+    with pytest.raises(KeyError, match="temperature"):
         write()
     assert ss.load(path).energy.tolist() == [[[0, 0]]]
 

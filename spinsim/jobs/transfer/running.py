@@ -92,6 +92,7 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, watch: Watch) ->
         on_warning(work.caution)
     steps = range(rows, work.rows) if rows < work.rows else sorted(lacking)
     with open_own(plan, begun) as file:
+        file.check_rows(rows)
         saved, damaged = file.saved()
         if damaged:
             on_warning(damaged)

@@ -14,6 +14,7 @@ from spinsim.inputs.texts import printable
 
 Labels = Sequence[Hashable]
 _WORD = re.compile(r"[^\W\d_][\w.:-]*")
+_DEEPEST = 100  # tuples within each other
 _SHOWN = 40  # characters of a label in a sentence
 
 
@@ -25,7 +26,7 @@ def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
         sites: Their number.
 
     Raises:
-        InputError: for another number of labels, equal ones and some that are not hashable.
+        InputError: for another number of labels, equal ones, and some that are not hashable or are nested too deep.
     """
     if labels is None:
         return range(sites)
@@ -34,6 +35,9 @@ def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise InputError(f"labels of type {type(labels).__name__} are no list: give one label for each site")
     found = tuple(labels)
+    for label in found:
+        if isinstance(label, tuple):
+            _check_depth(label)
     if len(found) != sites:
         raise InputError(f"{len(found)} labels do not fit {sites} sites: give one label for each site")
     if not _are_different(found):
@@ -53,6 +57,20 @@ def _are_different(labels: tuple[Any, ...]) -> bool:
         return len(set(labels)) == len(labels)
     except TypeError:
         return False
+
+
+def _check_depth(label: tuple[Any, ...]) -> None:
+    """Refuse a tuple of tuples of tuples ... that no file could hold.
+
+    Raises:
+        InputError: for it.
+    """
+    depth, level = 0, [label]
+    while level:
+        depth += 1
+        level = [part for one in level for part in one if isinstance(part, tuple)]
+        if depth > _DEEPEST:
+            raise InputError(f"label {shown(label)} is nested more than {_DEEPEST} deep: give flatter tuples, or texts")
 
 
 def site_of(known: dict[Hashable, int], label: Any) -> int:
