@@ -97,7 +97,11 @@ def _status() -> int:
         status = refuse(f"memory ran out ({error}): choose a smaller size, fewer samples or fewer replicas")
     except OSError as error:  # a full disk under the cache of compiled kernels, or under standard output
         status = refuse(f"{error.filename or 'a file'} cannot be used ({error.strerror}): make room or mend it")
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort as error:
+        if isinstance(error.__cause__, EOFError):  # which the parser takes for the end of what a user types
+            raise error.__cause__ from None
+        status = 130
+    except KeyboardInterrupt:
         status = 130
     return int(status)
 
