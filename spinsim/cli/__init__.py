@@ -20,6 +20,7 @@ from spinsim.cli.resume import resume
 from spinsim.cli.running import command_of
 from spinsim.cli.saying import open_streams, say
 from spinsim.cli.show import show
+from spinsim.cli.warming import warm_up
 from spinsim.errors import InputError
 from spinsim.jobs import all_jobs
 from spinsim.mesh.launched import launched
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, check, devices]
+_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, check, devices, warm_up]
 for command in [command_of(job) for job in all_jobs()] + _COMMANDS:
     app.command()(command)
 app.add_typer(bench, name="bench")

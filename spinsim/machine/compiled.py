@@ -10,20 +10,19 @@ import numpy as np
 
 from spinsim.machine import stored
 from spinsim.machine.clock import compiling, said_to_compile
+from spinsim.machine.kinds import by_python
 
 _LOCK: Final = threading.RLock()
 STEPS_BEFORE_LOADING: Final = 2**15
 """Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
 STEPS_BEFORE_COMPILING: Final = 2**19
 """Those before it is compiled."""
+_kind_of: Final[list[Callable[[Any], Any]]] = [by_python]
+"""Tells arguments of different types apart."""
 _INLINED: Final[list[Callable[..., Any]]] = []
 """Functions of ``inlined`` that Numba does not know yet."""
-_LAYOUT: Final = 0x1 | 0x2 | 0x100 | 0x400
-"""NumPy's flags of arrays in the order of C or Fortran, aligned, writable."""
-_NUMBERS: Final = {bool: "bool", np.bool_: "bool", float: "float64", np.float64: "float64", np.int64: "int64"}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Kind = Any
 
 
 class Compiled:
@@ -39,54 +38,58 @@ class Compiled:
         self._name = f"{function.__module__}.{function.__qualname__}"
         self._is_kept = function.__module__.startswith("spinsim.")  # whose sources are known
         self._numba: Any = None
-        self._entries: dict[tuple[Kind, ...], Callable[..., Any]] = {}
+        self._entry_point: Any = None
+        self._entries: dict[Any, Callable[..., Any]] = {}
+        self._by_types: dict[str, Callable[..., Any]] = {}
         self._steps = 0
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
-        entry = self._entries.get(tuple(map(_kind, arguments)))
+        entry = self._entries.get(_kind_of[0](arguments))
         return (entry or self._entry(arguments))(*arguments)
 
     def with_steps(self, steps: int, *arguments: Any) -> Any:
         """Call the function, which loops over so many steps: the first ones are left to Python."""
-        kinds = tuple(map(_kind, arguments))
-        if kinds not in self._entries and self._steps + steps <= STEPS_BEFORE_COMPILING:
-            self._steps += steps
-            if self._steps <= STEPS_BEFORE_LOADING or not self._is_there(kinds):
-                return self._function(*arguments)
-        return self(*arguments)
+        if self._entries:
+            return self(*arguments)
+        self._steps += steps
+        is_little = self._steps <= STEPS_BEFORE_LOADING
+        if not is_little and self._steps <= STEPS_BEFORE_COMPILING:
+            is_little = not (self._is_kept and stored.is_there(self._name, _types(arguments)))
+        return (self._function if is_little else self)(*arguments)
 
     def _entry(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         """Machine code for arguments of these types: from disk, or else compiled and written there."""
-        kinds = tuple(map(_kind, arguments))
         with compiling(), _LOCK:
-            if kinds not in self._entries:
-                types = _as_text(kinds)
-                entry = stored.find(self._name, types) if self._is_kept else None
-                self._entries[kinds] = entry or self._compiled(arguments, types)
-            return self._entries[kinds]
-
-    def _is_there(self, kinds: tuple[Kind, ...]) -> bool:
-        return self._is_kept and stored.is_there(self._name, _as_text(kinds))
+            types = _types(arguments)
+            if types not in self._by_types:
+                found = stored.find(self._name, types) if self._is_kept else None
+                self._by_types[types] = found or self._compiled(arguments, types)
+            if _kind_of[0] is by_python:
+                _kind_of[0] = stored.kind_of_arguments()
+            entry = self._entries[_kind_of[0](arguments)] = self._by_types[types]
+            return entry
 
     def _compiled(self, arguments: tuple[Any, ...], types: str) -> Callable[..., Any]:
         with said_to_compile(self._name):
             from spinsim.machine import compiler  # loads Numba, which takes a fifth of a second
 
-            entry, code = compiler.compiled_for(self.of_numba(), arguments)
+            compiler.learn(_INLINED)
+            if self._entry_point is None:
+                self._entry_point = compiler.entry_point(self._function, self._way)
+            entry, code = compiler.compiled_for(self._entry_point, arguments)
             if code is not None and self._is_kept:
                 stored.keep(self._name, types, code)
         return entry
 
     def of_numba(self) -> Any:
-        """Numba's form of the function."""
+        """Return Numba's form of the function for others that call it."""
         with _LOCK:
             if self._numba is None:
                 from spinsim.machine import compiler
 
-                while _INLINED:
-                    compiler.make_known(_INLINED.pop())
+                compiler.learn(_INLINED)
                 self._numba = getattr(compiler, self._way)(self._function)
             return self._numba
 
@@ -97,27 +100,27 @@ class Compiled:
         return getattr(self.of_numba(), name)
 
 
-def _kind(value: Any) -> Kind:
-    """Return a hashable for the type of an argument that decides which machine code takes it."""
-    kind = type(value)
-    if kind is np.ndarray:
-        return value.dtype, value.ndim, value.flags.num & _LAYOUT
-    if kind is int:
-        return "int64" if -(2**63) <= value < 2**63 else "uint64"
+def forget(kernel: Compiled) -> None:
+    """Have machine code looked for again, as a new process does."""
+    kernel._entries.clear()
+    kernel._by_types.clear()
+
+
+def _types(value: Any) -> str:
+    """Write the types of arguments, which decide about their machine code, in a way that all processes share."""
     if isinstance(value, tuple):
-        return kind, *map(_kind, value)
+        name = "" if type(value) is tuple else type(value).__qualname__
+        return f"{name}({','.join(map(_types, value))})"
     if isinstance(value, np.ndarray):
-        return value.dtype, value.ndim, value.flags.num & _LAYOUT
-    return _NUMBERS.get(kind, kind)
-
-
-def _as_text(kind: Kind) -> str:
-    """Write a kind, or a tuple of kinds, in a way that all processes share."""
-    if isinstance(kind, tuple):
-        return f"({','.join(map(_as_text, kind))})"
-    if isinstance(kind, np.dtype):
-        return kind.str
-    return f"{kind.__module__}.{kind.__qualname__}" if isinstance(kind, type) else str(kind)
+        flags = value.flags
+        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        rest = "" if flags.aligned and flags.writeable else f"{flags.aligned:d}{flags.writeable:d}"
+        return f"{value.dtype.str}{value.ndim}{order}{rest}"
+    if isinstance(value, bool | np.bool_):
+        return "bool"
+    if isinstance(value, int):
+        return "int64"
+    return "float64" if isinstance(value, float) else type(value).__name__
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from numba import config, extending, njit
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.registry import cpu_target
 
 from spinsim.errors import InputError
@@ -16,28 +18,67 @@ if getattr(config, "DISABLE_JIT", 0):
     raise InputError("NUMBA_DISABLE_JIT is set, but kernels must be compiled: unset it")
 
 _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
-_NO_WRAPPERS: Final[Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class _Linked(JITCodeLibrary):
+    """Code that is taken into other code: no machine code is made of it alone, which took a fifth of the time."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return no address."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """Return who sets the environment of its function, which has no place yet."""
+        return self
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Set none."""
+
+
+class _Linking(Compiler):
+    """Compiles functions that others call."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+        super().__init__(typing, target, library or _Linked(target.codegen(), "linked"), *rest)
+
+
+_CALLED: Final[Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Linking}
+_ENTERED: Final[Any] = {"no_cfunc_wrapper": True}
+_FAST: Final[Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Make an entry point of Numba, which runs without the interpreter lock."""
-    return njit(no_cfunc_wrapper=True, **_OPTIONS)(function)
+    """Compile a kernel for others that call it."""
+    return njit(**_OPTIONS, **_CALLED)(function)
 
 
 def real_kernel(function: Callable[..., Any]) -> Any:
-    """Make an entry point whose last bits are free: sums may be reordered and multiply-adds fused."""
-    return njit(no_cfunc_wrapper=True, fastmath={"reassoc", "contract", "nsz"}, **_OPTIONS)(function)
+    """Compile a kernel whose last bits are free for others that call it."""
+    return njit(**_OPTIONS, **_CALLED, **_FAST)(function)
 
 
-def compiled_for(entry_point: Any, arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], MachineCode | None]:
+def entry_point(function: Callable[..., Any], way: str) -> Any:
+    """Make a function one that Python calls: a kernel runs without the interpreter lock.
+
+    The last bits of a real kernel are free: sums may be reordered and multiply-adds fused.
+    """
+    return njit(**_OPTIONS, **_ENTERED, **(_FAST if way == "real_kernel" else {}))(function)
+
+
+def compiled_for(entry: Any, arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], MachineCode | None]:
     """Compile an entry point for arguments of the types of these.
 
     Returns:
         The compiled function, and its machine code where another process can use it.
     """
-    types = tuple(entry_point.typeof_pyval(argument) for argument in arguments)
-    call = entry_point.compile(types)
-    result = entry_point.overloads[types]
+    types = tuple(entry.typeof_pyval(argument) for argument in arguments)
+    call = entry.compile(types)
+    result = entry.overloads[types]
     library, module = result.library, result.library._final_module
     if library.has_dynamic_globals or result.lifted or result.reload_init:
         return call, None
@@ -50,7 +91,7 @@ def compiled_for(entry_point: Any, arguments: tuple[Any, ...]) -> tuple[Callable
 
 def part(function: Callable[..., Any]) -> Any:
     """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
-    return njit(forceinline=True, **_OPTIONS, **_NO_WRAPPERS)(function)
+    return njit(forceinline=True, **_OPTIONS, **_CALLED)(function)
 
 
 def body(function: Callable[..., Any]) -> Any:
@@ -67,6 +108,7 @@ def intrinsic(definition: Callable[..., Any]) -> Any:
     return made
 
 
-def make_known(function: Callable[..., Any]) -> None:
-    """Let compiled functions call a function that stays one of Python."""
-    extending.register_jitable(forceinline=True)(function)
+def learn(functions: list[Callable[..., Any]]) -> None:
+    """Let compiled functions call functions that stay ones of Python, and empty the list of them."""
+    while functions:
+        extending.register_jitable(forceinline=True)(functions.pop())

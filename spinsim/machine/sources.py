@@ -29,6 +29,7 @@ SOURCES: Final = (
     "engine/metropolis/replica_packed/degrees/cpu_tempering.py",
     "engine/metropolis/replica_packed/degrees/fields.py",
     "engine/metropolis/replica_packed/tempering/cpu.py",
+    "engine/metropolis/replica_packed/tempering/cpu_in_field.py",
     "engine/metropolis/site_packed/cpu_comparison.py",
     "engine/metropolis/site_packed/cpu_sweep.py",
     "engine/metropolis/site_packed/signs.py",

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
+from spinsim.machine import kinds
 from spinsim.machine.sources import source_digest
 
 _PACKAGE: Final = Path(__file__).parents[1]
@@ -71,6 +72,16 @@ def keep(kernel: str, types: str, code: MachineCode) -> None:
         with contextlib.suppress(OSError):
             _replace(path, hashlib.sha256(content).digest() + content)
             return
+
+
+def writable_folder() -> Path | None:
+    """Find the folder that takes kernels; None where none does."""
+    for folder in _folders():
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            return folder
+    return None
 
 
 def _paths(kernel: str, types: str) -> Iterator[Path]:
@@ -173,6 +184,12 @@ def _load(kernel: str, found: MachineCode) -> Callable[..., Any] | None:
 
 
 @cache
+def kind_of_arguments() -> Callable[[tuple[Any, ...]], Any]:
+    """Make the function that tells arguments of different types apart fast."""
+    return kinds.kind_of_arguments(_llvm())
+
+
+@cache
 def _llvm() -> Any:
     import llvmlite.binding as llvm
 
@@ -199,10 +216,10 @@ def _runtime(name: str) -> ModuleType:
     spec = spec_from_file_location(name, found.origin) if found and found.origin else None
     if spec is None or spec.loader is None:
         return importlib.import_module(name)
-    module = sys.modules[name] = module_from_spec(spec)
     try:
+        module = module_from_spec(spec)
         spec.loader.exec_module(module)
     except ImportError:  # a version that needs more of Numba
-        del sys.modules[name]
         return importlib.import_module(name)
+    sys.modules[name] = module
     return module

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 from harness import run
 
 import spinsim as ss
+from spinsim.engine.metropolis.replica_packed import cpu_sweep
+from spinsim.engine.metropolis.replica_packed.tempering import cpu as tempering
 from spinsim.machine import clock, compiled, stored
 from spinsim.model import colouring
 
@@ -23,10 +26,11 @@ MUTANTS = 60
 def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder for machine code, in place of the one that tests share."""
     monkeypatch.setattr(stored, "_folders", lambda: [tmp_path / "kernels"])
-    monkeypatch.setattr(compiled, "STEPS_BEFORE_COMPILING", -1)
+    for steps in ("STEPS_BEFORE_LOADING", "STEPS_BEFORE_COMPILING"):
+        monkeypatch.setattr(compiled, steps, -1)
     yield tmp_path / "kernels"
     for entry in _compiled().values():
-        entry._entries.clear()
+        compiled.forget(entry)
 
 
 def _compiled() -> dict[str, compiled.Compiled]:
@@ -36,7 +40,7 @@ def _compiled() -> dict[str, compiled.Compiled]:
 def colour() -> tuple[list[int], list[str]]:
     """Colour a square of four sites as a new process would; the kernels that were compiled."""
     for entry in _compiled().values():
-        entry._entries.clear()
+        compiled.forget(entry)
     before = len(clock.COMPILED)
     found = colouring.colouring(ss.Graph(4, np.array([[0, 1], [1, 2], [2, 3], [0, 3]])))
     return found.tolist(), [name for name, _ in clock.COMPILED[before:]]
@@ -142,6 +146,31 @@ def test_an_end_of_file_is_no_interruption(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr("spinsim.jobs.anneal.running.create_engine", fail)
     with pytest.raises(EOFError, match="Ran out of input"):
         run(capsys, monkeypatch, "anneal", "--size", "4", "--steps", "2")
+
+
+def test_time_limits_count_no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that takes longer than the search may leaves it all its time."""
+    model, seconds, find = ss.EdwardsAnderson(ss.square(6), seed=1), 0.6, stored.find
+
+    def slow(kernel: str, types: str) -> object:
+        time.sleep(seconds)
+        return find(kernel, types)
+
+    def forget() -> None:
+        for kernel in (cpu_sweep.sweep_packed, tempering.temper_samples):
+            compiled.forget(kernel)
+
+    monkeypatch.setattr(stored, "find", slow)
+    for search in (
+        lambda: ss.temper(model, [1.0, 2.0], time_limit=seconds / 3, device="cpu", threads=1),
+        lambda: ss.anneal(model, [2.0, 1.0], sweeps=5, time_limit=seconds / 3, device="cpu", threads=1),
+    ):
+        search()
+        forget()
+        before, began = clock.compiling_seconds(), time.perf_counter()
+        search()
+        assert clock.compiling_seconds() - before >= seconds
+        assert time.perf_counter() - began >= 4 / 3 * seconds
 
 
 LOADED = """
