@@ -97,7 +97,7 @@ def kind_of_arguments(llvm: Any) -> Callable[[tuple[Any, ...]], Any]:
     function = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.py_object, ctypes.c_uint64, ctypes.c_uint64)
     call, arrays = function(engine.get_function_address("kind")), id(np.ndarray)
 
-    def kind(arguments: tuple[Any, ...], engine: Any = engine) -> int:  # which owns the code
+    def kind(arguments: tuple[Any, ...], engine: Any = engine) -> Any:  # which owns the code
         return call(arguments, arrays, 0)
 
     return kind
