@@ -24,7 +24,7 @@ class _Linked(JITCodeLibrary):
     """Code that is taken into other code: no machine code is made of it alone, which took a fifth of the time."""
 
     def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
@@ -44,7 +44,8 @@ class _Linking(Compiler):
     """Compiles functions that others call."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        super().__init__(typing, target, library or _Linked(target.codegen(), "linked"), *rest)
+        mine = library or _Linked(target.codegen(), "linked")  # type: ignore[no-untyped-call]
+        super().__init__(typing, target, mine, *rest)  # type: ignore[no-untyped-call]
 
 
 _CALLED: Final[Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Linking}
@@ -101,7 +102,7 @@ def body(function: Callable[..., Any]) -> Any:
 
 def intrinsic(definition: Callable[..., Any]) -> Any:
     """Make an operation of its own, with the type by which Numba knows it wherever it is held."""
-    made = extending.intrinsic(definition)
+    made: Any = extending.intrinsic(definition)
     typing = cpu_target.typing_context
     typing.refresh()
     made._numba_type_ = typing.resolve_value_type(made)

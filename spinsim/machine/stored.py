@@ -160,8 +160,10 @@ def _load(kernel: str, found: MachineCode) -> Callable[..., Any] | None:
     _name_runtime()
     target = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-    if not all(llvm.address_of_symbol(name) for name in found.needs):
-        return None  # LLVM would end the process
+    if not _are_there(found.needs):
+        importlib.import_module("numba")  # which loads Intel's library of vectors, where it is installed
+        if not _are_there(found.needs):
+            return None  # LLVM would end the process
     try:
         constants = pickle.loads(found.constants)  # noqa: S301
     except (ImportError, AttributeError):  # a type of a module that is there no longer
@@ -181,6 +183,10 @@ def _load(kernel: str, found: MachineCode) -> Callable[..., Any] | None:
         (engine, environment),  # which live as long as the function
     )
     return function
+
+
+def _are_there(symbols: tuple[str, ...]) -> bool:
+    return all(_llvm().address_of_symbol(symbol) for symbol in symbols)
 
 
 @cache
