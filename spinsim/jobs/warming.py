@@ -172,7 +172,7 @@ def _quantum(couplings: str, device: str) -> None:
 def _transfer(device: str) -> None:
     from spinsim.jobs.transfer.call import transfer
 
-    for layer in (chain(4), square(3)):
+    for layer in (chain(4), square(3), square(4)):  # small vectors are swept by rows, longer ones by columns too
         transfer(EdwardsAnderson(layer), k=0.3, device=device)
 
 

@@ -13,9 +13,9 @@ from spinsim.machine.clock import compiling, said_to_compile
 from spinsim.machine.kinds import by_python
 
 _LOCK: Final = threading.RLock()
-STEPS_BEFORE_LOADING: Final = 2**15
+STEPS_BEFORE_LOADING = 2**15
 """Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
-STEPS_BEFORE_COMPILING: Final = 2**19
+STEPS_BEFORE_COMPILING = 2**19
 """Those before it is compiled."""
 _kind_of: Final[list[Callable[[Any], Any]]] = [by_python]
 """Tells arguments of different types apart."""
