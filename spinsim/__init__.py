@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from spinsim.jobs.temper.result import TemperResult as TemperResult
     from spinsim.jobs.transfer.call import transfer as transfer
     from spinsim.jobs.transfer.result import TransferResult as TransferResult
+    from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
     from spinsim.model.geometry.chain import chain as chain
     from spinsim.model.geometry.cubic import cubic as cubic
@@ -85,6 +86,7 @@ _HOME = {
     "temper": "spinsim.jobs.temper.call",
     "transfer": "spinsim.jobs.transfer.call",
     "triangular": "spinsim.model.geometry.triangular",
+    "warm_up": "spinsim.jobs.warming",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

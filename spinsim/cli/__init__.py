@@ -22,6 +22,7 @@ from spinsim.cli.running import command_of
 from spinsim.cli.saying import open_streams, say
 from spinsim.cli.show import show
 from spinsim.cli.usage import usage_sentence
+from spinsim.cli.warming import warm_up
 from spinsim.errors import InputError, on_command_line
 from spinsim.jobs import all_jobs
 from spinsim.mesh.launched import launched
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, check, devices]
+_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, check, devices, warm_up]
 for command in [command_of(job) for job in all_jobs()] + _COMMANDS:
     app.command()(command)
 app.add_typer(bench, name="bench")
@@ -103,9 +104,13 @@ def _status() -> int:
     except OSError as error:  # a full disk under the cache of compiled kernels, or under standard output
         from spinsim.machine.files import NO_DIRECTORY, has_directory
 
-        what = f"{error.filename or 'a file'} cannot be used ({error.strerror}): make room or mend it"
-        status = refuse(what if has_directory() else NO_DIRECTORY)
-    except (KeyboardInterrupt, typer.Abort):
+        sentence = f"{error.filename or 'a file'} cannot be used ({error.strerror}): make room or mend it"
+        status = refuse(sentence if has_directory() else NO_DIRECTORY)
+    except typer.Abort as error:
+        if isinstance(error.__cause__, EOFError):  # which the parser takes for the end of what a user types
+            raise error.__cause__ from None
+        status = 130
+    except KeyboardInterrupt:
         status = 130
     return int(status)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim.cuda.contract import fill_in
-from spinsim.machine.clock import compiling
+from spinsim.machine.clock import said_to_compile
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 Instances = tuple[tuple[str, str], ...]
@@ -69,7 +69,7 @@ def kernel(device: int, file: str, expression: str) -> Any:
     """A compiled kernel on a device: ``expression`` names a function or a template instance of ``file``."""
     import cupy
 
-    with cupy.cuda.Device(device), compiling():
+    with cupy.cuda.Device(device), said_to_compile(f"{file}: {expression}"):
         module = cupy.RawModule(code=source(file), options=OPTIONS, name_expressions=(expression,))
         return module.get_function(expression)
 

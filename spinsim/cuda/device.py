@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import sys
 from functools import cache
+from importlib.util import find_spec
 from threading import Thread
 from typing import Any
 
@@ -13,6 +16,8 @@ from spinsim.machine.memory import readable
 
 def why_not() -> str | None:
     """What keeps ``--device cuda`` from working here, None where nothing does."""
+    if "cupy" not in sys.modules and _is_without_driver():
+        return "CUDA finds no usable GPU (its driver cannot be loaded): check the driver with nvidia-smi"
     cupy = _cupy()
     if cupy is None:
         return f"install spinsim[cuda13] to use {argument('device', 'cuda')}"
@@ -21,6 +26,16 @@ def why_not() -> str | None:
     except cupy.cuda.runtime.CUDARuntimeError as error:
         return f"CUDA finds no usable GPU ({str(error).split(': ')[-1]}): check the driver with nvidia-smi"
     return None if count else "CUDA finds no GPU: check the driver with nvidia-smi"
+
+
+@cache
+def _is_without_driver() -> bool:
+    """Return True if CuPy is installed but no driver: CuPy's loading, which takes longer than a small run, is saved."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return find_spec("cupy") is not None
+    return False
 
 
 @cache

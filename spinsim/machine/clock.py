@@ -1,11 +1,11 @@
-"""How long kernels have been compiled, which no clock of a search or of a rate counts."""
+"""Compiling of kernels: how long it took, which no clock of a search or of a rate counts, and who is told of it."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 
@@ -38,6 +38,41 @@ class _CompilingTime:
 
 COMPILING: Final = _CompilingTime()
 """Of this process."""
+COMPILED: Final[list[tuple[str, float]]] = []
+"""Names of kernels that this process has compiled and the seconds each took; the CPU's that are on disk are not among
+them, those of a GPU are, as CuPy does not say where it has them from."""
+_listeners: Final[list[Callable[[bool], None]]] = []
+_busy: Final[list[str]] = []
+
+
+@contextlib.contextmanager
+def told_of_compiling(listener: Callable[[bool], None]) -> Iterator[None]:
+    """Call a listener with True when compiling begins, and with False when it ends."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+@contextlib.contextmanager
+def said_to_compile(name: str) -> Iterator[None]:
+    """Tell listeners that a kernel is compiled meanwhile, and count the time as that of compiling."""
+    with compiling():
+        began = time.perf_counter()
+        _busy.append(name)
+        _tell(True)
+        try:
+            yield
+            COMPILED.append((name, time.perf_counter() - began))
+        finally:
+            _busy.remove(name)
+            _tell(bool(_busy))
+
+
+def _tell(busy: bool) -> None:
+    for listener in _listeners:
+        listener(busy)
 
 
 @contextlib.contextmanager

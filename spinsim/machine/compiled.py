@@ -1,4 +1,4 @@
-"""Functions that Numba compiles. It is loaded when the first of them is called, as runs on GPUs can do without."""
+"""Functions that Numba compiles. Machine code is kept on disk; Numba is loaded where it is not there."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from spinsim.machine.clock import compiling
+import numpy as np
+
+from spinsim.machine import stored
+from spinsim.machine.clock import compiling, said_to_compile
+from spinsim.machine.kinds import by_python
 
 _LOCK: Final = threading.RLock()
-_left_to_python = [2**18]
-"""Steps of loops that Python may still take before Numba is loaded, which takes as long as all of them."""
+STEPS_BEFORE_LOADING = 2**15
+"""Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
+STEPS_BEFORE_COMPILING = 2**19
+"""Those before it is compiled."""
+_kind_of: Final[list[Callable[[Any], Any]]] = [by_python]
+"""Tells arguments of different types apart."""
 _INLINED: Final[list[Callable[..., Any]]] = []
 """Functions of ``inlined`` that Numba does not know yet."""
 
@@ -27,29 +35,61 @@ class Compiled:
 
     def __init__(self, function: Callable[..., Any], way: str) -> None:
         self._function, self._way = function, way
+        self._name = f"{function.__module__}.{function.__qualname__}"
+        self._is_kept = function.__module__.startswith("spinsim.")  # whose sources are known
         self._numba: Any = None
+        self._entry_point: Any = None
+        self._entries: dict[Any, Callable[..., Any]] = {}
+        self._by_types: dict[str, Callable[..., Any]] = {}
+        self._steps = 0
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
-        return (self._numba if self._numba is not None else self.of_numba())(*arguments)
+        entry = self._entries.get(_kind_of[0](arguments))
+        return (entry or self._entry(arguments))(*arguments)
 
     def with_steps(self, steps: int, *arguments: Any) -> Any:
-        """Call the function, which loops over so many steps: few are left to Python as long as Numba is not loaded."""
-        if steps > _left_to_python[0]:
+        """Call the function, which loops over so many steps: the first ones are left to Python."""
+        if self._entries:
             return self(*arguments)
-        _left_to_python[0] -= steps
-        return self._function(*arguments)
+        self._steps += steps
+        is_little = self._steps <= STEPS_BEFORE_LOADING
+        if not is_little and self._steps <= STEPS_BEFORE_COMPILING:
+            is_little = not (self._is_kept and stored.is_there(self._name, _types(arguments)))
+        return (self._function if is_little else self)(*arguments)
+
+    def _entry(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        """Machine code for arguments of these types: from disk, or else compiled and written there."""
+        with compiling(), _LOCK:
+            types = _types(arguments)
+            if types not in self._by_types:
+                found = stored.find(self._name, types) if self._is_kept else None
+                self._by_types[types] = found or self._compiled(arguments, types)
+            if _kind_of[0] is by_python:
+                _kind_of[0] = stored.kind_of_arguments()
+            entry = self._entries[_kind_of[0](arguments)] = self._by_types[types]
+            return entry
+
+    def _compiled(self, arguments: tuple[Any, ...], types: str) -> Callable[..., Any]:
+        with said_to_compile(self._name):
+            from spinsim.machine import compiler  # loads Numba, which takes a fifth of a second
+
+            compiler.learn(_INLINED)
+            if self._entry_point is None:
+                self._entry_point = compiler.entry_point(self._function, self._way)
+            entry, code = compiler.compiled_for(self._entry_point, arguments)
+            if code is not None and self._is_kept:
+                stored.keep(self._name, types, code)
+        return entry
 
     def of_numba(self) -> Any:
-        """Numba's form of the function."""
-        _left_to_python[0] = -1
-        with _LOCK, compiling():
+        """Return Numba's form of the function for others that call it."""
+        with _LOCK:
             if self._numba is None:
-                from spinsim.machine import compiler  # loads Numba, which takes a fifth of a second
+                from spinsim.machine import compiler
 
-                while _INLINED:
-                    compiler.make_known(_INLINED.pop())
+                compiler.learn(_INLINED)
                 self._numba = getattr(compiler, self._way)(self._function)
             return self._numba
 
@@ -60,8 +100,31 @@ class Compiled:
         return getattr(self.of_numba(), name)
 
 
+def forget(kernel: Compiled) -> None:
+    """Have machine code looked for again, as a new process does."""
+    kernel._entries.clear()
+    kernel._by_types.clear()
+
+
+def _types(value: Any) -> str:
+    """Write the types of arguments, which decide about their machine code, in a way that all processes share."""
+    if isinstance(value, tuple):
+        name = "" if type(value) is tuple else type(value).__qualname__
+        return f"{name}({','.join(map(_types, value))})"
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        rest = "" if flags.aligned and flags.writeable else f"{flags.aligned:d}{flags.writeable:d}"
+        return f"{value.dtype.str}{value.ndim}{order}{rest}"
+    if isinstance(value, bool | np.bool_):
+        return "bool"
+    if isinstance(value, int):
+        return "int64"
+    return "float64" if isinstance(value, float) else type(value).__name__
+
+
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile an entry point: without the interpreter lock, cached on disk until a source of ``SOURCES`` changes."""
+    """Compile an entry point: without the interpreter lock, kept on disk until one of the sources changes."""
     return Compiled(function, "kernel")
 
 
@@ -78,6 +141,11 @@ def part(function: Callable[..., Any]) -> Any:
 def body(function: Callable[..., Any]) -> Any:
     """Write a function into the one kernel that calls it, before that is compiled: it is never compiled alone."""
     return Compiled(function, "body")
+
+
+def intrinsic(definition: Callable[..., Any]) -> Any:
+    """Make an operation for compiled functions, whose definition gives its types and writes its code as Numba asks."""
+    return Compiled(definition, "intrinsic")
 
 
 def inlined(function: Function) -> Function:

@@ -1,133 +1,98 @@
-"""What makes functions of ``machine/compiled.py`` those of Numba, which is loaded with this module and no other."""
+"""Numba's compiling of the functions of ``machine/compiled.py``: Numba is loaded with this module and no other."""
 
 from __future__ import annotations
 
-import hashlib
+import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
-from numba import config, njit
-from numba.core import event
-from numba.extending import register_jitable
+from numba import config, extending, njit
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.registry import cpu_target
 
 from spinsim.errors import InputError
-from spinsim.machine.clock import COMPILING
+from spinsim.machine.stored import MachineCode
 
 if getattr(config, "DISABLE_JIT", 0):
     raise InputError("NUMBA_DISABLE_JIT is set, but kernels must be compiled: unset it")
 
 _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
-_NO_WRAPPERS: Final[Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-SOURCES: Final = (
-    "acceptance.py",
-    "engine/measuring/cpu_comparison.py",
-    "engine/metropolis/anisotropic/cpu_sweep.py",
-    "engine/metropolis/anisotropic/cpu_tempering.py",
-    "engine/metropolis/packed/adders.py",
-    "engine/metropolis/packed/batches.py",
-    "engine/metropolis/replica_packed/degrees/cheap_steps.py",
-    "engine/metropolis/packed/classes.py",
-    "engine/metropolis/packed/cpu_tables.py",
-    "engine/metropolis/packed/steps.py",
-    "engine/metropolis/packed/wide_steps.py",
-    "engine/metropolis/by_replica/cpu_sweep.py",
-    "engine/metropolis/dense/cpu_sweep.py",
-    "engine/metropolis/dense/cpu_tempering.py",
-    "engine/metropolis/dense/cpu_vectors.py",
-    "engine/metropolis/replica_packed/counting/cpu.py",
-    "engine/metropolis/replica_packed/cpu_sweep.py",
-    "engine/metropolis/replica_packed/cpu_sweep_in_field.py",
-    "engine/metropolis/replica_packed/degrees/cpu_sweep.py",
-    "engine/metropolis/replica_packed/degrees/cpu_tempering.py",
-    "engine/metropolis/replica_packed/degrees/fields.py",
-    "engine/metropolis/replica_packed/tempering/cpu.py",
-    "engine/metropolis/site_packed/cpu_comparison.py",
-    "engine/metropolis/site_packed/cpu_sweep.py",
-    "engine/metropolis/site_packed/signs.py",
-    "engine/metropolis/unpacked/cpu_counting.py",
-    "engine/metropolis/unpacked/cpu_sweep.py",
-    "engine/metropolis/unpacked/cpu_sweep_terms.py",
-    "engine/metropolis/unpacked/tempering/cpu.py",
-    "engine/metropolis/unpacked/replica_order.py",
-    "engine/resampling/cpu.py",
-    "engine/resampling/parents.py",
-    "engine/start/at_random.py",
-    "engine/tempering/cpu_exchange.py",
-    "engine/tempering/ladder.py",
-    "machine/compiler.py",
-    "machine/intrinsics.py",
-    "model/colouring.py",
-    "model/drawing.py",
-    "bits.py",
-    "packing.py",
-    "rng.py",
-    "transfer_matrix/cpu.py",
-    "transfer_matrix/vectors.py",
-)
-"""Files that hold compiled functions, and those from which these take constants; a test keeps the list."""
 
 
-def _source_digest() -> str:
-    """Identity of everything that kernels inline: Numba itself looks at the file of the kernel only."""
-    root = Path(__file__).parents[1]
-    return hashlib.sha256(b"".join((root / name).read_bytes() for name in SOURCES)).hexdigest()
+class _Linked(JITCodeLibrary):
+    """Code that is taken into other code: no machine code is made of it alone, which took a fifth of the time."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return no address."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """Return who sets the environment of its function, which has no place yet."""
+        return self
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Set none."""
 
 
-SOURCE_DIGEST: Final = _source_digest()
+class _Linking(Compiler):
+    """Compiles functions that others call."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+        mine = library or _Linked(target.codegen(), "linked")  # type: ignore[no-untyped-call]
+        super().__init__(typing, target, mine, *rest)  # type: ignore[no-untyped-call]
 
 
-class _Listener(event.Listener):
-    """Has the clock stand still while Numba compiles."""
-
-    def on_start(self, event: event.Event) -> None:
-        """Numba begins in a thread."""
-        COMPILING.begin()
-
-    def on_end(self, event: event.Event) -> None:
-        """Numba is done in a thread."""
-        COMPILING.end()
-
-
-event.register("numba:compiler_lock", _Listener())  # type: ignore[no-untyped-call]
+_CALLED: Final[Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Linking}
+_ENTERED: Final[Any] = {"no_cfunc_wrapper": True}
+_FAST: Final[Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile an entry point: without the interpreter lock, cached on disk until a source of ``SOURCES`` changes."""
-    return _entry_point(function, _OPTIONS)
+    """Compile a kernel for others that call it."""
+    return njit(**_OPTIONS, **_CALLED)(function)
 
 
 def real_kernel(function: Callable[..., Any]) -> Any:
-    """The same where the last bits are free: sums may be reordered and multiply-adds fused."""
-    return _entry_point(function, _OPTIONS | {"fastmath": {"reassoc", "contract", "nsz"}})
+    """Compile a kernel whose last bits are free for others that call it."""
+    return njit(**_OPTIONS, **_CALLED, **_FAST)(function)
 
 
-def _entry_point(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    try:
-        compiled = njit(cache=True, **options)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(**options)(function)
-    cache = compiled._cache._cache_file
-    cache._source_stamp = SOURCE_DIGEST
-    cache._load_index = _or_nothing(cache._load_index)
-    return compiled
+def entry_point(function: Callable[..., Any], way: str) -> Any:
+    """Make a function one that Python calls: a kernel runs without the interpreter lock.
+
+    The last bits of a real kernel are free: sums may be reordered and multiply-adds fused.
+    """
+    return njit(**_OPTIONS, **_ENTERED, **(_FAST if way == "real_kernel" else {}))(function)
 
 
-def _or_nothing(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
-    """Take compiled kernels that name types of modules that are there no longer for what they are: out of date."""
+def compiled_for(entry: Any, arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], MachineCode | None]:
+    """Compile an entry point for arguments of the types of these.
 
-    def load() -> dict[Any, Any]:
-        try:
-            return load_index()
-        except (ImportError, AttributeError):
-            return {}
-
-    return load
+    Returns:
+        The compiled function, and its machine code where another process can use it.
+    """
+    types = tuple(entry.typeof_pyval(argument) for argument in arguments)
+    call = entry.compile(types)
+    result = entry.overloads[types]
+    library, module = result.library, result.library._final_module
+    if library.has_dynamic_globals or result.lifted or result.reload_init:
+        return call, None
+    declared = [item.name for item in [*module.functions, *module.global_variables] if item.is_declaration]
+    needs = tuple(name for name in declared if not name.startswith("llvm."))
+    constants = pickle.dumps(list(result.environment.consts))
+    names = result.fndesc.llvm_cpython_wrapper_name, result.fndesc.env_name
+    return call, MachineCode(*names, needs, constants, bytes(library._get_compiled_object()))
 
 
 def part(function: Callable[..., Any]) -> Any:
     """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
-    return njit(forceinline=True, **_OPTIONS, **_NO_WRAPPERS)(function)
+    return njit(forceinline=True, **_OPTIONS, **_CALLED)(function)
 
 
 def body(function: Callable[..., Any]) -> Any:
@@ -135,6 +100,16 @@ def body(function: Callable[..., Any]) -> Any:
     return njit(inline="always", **_OPTIONS)(function)
 
 
-def make_known(function: Callable[..., Any]) -> None:
-    """Let compiled functions call a function that stays one of Python."""
-    register_jitable(forceinline=True)(function)
+def intrinsic(definition: Callable[..., Any]) -> Any:
+    """Make an operation of its own, with the type by which Numba knows it wherever it is held."""
+    made: Any = extending.intrinsic(definition)
+    typing = cpu_target.typing_context
+    typing.refresh()
+    made._numba_type_ = typing.resolve_value_type(made)
+    return made
+
+
+def learn(functions: list[Callable[..., Any]]) -> None:
+    """Let compiled functions call functions that stay ones of Python, and empty the list of them."""
+    while functions:
+        extending.register_jitable(forceinline=True)(functions.pop())

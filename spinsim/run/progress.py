@@ -6,17 +6,22 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from spinsim.machine.clock import compiling_seconds, told_of_compiling
 
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+COMPILING: Final = "compiling kernels (once)"
 MOST_NAMED: Final = 4
 """Devices of which each is named with its rate; of more, the slowest and the fastest are."""
 
 
 class Bar:
     """Counts what a run has done and shows it on a terminal's standard error or in a notebook; silent elsewhere.
+
+    While kernels are compiled, the bar says so and nothing else.
 
     Args:
         silent: Whether nothing is shown anywhere.
@@ -29,14 +34,25 @@ class Bar:
 
     def __init__(self, silent: bool, columns: Callable[[], tuple[ProgressColumn, ...]], **fields: Any) -> None:
         self._bar: Progress | None = None
-        if not silent and _is_seen():
+        self._listening = told_of_compiling(self._show_compiling)
+        if not silent and _is_seen():  # Rich takes as long to load as a small run
+            from rich.console import Console
+            from rich.progress import Progress, TimeRemainingColumn
+
             self._bar = Progress(*columns(), TimeRemainingColumn(), console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task("", total=None, **fields)
+            self._compiling = self._bar.add_task(COMPILING, total=None, visible=False, **fields)
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
         """Start the bar anew for what comes now: how much that is, and how much of it was done before."""
         if self._bar is not None:
             self._bar.reset(self._task, total=total, completed=done, description=what)
+
+    def _show_compiling(self, busy: bool) -> None:
+        """Say that kernels are compiled in place of how far the run is."""
+        if self._bar is not None:
+            self._bar.update(self._compiling, visible=busy)
+            self._bar.update(self._task, visible=not busy)
 
     def watch_parts(self, rates: Callable[[], list[float]]) -> None:
         """Take what says how fast each of several devices is."""
@@ -67,6 +83,7 @@ class Bar:
             self._bar.stop()
 
     def __enter__(self) -> Self:
+        self._listening.__enter__()
         if self._bar is not None:
             self._bar.start()
         return self
@@ -74,6 +91,7 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._listening.__exit__(None, None, None)
         self.stop()
 
 
@@ -93,13 +111,13 @@ class UpdateProgress(Bar):
 
     @staticmethod
     def _columns() -> tuple[ProgressColumn, ...]:
-        rate = TextColumn("{task.fields[rate]} updates/ns{task.fields[parts]}")
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+
+        rate = TextColumn("{task.fields[rate]}{task.fields[parts]}")
         return TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), rate
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
         """Start the bar and the clock anew for what comes now: its updates, and how many of them were done before."""
-        from spinsim.machine.clock import compiling_seconds
-
         self._done, self._began = 0, None
         self._clock = lambda: time.perf_counter() - compiling_seconds()
         super().begin(what, total, done)
@@ -136,7 +154,8 @@ class UpdateProgress(Bar):
             self._began = self._clock()
         self._done += count
         if self._bar is not None:
-            self._bar.update(self._task, advance=count, rate=f"{self.rate:.3g}", parts=_in_words(self._rates()))
+            rate = f"{self.rate:.3g} updates/ns" if self._done else ""
+            self._bar.update(self._task, advance=count, rate=rate, parts=_in_words(self._rates()))
 
 
 def _in_words(rates: list[float]) -> str:
@@ -152,11 +171,34 @@ class RowProgress(Bar):
     """Counts finished rows of a file, each of which takes its own time."""
 
     def __init__(self, silent: bool = False) -> None:
-        super().__init__(
-            silent, lambda: (BarColumn(), TaskProgressColumn(), TextColumn("{task.completed} of {task.total}"))
-        )
+        super().__init__(silent, self._columns, of="")
+
+    @staticmethod
+    def _columns() -> tuple[ProgressColumn, ...]:
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+
+        return TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[of]}")
+
+    def begin(self, what: str, total: int, done: int = 0) -> None:
+        """Start the bar anew for so many rows, of which some were done before."""
+        super().begin(what, total, done)
+        self._say_rows()
+
+    def advance(self, count: int) -> None:
+        """Count finished rows."""
+        super().advance(count)
+        self._say_rows()
+
+    def _say_rows(self) -> None:
+        if self._bar is not None:
+            task = self._bar.tasks[self._task]
+            self._bar.update(self._task, of=f"{task.completed:g} of {task.total:g}")
 
 
 def _is_seen() -> bool:
-    """Whether somebody can look at a bar that moves."""
-    return sys.stderr.isatty() or Console().is_jupyter
+    """Return True if somebody can look at a bar that moves."""
+    if sys.stderr.isatty() or "IPython" not in sys.modules:
+        return sys.stderr.isatty()
+    from rich.console import Console
+
+    return Console().is_jupyter

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from rich.progress import TextColumn
 from several import on_cpus
 
 from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.running import plan_temper, temper_to_file
 from spinsim.jobs.temper.settings import Temper, TemperSettings
-from spinsim.machine.clock import compiling_seconds
+from spinsim.machine.clock import compiling_seconds, said_to_compile
 from spinsim.machine.compiled import body
 from spinsim.run import Watch
-from spinsim.run.progress import UpdateProgress
+from spinsim.run.progress import COMPILING, Bar, RowProgress, UpdateProgress
 from spinsim.settings.shared import ModelSettings, RunSettings
 
 RUNS = [
@@ -49,6 +52,32 @@ def test_compiling_does_not_count() -> None:
         progress.advance(100)
         assert compiled > 0.02
         assert progress.seconds <= whole - compiled + 0.01
+
+
+@pytest.mark.parametrize("kind", [UpdateProgress, RowProgress])
+def test_the_bar_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch, kind: type[Bar]) -> None:
+    """It stood at 0 % and 0 updates/ns meanwhile."""
+    monkeypatch.setattr("spinsim.run.progress._is_seen", lambda: True)
+
+    def shown() -> str:
+        assert progress._bar is not None
+        return " ".join(str(column(task)) for task in progress._bar.tasks if task.visible for column in columns(task))
+
+    def columns(task: Any) -> list[Callable[[Any], object]]:
+        assert progress._bar is not None
+        return [column for column in progress._bar.columns if isinstance(column, TextColumn)]
+
+    with kind() as progress:
+        progress.begin("", 100)
+        progress.advance(0)
+        assert "updates/ns" not in shown()
+        with said_to_compile("kernel"):
+            assert shown().strip() == COMPILING
+        assert COMPILING not in shown()
+        progress.advance(50)
+        assert re.search("updates/ns|50 of 100", shown())
+    with said_to_compile("kernel"), kind(silent=True) as progress:
+        assert progress._bar is None
 
 
 def test_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from places import ROOT as CHECKOUT
 
 import spinsim
-from spinsim.machine.compiler import SOURCES, _or_nothing
+from spinsim.machine.sources import SOURCES
 
 ROOT = Path(spinsim.__file__).parent
 LAYERS = [
@@ -117,13 +117,6 @@ def test_files_classes_and_functions_stay_small() -> None:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and lines_of(node) > most[type(node)]:
                 large.append(f"{node.name} of {name} has {lines_of(node)} lines")
     assert not large
-
-
-def test_compiled_kernels_that_name_moved_modules_are_out_of_date() -> None:
-    def load() -> dict[str, str]:
-        raise ModuleNotFoundError("No module named 'spinsim.engine.plans'")
-
-    assert _or_nothing(load)() == {}
 
 
 def test_every_folder_is_packaged() -> None:

@@ -37,8 +37,9 @@ def test_python_and_numba_lay_out_the_same(costs: Costs | None, monkeypatch: pyt
     pairs = np.random.default_rng(5).integers(0, 90, (400, 2))
     graph = Graph(90, pairs[pairs[:, 0] != pairs[:, 1]])
     found = []
-    for steps in (2**18, -1):
-        monkeypatch.setattr(compiled, "_left_to_python", [steps])
+    for steps in (2**40, -1):
+        monkeypatch.setattr(compiled, "STEPS_BEFORE_LOADING", steps)
+        monkeypatch.setattr(compiled, "STEPS_BEFORE_COMPILING", steps)
         colour = colouring(graph)
         classes = Classes.of(int(graph.degrees().max()), 1.0, 0.0)
         negative = np.arange(graph.bonds)[None] % 3 == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+
+from spinsim.machine.compiled import intrinsic
 
 SITES: Final = 64
 """Of a block of the sweep: as many as a word has bits."""
@@ -17,8 +17,10 @@ _WORD: Final = ir.IntType(64)
 _FIRST: Final = ir.Constant(_WORD, 0)
 
 
-def _float_bits(typing_context, x):  # type: ignore[no-untyped-def]
+@intrinsic
+def float_bits(typing_context, x):  # type: ignore[no-untyped-def]
     """The bits of a float32 as int32."""
+    from numba import types
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.bitcast(args[0], ir.IntType(32))
@@ -26,8 +28,10 @@ def _float_bits(typing_context, x):  # type: ignore[no-untyped-def]
     return types.int32(types.float32), generate
 
 
-def _as_float(typing_context, x):  # type: ignore[no-untyped-def]
+@intrinsic
+def as_float(typing_context, x):  # type: ignore[no-untyped-def]
     """The float32 of such bits."""
+    from numba import types
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.bitcast(args[0], ir.FloatType())
@@ -48,7 +52,7 @@ class _Vectors:
 
     def __init__(self, context: Any, builder: Any, kind: Any, array: Any, count: int) -> None:
         self._builder, self._size = builder, kind.dtype.bitwidth // 8
-        element = ir.FloatType() if isinstance(kind.dtype, types.Float) else ir.IntType(kind.dtype.bitwidth)
+        element = ir.FloatType() if kind.dtype.name.startswith("float") else ir.IntType(kind.dtype.bitwidth)
         self.type = ir.VectorType(element, count)
         self._array = context.make_array(kind)(context, builder, array)
 
@@ -81,7 +85,8 @@ def _possible(context, builder, costs, double_beta, bounds):  # type: ignore[no-
     return builder.bitcast(builder.fcmp_unordered("<=", exponents, bounds), _WORD)
 
 
-def _begin_costs(typing_context, costs, fields, first, up, double_beta, bounds):  # type: ignore[no-untyped-def]
+@intrinsic
+def begin_costs(typing_context, costs, fields, first, up, double_beta, bounds):  # type: ignore[no-untyped-def]
     """Write half the costs of flips of 64 sites from ``fields[first:]`` and their spins; returns what may flip.
 
     Args:
@@ -93,6 +98,7 @@ def _begin_costs(typing_context, costs, fields, first, up, double_beta, bounds):
         double_beta: Twice the inverse temperature times the quantum, float32.
         bounds: What a cost times ``double_beta`` must not exceed for a flip, float32 (64,).
     """
+    from numba import types
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         made, held, limits = (_Vectors(context, builder, signature.args[k], args[k], SITES) for k in (0, 1, 5))
@@ -105,18 +111,20 @@ def _begin_costs(typing_context, costs, fields, first, up, double_beta, bounds):
     return types.uint64(costs, fields, types.int64, types.uint64, types.float32, bounds), generate
 
 
-def _flip_costs(typing_context, costs, row, first, alike, double_beta, bounds):  # type: ignore[no-untyped-def]
+@intrinsic
+def flip_costs(typing_context, costs, row, first, alike, double_beta, bounds):  # type: ignore[no-untyped-def]
     """Change the costs of 64 sites by the flip of one of them; returns what may flip then.
 
     Args:
         typing_context: Of Numba.
-        costs: Half the costs of the 64 flips, (64,), as ``_begin_costs`` wrote them.
+        costs: Half the costs of the 64 flips, (64,), as ``begin_costs`` wrote them.
         row: Twice the couplings to the site that flips.
         first: The first of the sites, int64.
         alike: Which of the 64 spins were like its own, a word.
-        double_beta: As ``_begin_costs`` takes it.
-        bounds: As ``_begin_costs`` takes them.
+        double_beta: As ``begin_costs`` takes it.
+        bounds: As ``begin_costs`` takes them.
     """
+    from numba import types
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         made, held, limits = (_Vectors(context, builder, signature.args[k], args[k], SITES) for k in (0, 1, 5))
@@ -129,7 +137,8 @@ def _flip_costs(typing_context, costs, row, first, alike, double_beta, bounds): 
     return types.uint64(costs, row, types.int64, types.uint64, types.float32, bounds), generate
 
 
-def _add_rows(typing_context, fields, rows, first, at, minus, plus):  # type: ignore[no-untyped-def]
+@intrinsic
+def add_rows(typing_context, fields, rows, first, at, minus, plus):  # type: ignore[no-untyped-def]
     """Subtract some of 64 rows from ``fields`` and add others, in a tile of columns.
 
     Args:
@@ -141,6 +150,7 @@ def _add_rows(typing_context, fields, rows, first, at, minus, plus):  # type: ig
         minus: Which of them are subtracted, a word.
         plus: Which are added.
     """
+    from numba import types
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         count = TILE // (signature.args[0].dtype.bitwidth // 8)
@@ -173,10 +183,3 @@ def _with_rows(builder, found, word, change, source, place):  # type: ignore[no-
     builder.branch(head)
     builder.position_at_end(done)
     return held
-
-
-float_bits: Any = intrinsic(_float_bits)
-as_float: Any = intrinsic(_as_float)
-begin_costs: Any = intrinsic(_begin_costs)
-flip_costs: Any = intrinsic(_flip_costs)
-add_rows: Any = intrinsic(_add_rows)

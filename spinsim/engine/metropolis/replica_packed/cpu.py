@@ -28,6 +28,7 @@ from spinsim.engine.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_
 from spinsim.engine.metropolis.replica_packed.degrees.cpu_tempering import temper_by_degree
 from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.metropolis.replica_packed.tempering.cpu import temper_samples
+from spinsim.engine.metropolis.replica_packed.tempering.cpu_in_field import temper_samples_in_field
 from spinsim.engine.protocols import Counts
 from spinsim.engine.tempering.cpu import CpuTempering
 from spinsim.machine.threads import Threads
@@ -142,9 +143,12 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
         if plan.by_degree:
             rounds_of, shape = temper_by_degree, (self._cheap_bits, self.colours, plan.used_tables)
             rest: tuple[Any, ...] = *plan.lone, plan.starts
+        elif plan.has_field:
+            shape = plan.classes.count_bits, self.colours, plan.used_tables
+            rounds_of, rest = temper_samples_in_field, (plan.classes.field,)
         else:
-            shape = plan.classes.count_bits, plan.has_field, self.colours, plan.used_tables, plan.phantoms
-            rounds_of, rest = temper_samples, (plan.classes.field,)
+            shape = self.colours, plan.used_tables, plan.phantoms
+            rounds_of, rest = temper_samples, ()
         assert self._tables is not None  # noqa: S101  (likewise)
         tables = self._tables.always, self._tables.planes, self._tables.thresholds
 

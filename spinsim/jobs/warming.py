@@ -1,0 +1,185 @@
+"""Compiling of the kernels of common runs ahead of time, for images of containers and for batch jobs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from spinsim.engine import resolve_device
+from spinsim.errors import InputError
+from spinsim.machine import compiled, stored
+from spinsim.machine.clock import COMPILED
+from spinsim.machine.threads import available_threads
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.chain import chain
+from spinsim.model.geometry.cubic import cubic
+from spinsim.model.geometry.square import square
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
+
+_OF_CHILD: Final = "import sys; from spinsim.jobs.warming import _in_child; _in_child(*sys.argv[1:])"
+
+
+class Warmed(NamedTuple):
+    """What a small run has compiled.
+
+    Attributes:
+        job: Its job.
+        model: Its model, in words.
+        kernels: Name of each kernel and the seconds it took.
+    """
+
+    job: str
+    model: str
+    kernels: list[tuple[str, float]]
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of all of them."""
+        return sum(seconds for _, seconds in self.kernels)
+
+
+def warm_up(
+    jobs: Iterable[str] | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    on_warmed: Callable[[Warmed], None] = lambda warmed: None,
+) -> list[Warmed]:
+    """Compile the kernels of common runs and keep them on disk: runs of these jobs then compile nothing.
+
+    Each of the small runs that need them is a process of its own.
+
+    Args:
+        jobs: Names of jobs, such as ``["anneal"]``; all by default.
+        device: Where the runs will be: ``auto``, ``cpu`` or ``cuda``.
+        threads: Processes at a time; by default one for each processor.
+        on_warmed: Called after each small run.
+
+    Raises:
+        InputError: for an unknown job or device, and where no folder takes files.
+    """
+    chosen = list(RUNS) if jobs is None else list(dict.fromkeys(jobs))
+    if unknown := [job for job in chosen if job not in RUNS]:
+        raise InputError(f"job {unknown[0]!r} is unknown: choose one of {', '.join(RUNS)}")
+    where = resolve_device(device)
+    if stored.writable_folder() is None:
+        raise InputError("no folder takes compiled kernels: set NUMBA_CACHE_DIR to one that can be written")
+
+    def warmed(task: tuple[str, str]) -> Warmed:
+        found = Warmed(*task, _by_child(*task, where))
+        on_warmed(found)
+        return found
+
+    with ThreadPoolExecutor(threads or available_threads()) as pool:
+        return list(pool.map(warmed, [(job, model) for job in chosen for model in RUNS[job]]))
+
+
+def _by_child(job: str, model: str, device: str) -> list[tuple[str, float]]:
+    """Let a process of its own do a small run: Numba compiles one kernel at a time in each."""
+    command = [sys.executable, "-c", _OF_CHILD, job, model, device]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  (of names in RUNS)
+    if done.returncode:
+        why = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        raise InputError(
+            f"the kernels of {job}, {model}, cannot be compiled ({why[0]}): mend this or leave the job out"
+        )
+    return [(name, seconds) for name, seconds in json.loads(done.stdout)]
+
+
+def _in_child(job: str, model: str, device: str) -> None:
+    """Do a small run and print what was compiled."""
+    compiled.STEPS_BEFORE_LOADING = compiled.STEPS_BEFORE_COMPILING = -1  # what small problems leave to Python too
+    RUNS[job][model](device)
+    sys.stdout.write(json.dumps(COMPILED))
+
+
+def _lattice() -> Ising:
+    return EdwardsAnderson(cubic(4), samples=2)
+
+
+def _in_field() -> Ising:
+    return EdwardsAnderson(square(4), field=1.0)
+
+
+def _gaussian() -> Ising:
+    return EdwardsAnderson(square(4), couplings="gaussian")
+
+
+def _integers() -> Ising:
+    """A graph with integer couplings, whose fields take 32 bits."""
+    pairs = _pairs(40, 3)
+    return Ising(Graph(40, pairs), np.arange(len(pairs)) % 7 - 3.0)
+
+
+def _signs(degree: int) -> Ising:
+    """A graph of couplings of +1 and -1."""
+    pairs = _pairs(64, degree)
+    return Ising(Graph(64, pairs), np.arange(len(pairs)) % 2 * 2.0 - 1)
+
+
+def _pairs(sites: int, degree: int) -> Any:
+    """Bonds of a circle to as many next neighbours as make about this degree."""
+    first = np.arange(sites)
+    return np.concatenate([np.column_stack([first, (first + k + 1) % sites]) for k in range(-(-degree // 2))])
+
+
+def _dense() -> Ising:
+    pairs = np.column_stack(np.triu_indices(130, 1))
+    return Ising(Graph(130, pairs), np.arange(len(pairs)) % 3 - 1.0)
+
+
+MODELS: Final[dict[str, Callable[[], Ising]]] = {
+    "graphs of degrees up to 255": partial(_signs, 16),
+    "lattices of +-1": _lattice,
+    "lattices in a field": _in_field,
+    "large lattices": lambda: EdwardsAnderson(square(256, 2)),
+    "dense models": _dense,
+    "graphs of +-1": partial(_signs, 4),
+    "Gaussian couplings": _gaussian,
+    "integer couplings": _integers,
+}
+"""Models whose kernels differ, those that take longest first."""
+
+
+def _anneal(model: Callable[[], Ising], device: str) -> None:
+    from spinsim.jobs.anneal.call import anneal
+
+    anneal(model(), [3.0, 2.0], sweeps=2, replicas=4, device=device)
+
+
+def _temper(model: Callable[[], Ising], device: str) -> None:
+    from spinsim.jobs.temper.call import temper
+
+    temper(model(), [2.0, 3.0], sweeps=20, thermalize=10, device=device)
+    temper(model(), [2.0, 3.0], time_limit=0.01, device=device)
+
+
+def _quantum(couplings: str, device: str) -> None:
+    from spinsim.jobs.quantum.call import quantum
+
+    quantum(
+        EdwardsAnderson(square(4), couplings=couplings), k=[0.2, 0.3], slices=8, sweeps=20, thermalize=0, device=device
+    )
+
+
+def _transfer(device: str) -> None:
+    from spinsim.jobs.transfer.call import transfer
+
+    for layer in (chain(4), square(3), square(4)):  # small vectors are swept by rows, longer ones by columns too
+        transfer(EdwardsAnderson(layer), k=0.3, device=device)
+
+
+RUNS: Final[dict[str, dict[str, Callable[[str], None]]]] = {
+    "temper": {name: partial(_temper, model) for name, model in MODELS.items()},
+    "anneal": {name: partial(_anneal, model) for name, model in MODELS.items()},
+    "quantum": {name: partial(_quantum, name) for name in ("pm-j", "gaussian")},
+    "transfer": {"chains and squares": _transfer},
+}
+"""Small runs that need the kernels of common ones, by their job and model."""

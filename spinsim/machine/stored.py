@@ -1,0 +1,231 @@
+"""Machine code of kernels, kept on disk: a process that finds it does without Numba, whose loading takes half a second.
+
+A file holds one kernel for arguments of certain types: the SHA-256 of the rest, then a pickled pair of a stamp (sources
+and versions that the code was made from) and its ``MachineCode``. A file that is empty, cut short, changed or out of
+date counts as none, and the kernel is compiled anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import importlib
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.metadata import version
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+from spinsim.machine import kinds
+from spinsim.machine.sources import source_digest
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_CHECKSUM_BYTES: Final = 32
+_RUNTIME: Final = {"numba.core.runtime._nrt_python": "NRT_", "numba._helperlib": "numba_"}
+"""Numba's modules in C whose functions kernels call, and how machine code names these."""
+
+
+class MachineCode(NamedTuple):
+    """A compiled kernel.
+
+    Attributes:
+        entry: Symbol of the function that Python calls.
+        environment: Symbol of the pointer to its environment.
+        needs: Symbols that it takes from elsewhere.
+        constants: Python objects of its environment, pickled.
+        code: Object file.
+    """
+
+    entry: str
+    environment: str
+    needs: tuple[str, ...]
+    constants: bytes
+    code: bytes
+
+
+def find(kernel: str, types: str) -> Callable[..., Any] | None:
+    """Load a kernel for arguments of some types from disk; None where there is none that can be used."""
+    for path in _paths(kernel, types):
+        code = _read(path)
+        if code is not None:
+            return _load(kernel, code)
+    return None
+
+
+def is_there(kernel: str, types: str) -> bool:
+    """Return True if a file of this kernel exists, whatever is in it."""
+    return any(path.exists() for path in _paths(kernel, types))
+
+
+def keep(kernel: str, types: str, code: MachineCode) -> None:
+    """Write a kernel into the first folder that takes it; where none does, the next process compiles it again."""
+    content = pickle.dumps((_stamp(), tuple(code)))
+    for path in _paths(kernel, types):
+        with contextlib.suppress(OSError):
+            _replace(path, hashlib.sha256(content).digest() + content)
+            return
+
+
+def writable_folder() -> Path | None:
+    """Find the folder that takes kernels; None where none does."""
+    for folder in _folders():
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            return folder
+    return None
+
+
+def _paths(kernel: str, types: str) -> Iterator[Path]:
+    """Yield where a kernel may be: in NUMBA_CACHE_DIR alone if that is set, else in the package or the user's cache."""
+    name = f"{kernel.removeprefix('spinsim.')}-{_digest(kernel, types, _machine())[:16]}.kernel"
+    for folder in _folders():
+        yield folder / name
+
+
+@cache
+def _folders() -> list[Path]:
+    own = _digest(str(_PACKAGE))[:16]
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return [Path(chosen, f"spinsim-{own}")]
+    folders = [_PACKAGE / "__pycache__" / "kernels"]
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folders.append(Path(caches, "spinsim", own))
+    return folders
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode(errors="surrogateescape")).hexdigest()
+
+
+@cache
+def _machine() -> str:
+    """Processor, interpreter and settings of Numba, each of which has files of its own."""
+    llvm = _llvm()
+    try:
+        features = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # LLVM does not know those of this processor
+        features = ""
+    elsewhere = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
+    settings = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("NUMBA_")]
+    settings = sorted(setting for setting in settings if not setting.startswith(elsewhere))
+    interpreter = str(sys.implementation.cache_tag), getattr(sys, "abiflags", "")
+    return "\n".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), features, *interpreter, *settings])
+
+
+@cache
+def _stamp() -> str:
+    """Identity of what machine code is made from; a file of another stamp is out of date."""
+    return " ".join([source_digest(), *(version(name) for name in ("numba", "llvmlite"))])
+
+
+def _read(path: Path) -> MachineCode | None:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    checksum, content = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
+    if hashlib.sha256(content).digest() != checksum:
+        return None
+    stamp, fields = pickle.loads(content)  # noqa: S301  (as much trusted as byte code in the same folder)
+    return MachineCode(*fields) if stamp == _stamp() else None
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file beside the old one, then put it in its place: readers never see a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+        os.chmod(name, 0o644)  # other users may have the kernels of the package
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _load(kernel: str, found: MachineCode) -> Callable[..., Any] | None:
+    """Make machine code a function of Python; None where it needs what is not there."""
+    llvm, make = _llvm(), _runtime("numba._dynfunc")
+    _name_runtime()
+    target = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+    if not _are_there(found.needs):
+        importlib.import_module("numba")  # which loads Intel's library of vectors, where it is installed
+        if not _are_there(found.needs):
+            return None  # LLVM would end the process
+    try:
+        constants = pickle.loads(found.constants)  # noqa: S301
+    except (ImportError, AttributeError):  # a type of a module that is there no longer
+        return None
+    engine.add_object_file(llvm.ObjectFileRef.from_data(found.code))
+    engine.finalize_object()
+    environment = make.Environment({})
+    environment.consts.extend(constants)
+    ctypes.c_void_p.from_address(engine.get_global_value_address(found.environment)).value = id(environment)
+    address, module = engine.get_function_address(found.entry), sys.modules[__name__]
+    function: Callable[..., Any] = make.make_function(
+        module,
+        kernel,
+        "",
+        address,
+        environment,
+        (engine, environment),  # which live as long as the function
+    )
+    return function
+
+
+def _are_there(symbols: tuple[str, ...]) -> bool:
+    return all(_llvm().address_of_symbol(symbol) for symbol in symbols)
+
+
+@cache
+def kind_of_arguments() -> Callable[[tuple[Any, ...]], Any]:
+    """Make the function that tells arguments of different types apart fast."""
+    return kinds.kind_of_arguments(_llvm())
+
+
+@cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@cache
+def _name_runtime() -> None:
+    """Tell LLVM where the functions of Numba's modules in C are."""
+    for name, prefix in _RUNTIME.items():
+        for helper, address in _runtime(name).c_helpers.items():
+            _llvm().add_symbol(helper if helper.startswith("_") else prefix + helper, address)
+
+
+def _runtime(name: str) -> ModuleType:
+    """Import a module in C of Numba without Numba itself, which finds it there when it is loaded later."""
+    if "numba" in sys.modules or name in sys.modules:
+        return importlib.import_module(name)
+    numba = find_spec("numba")
+    folder = Path(((numba and numba.submodule_search_locations) or [""])[0], *name.split(".")[1:-1])
+    found = PathFinder.find_spec(name.rpartition(".")[2], [str(folder)])
+    spec = spec_from_file_location(name, found.origin) if found and found.origin else None
+    if spec is None or spec.loader is None:
+        return importlib.import_module(name)
+    try:
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError:  # a version that needs more of Numba
+        return importlib.import_module(name)
+    sys.modules[name] = module
+    return module
