@@ -139,6 +139,7 @@ def as_tables(found: Summary) -> dict[str, object]:
             for error, trusted in zip(e.error, e.trusted, strict=True)
         ]
         tables[f"{name}_tau"] = e.tau.tolist()
-    tables |= {"verdict": found.verdict, "problems": list(found.problems), "notes": found.notes}
+    tables |= {"verdict": found.verdict, "problems": list(found.problems), "doubts": list(found.doubts)}
+    tables["notes"] = found.notes
     tables["equilibrated"] = {name: e.equilibrated for name, e in found.equilibration.items()}
     return tables

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
-from spinsim.analysis.equilibration import Equilibration
+from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
 from spinsim.analysis.estimators import all_moments, all_series, functions
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 from spinsim.analysis.runs import Axis, Tempered
@@ -21,7 +21,6 @@ Array = npt.NDArray[np.float64]
 
 FEWEST_STEPS: Final = 16
 BINS: Final = 32  # of the series of a single sample
-FEW_SAMPLES: Final = 10  # below which errors over samples are known to no better than a quarter
 _NO_SCATTER: Final = 1e-12  # of a value: less is rounding
 
 
@@ -51,8 +50,10 @@ class Summary:
         axis: What the averages stand against, from its coldest end, (temperatures,).
         estimates: By name, those of ``observables`` that the run has: no overlaps where there is one copy.
         equilibration: At the coldest end, of the energy and, with two copies or more, of q^2 and q_link.
-        problems: What speaks against equilibrium, a clause each.
-        verdict: Whether the run was in equilibrium, in words.
+        problems: Evidence against equilibrium, a clause each.
+        doubts: Evidence of equilibrium that is missing, a clause each; without problems they make a run "undecided".
+        verdict: Whether the run was in equilibrium, in words; begins with "in equilibrium", "not in equilibrium" or
+            "undecided".
         long_enough: Share of the samples whose series is at least 20 tau long, by the name of the series,
             (temperatures,) each.
         notes: What a reader of the numbers must know, a sentence each: samples that are few or whose series are
@@ -63,6 +64,7 @@ class Summary:
     estimates: dict[str, Estimate]
     equilibration: dict[str, Equilibration]
     problems: tuple[str, ...]
+    doubts: tuple[str, ...]
     verdict: str
     long_enough: dict[str, Array] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -98,7 +100,8 @@ def summarize(result: Tempered) -> Summary:
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     found = _estimates(result, series, times)
-    return Summary(result.axis, found, judged.equilibration, judged.problems, judged.words, long_enough, notes)
+    said = (judged.problems, judged.doubts, judged.words)
+    return Summary(result.axis, found, judged.equilibration, *said, long_enough, notes)
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
