@@ -73,7 +73,8 @@ def equilibration(
     error is that of the mean over the samples, of samples - 1 degrees of freedom. Fewer are tested one by one, and
     share ``false_alarms``: each bin's error is sigma sqrt(2 tau / length) with sigma and tau of the last bin, as the
     whole of a stationary series has them, and errors add in squares; the n / 2 measurements and the window W of tau
-    make n / 2 / (2 W + 1) degrees of freedom. The verdict is withheld where such a tau is not trusted. An observable
+    make n / 2 / (2 W + 1) degrees of freedom, half as many where a least window tells of a slow process beside fast
+    ones. The verdict is withheld where such a tau is not trusted. An observable
     that vanishes by symmetry tests nothing: take the energy, q^2 or the link overlap at the lowest temperature.
     Fractions of n are rounded down, and row 0 is in no bin.
 
@@ -100,8 +101,8 @@ def equilibration(
     error = _standard_error(means) if samples > 1 else _stationary_errors(last[:, 0], stop - start)
     level = false_alarms / TESTED
     if samples < together:
-        time = integrated_time(last, least_window=least_window)
-        tests = [_test_one(time, k, means[:, k], stop - start, level / samples) for k in range(samples)]
+        time, slow = integrated_time(last, least_window=least_window), bool(np.any(least_window))
+        tests = [_test_one(time, k, slow, means[:, k], stop - start, level / samples) for k in range(samples)]
     else:
         tests = [_test_samples(means, level)]
     undecided = any(np.isnan(test.score) for test in tests)
@@ -128,10 +129,12 @@ def _test_samples(means: Array, level: float) -> _Test:
     return _largest(scores, _limit(samples - 1, level))
 
 
-def _test_one(time: IntegratedTime, sample: int, means: Array, length: npt.NDArray[np.int64], level: float) -> _Test:
+def _test_one(
+    time: IntegratedTime, sample: int, slow: bool, means: Array, length: npt.NDArray[np.int64], level: float
+) -> _Test:
     """Test the averages (bins,) of one sample with the sigma and tau of its last bin; NaN where tau is not trusted."""
     last = length[-1]
-    limit = _limit(last / (2 * float(time.window[sample]) + 1), level)
+    limit = _limit(last / (2 * float(time.window[sample]) + 1) / (2 if slow else 1), level)
     variance = float(time.mean_error[sample]) ** 2 * last  # of the average of one measurement: bins exceed tau
     scores = {}
     for a, b in _pairs(len(means)):

@@ -145,8 +145,9 @@ def copies_disagree(
     """In which samples the averages of independent copies differ by more than their fluctuations explain.
 
     An analysis of variance: with C = 2 sigma^2 tau of the copies, each about its own average, the scatter of their
-    averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom. Copies too short
-    for their own tau are not said to disagree; that they are too short shows elsewhere.
+    averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom, half as many where
+    a least window tells of a slow process beside fast ones, as C is known worse then. Copies too short for their own
+    tau are not said to disagree; that they are too short shows elsewhere.
 
     Args:
         series: Measurements (n, samples, copies).
@@ -171,7 +172,8 @@ def copies_disagree(
     spread = means.var(axis=1, ddof=1)
     variance = time.mean_error**2 * copies * lost  # of the average of a copy
     with np.errstate(invalid="ignore"):
-        probability = fdtrc(copies - 1, length * copies / window, spread / variance)
+        freedom = length * copies / window / np.where(np.asarray(least_window) > 0, 2, 1)
+        probability = fdtrc(copies - 1, freedom, spread / variance)
     frozen = constant.all(axis=1)
     differ = means.max(axis=1) > means.min(axis=1)
     return np.asarray(np.where(frozen, differ, time.trusted & (probability < false_alarms / samples)))
