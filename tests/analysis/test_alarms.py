@@ -1,4 +1,4 @@
-"""How often verdicts on tempering runs are wrong, of runs whose relaxation time is known: false alarms and missed ones."""
+"""False and missed alarms of verdicts on tempering runs whose relaxation time is known."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_runs_that_are_long_enough_are_in_equilibrium() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("samples", [1, 4, 20])
-@pytest.mark.parametrize("length", [0.5, 1, 2, 4, 6, 8, 10])
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 6, 8, 10])
 def test_missed_alarms(samples: int, length: float) -> None:
     found = verdicts(samples, length, FAR, 300, seed=int(10 * length))
     print(f"\n{samples} samples, {length} relaxation times: {dict(found)}")  # noqa: T201

@@ -1,4 +1,4 @@
-"""Replicas that walk along a ladder and forget their start at its hot end alone: tempering with a known relaxation time."""
+"""Tempering with a known relaxation time: replicas walk along a ladder and forget their start at its hot end alone."""
 
 from __future__ import annotations
 
