@@ -47,6 +47,11 @@ _SAMPLES_SECOND: Final = (
     "link_overlap_in_space",
 )
 
+COPY_SERIES: Final = ("energy", "magnetization", "staggered_magnetization", "magnetization_mode")
+"""Series of each copy of a tempering run, (steps, samples, copies, ...)."""
+PAIR_SERIES: Final = ("overlap", "link_overlap", "overlap_mode")
+"""Series of each pair of copies, (steps, samples, pairs of copies, ...)."""
+
 
 def sample_of(result: AnyRun, sample: int) -> AnyRun:
     """The run of one of the samples alone."""

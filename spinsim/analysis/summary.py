@@ -15,6 +15,7 @@ from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 from spinsim.analysis.runs import Axis, Tempered
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError
+from spinsim.machine.memory import require
 from spinsim.observables import left_out
 
 Array = npt.NDArray[np.float64]
@@ -22,6 +23,8 @@ Array = npt.NDArray[np.float64]
 FEWEST_STEPS: Final = 16
 BINS: Final = 32  # of the series of a single sample
 _NO_SCATTER: Final = 1e-12  # of a value: less is rounding
+_SINGLES: Final = 9  # numbers for each energy that are in memory at once
+_PAIRS: Final = 7  # likewise for each overlap
 
 
 @dataclass(frozen=True)
@@ -184,11 +187,26 @@ def checked_series(result: Tempered) -> dict[str, Array]:
     """Series that autocorrelation times belong to, (steps, samples, chains, temperatures).
 
     Raises:
-        InputError: for fewer than 16 measurements.
+        InputError: for fewer than 16 measurements, and where the series do not fit in memory.
     """
-    if len(result.energy) < FEWEST_STEPS:
-        raise InputError(f"{len(result.energy)} measurements are too few to analyse: give at least {FEWEST_STEPS}")
+    check_length(result)
+    singles = _SINGLES * result.energy.size + _PAIRS * result.overlap.size
+    require(8.0 * singles, "analysing the run", "measure less often, or run with fewer --replicas")
     return all_series(result)
+
+
+def check_length(result: Tempered) -> None:
+    """Refuse runs of fewer than 16 measurements.
+
+    Raises:
+        InputError: for them.
+    """
+    steps = len(result.energy)
+    if steps < FEWEST_STEPS:
+        raise InputError(
+            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, with more sweeps or a smaller "
+            "distance between measurements (--sweeps and --measure-every, or sweeps= and measure_every=)"
+        )
 
 
 def _entries(result: Tempered, series: dict[str, Array]) -> tuple[list[str], Array]:

@@ -22,8 +22,8 @@ ROUND_TRIPS: Final = 2
 _MEMORY: Final = 4
 """Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
 
-Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a quarter
-of one, which takes four times as long.
+Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
+quarter of one, which takes four times as long.
 """
 
 
