@@ -100,8 +100,8 @@ def table(
         lines += [""] * bool(number) + _side_by_side(some)
     if any(f"({NO_ERROR})" in line for line in lines):
         lines += wrapped(
-            "no error can be given, as the series spans fewer than 20 autocorrelation times, does not move, or has no "
-            "value without some samples.",
+            "no error can be given, as the series spans fewer than 20 autocorrelation times, does not move, has no "
+            "value without some samples, or there are two or three samples.",
             "(?): ",
         )
     return lines

@@ -13,7 +13,7 @@ from spinsim.analysis.cells import Cells, add_up
 from spinsim.analysis.estimators import measured, observed, one_series
 from spinsim.analysis.multihistogram import MultiHistogram, first_guess, joined
 from spinsim.analysis.runs import Axis, Tempered, temperatures
-from spinsim.analysis.samples import COPY_SERIES, PAIR_SERIES, sample_of
+from spinsim.analysis.samples import COPY_SERIES, FEWEST_FOR_ERRORS, PAIR_SERIES, sample_of
 from spinsim.analysis.summary import BINS, Estimate, check_length, few_samples, sweeps_a_step, widening
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
@@ -270,7 +270,9 @@ def _estimates(
         error = spread * np.interp(targets, ladder, time.wider)
         count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
-        if result.model.samples == 1:
+        if 1 < result.model.samples < FEWEST_FOR_ERRORS:
+            trusted[:] = False
+        elif result.model.samples == 1:
             trusted &= np.interp(targets, ladder, time.trusted) == 1
         found[o.name] = Estimate(value, error, tau * sweeps_a_step(result), trusted)
     return found

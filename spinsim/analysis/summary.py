@@ -13,6 +13,7 @@ from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
 from spinsim.analysis.estimators import all_moments, all_series, functions
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 from spinsim.analysis.runs import Axis, Tempered
+from spinsim.analysis.samples import FEWEST_FOR_ERRORS
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
@@ -35,8 +36,9 @@ class Estimate:
         value: Averaged over time, copies and disorder.
         error: Standard error: from sample to sample where there are several, else from the series' own correlation.
         tau: Integrated autocorrelation time in sweeps, the mean over samples.
-        trusted: Whether the error is one: of one sample, whether its series is at least 20 tau long; of several,
-            whether they differ at all, as errors over samples need no tau.
+        trusted: Whether the error is one: of one sample, whether its series is at least 20 tau long; of four or more,
+            whether they differ at all, as errors over samples need no tau. It is False of two and three samples, whose
+            scatter says too little, and says nothing on equilibrium, which the verdict is for.
     """
 
     value: Array
@@ -132,10 +134,13 @@ def _estimates(result: Tempered, series: dict[str, Array], times: dict[str, Inte
 def _estimate(value: Array, error: Array, time: IntegratedTime, sweeps: int) -> Estimate:
     """An estimate with tau in sweeps, of ``sweeps`` a measurement.
 
-    Errors over samples that do not differ, or of which some alone have a value, are none.
+    Errors over samples that do not differ, or of which some alone have a value, are none, nor are those over two or
+    three samples.
     """
     trusted = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))
-    if len(time.trusted) == 1:
+    if 1 < len(time.trusted) < FEWEST_FOR_ERRORS:
+        trusted[:] = False
+    elif len(time.trusted) == 1:
         trusted &= time.trusted[0]
     return Estimate(value, error, time.tau.mean(axis=0) * sweeps, trusted)
 
@@ -144,6 +149,11 @@ def few_samples(samples: int) -> list[str]:
     """How well errors over few samples are known, in a sentence; none of one sample and of many."""
     if not 1 < samples < FEW_SAMPLES:
         return []
+    if samples < FEWEST_FOR_ERRORS:
+        return [
+            f"{samples} samples have no errors, as their scatter says too little: run {FEWEST_FOR_ERRORS} or more "
+            f"(--samples), better {FEW_SAMPLES}."
+        ]
     known = 1 / np.sqrt(2 * (samples - 1))
     return [f"Errors over {samples} samples are known to {known:.0%} of themselves; {FEW_SAMPLES} or more would do."]
 

@@ -146,8 +146,8 @@ def copies_disagree(
 
     An analysis of variance: with C = 2 sigma^2 tau of the copies, each about its own average, the scatter of their
     averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom, half as many
-    where a least window tells of a slow process beside fast ones, as C is known worse then. Copies too short for their own
-    tau are not said to disagree; that they are too short shows elsewhere.
+    where a least window tells of a slow process beside fast ones, as C is known worse then. Copies too short for their
+    own tau are not said to disagree; that they are too short shows elsewhere.
 
     Args:
         series: Measurements (n, samples, copies).

@@ -34,7 +34,11 @@ def lengths_figure(
         for i, result in enumerate(sorted(results, key=lambda result: result.model.sites)):
             curve = length_curve(result, average)
             x = 1 / curve.temperature if by_k else curve.temperature
-            bars = None if curve.samples < 2 else curve.value * np.expm1(np.multiply.outer([-1, 1], curve.log_error))
+            bars = (
+                None
+                if np.isnan(curve.log_error).all()
+                else curve.value * np.expm1(np.multiply.outer([-1, 1], curve.log_error))
+            )
             shape = result.model.lattice.shape if result.model.lattice else ()
             sides = r" \times ".join(map(str, shape))
             marker = MARKERS[i % len(MARKERS)] if len(x) < 30 else ""
