@@ -47,7 +47,7 @@ class Families(NamedTuple):
 
 
 class Populations:
-    """Averages and errors of each step and sample of a population run; errors are NaN where groups are too few or alike.
+    """Averages and errors of each step and sample of a population run; errors of too few or equal groups are NaN.
 
     Args:
         result: The run.

@@ -48,7 +48,7 @@ _SAMPLES_SECOND: Final = (
 )
 
 FEWEST_FOR_ERRORS: Final = 4
-"""Independent numbers from which on their scatter gives an error; of two it covers 50 % instead of 68 %, of three 58."""
+"""Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
 COPY_SERIES: Final = ("energy", "magnetization", "staggered_magnetization", "magnetization_mode")
 """Series of each copy of a tempering run, (steps, samples, copies, ...)."""
 PAIR_SERIES: Final = ("overlap", "link_overlap", "overlap_mode")

@@ -14,6 +14,7 @@ from scipy.interpolate import CubicSpline
 from spinsim.analysis.crossings import Crossing, crossing
 from spinsim.analysis.magnets import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.one_model import check_one_model
+from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.errors import InputError
@@ -68,9 +69,11 @@ class SizeCrossing:
         sizes, found = " and ".join(self.labels), self.crossing
         if found.reason:
             return f"{sizes}: {found.reason}"
+        where = f"{sizes} cross at {self.symbol} = {with_error(found.value, found.error, self.trusted)}"
         if not self.trusted:
-            return f"{sizes} cross at {self.symbol} = {found.value:.5g}, without an error: series too short near it"
-        return f"{sizes} cross at {self.symbol} = {found.value:.5g} +- {found.error:.2g}"
+            return f"{where}, without an error: series too short near it, or fewer than four samples"
+        caution = f"; {found.caution}, the error is that of the others: more samples or more sweeps help"
+        return where + (caution if found.caution else "")
 
 
 @dataclass(frozen=True)

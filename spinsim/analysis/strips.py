@@ -199,7 +199,7 @@ def _cross(small: LengthCurve, large: LengthCurve, near: float | None) -> Length
     if min(len(x1[::2]), len(x2[::2])) >= _FEWEST:
         half = (np.tile(curve.log[0, ::2], (3, 1)) for curve in (small, large))
         interpolation = abs(crossing(x1[::2], next(half), x2[::2], next(half), c.value).value - c.value)
-    error = c.error if min(small.samples, large.samples) > 1 else np.nan
+    error = c.error if min(small.samples, large.samples) >= FEWEST_FOR_ERRORS else np.nan
     height = float(np.exp(CubicSpline(x1, small.log[0])(c.value)))
     return LengthCrossing(widths, c.value, error, interpolation, height, "")
 

@@ -21,6 +21,7 @@ from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing
 from spinsim.jobs.quantum.result import QuantumResult, load_quantum
+from spinsim.observables import LABELS
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
@@ -61,7 +62,9 @@ def _crossings(results: list[QuantumResult], wanted: Drawing) -> PaperFigure:
     for comparison in found:
         for pair in comparison.crossings:
             choose = len(pair.crossing.candidates) > 1 and "say near which" in pair.crossing.reason
-            wanted.say(f"{comparison.name}: {pair.sentence}{f', with --near {symbol.upper()}' if choose else ''}")
+            wanted.say(
+                f"{LABELS[comparison.name]}: {pair.sentence}{f', with --near {symbol.upper()}' if choose else ''}"
+            )
     return draw_series.crossings_figure(found, wanted.style, _ABSCISSAE[results[0].axis.name])
 
 

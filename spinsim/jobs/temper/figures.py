@@ -16,6 +16,7 @@ from spinsim.analysis.sizes import check_sizes, compare_sizes
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.jobs.base import Drawing
 from spinsim.jobs.temper.result import TemperResult, load_temper
+from spinsim.observables import LABELS
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
@@ -60,7 +61,7 @@ def _of_several(results: list[TemperResult], wanted: Drawing) -> Draw:
         for comparison in found:
             for pair in comparison.crossings:
                 choose = len(pair.crossing.candidates) > 1 and "say near which" in pair.crossing.reason
-                wanted.say(f"{comparison.name}: {pair.sentence}{', with --near T' if choose else ''}")
+                wanted.say(f"{LABELS[comparison.name]}: {pair.sentence}{', with --near T' if choose else ''}")
         return draw_series.crossings_figure(found, wanted.style)
 
     def averages() -> PaperFigure:
