@@ -91,7 +91,8 @@ def add_up(
     """
     steps, chains, temperatures = shape
     at_once = max(1, _ROWS // (steps * temperatures))
-    pieces, names = [], ()
+    pieces: list[_Piece] = []
+    names: tuple[str, ...] = ()
     for first in range(0, chains, at_once):
         chosen = slice(first, min(first + at_once, chains))
         group = (stretch + 1)[:, None] * chains + (np.arange(chains)[chosen] if by_chain else 0)
