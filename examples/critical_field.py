@@ -88,12 +88,13 @@ def find_limits(runs: Runs, sides: list[int], steps: list[int]) -> Limits:
         line = np.stack([np.ones_like(squares), squares], axis=1) / errors[:, None]
         spread = np.linalg.inv(line.T @ line)
         value, slope = spread @ line.T @ (values / errors)
-        error, chi2 = np.sqrt(spread[0, 0]), (((values - value - slope * squares) / errors) ** 2).sum()
+        chi2, freedom = (((values - value - slope * squares) / errors) ** 2).sum(), len(steps) - 2
+        error = np.sqrt(spread[0, 0] * max(1, chi2 / freedom))  # wider where terms of Delta tau^4 show
         limits[name, small, large] = Limit(values, errors, value, error, slope, chi2)
         each = ", ".join(f"{v:.4f}({e:.4f})" for v, e in pairs)
         off = f"{(value - CRITICAL) / error:+.1f} errors from {CRITICAL}"
         print(f"{name} of L = {small} and {large}: Gamma = {each}")
-        print(f"    at Delta tau = 0: {value:.4f} +- {error:.4f}, {off}, chi^2 {chi2:.1f} of {len(steps) - 2}")
+        print(f"    at Delta tau = 0: {value:.4f} +- {error:.4f}, {off}, chi^2 {chi2:.1f} of {freedom}")
     return limits
 
 

@@ -94,7 +94,7 @@ def approach(result: Tempered) -> Approach:
     """
     steps = len(result.sweep)
     if steps < FEWEST_STEPS:
-        raise InputError(f"{steps} measurements are too few for bins: give at least {FEWEST_STEPS}")
+        raise InputError(f"{steps} measurements are too few for bins: give at least {FEWEST_STEPS}, with more sweeps")
     start, stop = bin_edges(steps)
     mean, error, verdict = {}, {}, {}
     for name, series in _series(result).items():

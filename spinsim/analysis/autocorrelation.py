@@ -73,7 +73,9 @@ def autocorrelation(series: npt.ArrayLike, chain_axis: int | None = None) -> Arr
     return np.asarray(covariance / variance)
 
 
-def integrated_time(series: npt.ArrayLike, chain_axis: int | None = None) -> IntegratedTime:
+def integrated_time(
+    series: npt.ArrayLike, chain_axis: int | None = None, least_window: npt.ArrayLike = 0
+) -> IntegratedTime:
     """Integrated autocorrelation time, tau = 1/2 + rho(1) + ... + rho(W), with an automatic window.
 
     W is the smallest with W >= 6 tau(W) (Sokal 1997, lecture 3: 4 suffices for one exponential, 6 is prudent). Variance
@@ -85,6 +87,8 @@ def integrated_time(series: npt.ArrayLike, chain_axis: int | None = None) -> Int
         series: Measurements in order of time, of shape (n, ...); each trailing index is a series of its own.
         chain_axis: Axis that counts independent chains (replicas) of equal length, if there is one. Their
             autocovariances are averaged; chains that disagree in their means lengthen tau until it is not trusted.
+        least_window: Smallest W of each observable, of the trailing shape: the time of a slow process that is known to
+            be there, which may stay hidden in the sum up to 6 tau.
 
     Returns:
         tau, its error, the window, whether to trust them, and the mean with its error. A constant series has tau 1/2,
@@ -96,32 +100,41 @@ def integrated_time(series: npt.ArrayLike, chain_axis: int | None = None) -> Int
     chains = _chains_second(series, chain_axis)
     length, count, *trailing = chains.shape
     columns = chains.reshape(length, count, -1)
-    rows = [_integrate(columns[:, :, k]) for k in range(columns.shape[2])]
+    least = np.broadcast_to(np.asarray(least_window), trailing).ravel()
+    rows = [_integrate(columns[:, :, k], float(least[k])) for k in range(columns.shape[2])]
     tau, error, window, trusted, mean, mean_error = (
         np.array(column).reshape(trailing) for column in zip(*rows, strict=True)
     )
     return IntegratedTime(tau, error, window.astype(np.int64), trusted, mean, mean_error)
 
 
-def _integrate(chains: Array) -> tuple[float, float, int, bool, float, float]:
+def _integrate(chains: Array, least_window: float) -> tuple[float, float, int, bool, float, float]:
     """The fields of ``IntegratedTime`` for one observable, from its chains (n, count)."""
     length, total = len(chains), chains.size
     mean = float(chains.mean())
     if chains.max() == chains.min():
         return 0.5, np.nan, 0, False, mean, np.nan
     scale = float(np.abs(chains - mean).max())  # squares of tiny weights would vanish
-    covariance = _autocovariance((chains - mean) / scale)
-    variance = float(covariance[0])
-    partial = np.cumsum(covariance) / variance - 0.5
-    wide = np.flatnonzero(np.arange(length) >= WINDOW * partial)
-    window = int(wide[0]) if wide.size else length - 1
-    raw = float(partial[window])
+    raw, window, wide, variance = windowed_sum((chains - mean) / scale, least_window)
     # the measured mean takes 2 tau variance / n from each of the covariances, the variance among them
     tau = raw * (1 + (2 * window + 1) / total) / (1 + 2 * raw / total) if raw > 0 else 0.5
     variance *= 1 + 2 * max(raw, 0) / total
     error = float(tau * np.sqrt((4 * window + 2) / total))
-    trusted = bool(wide.size and raw > 0 and length >= SHORTEST * (tau + error))
+    trusted = bool(wide and raw > 0 and length >= SHORTEST * (tau + error))
     return tau, error, window, trusted, mean, scale * float(np.sqrt(2 * tau * variance / total))
+
+
+def windowed_sum(centred: Array, least_window: float = 0) -> tuple[float, int, bool, float]:
+    """Sum the autocorrelation of chains (n, count) whose mean is 0, which is not taken off.
+
+    Returns:
+        1/2 + rho(1) + ... + rho(W), the window W, whether it is as wide as it should be, and the variance.
+    """
+    covariance = _autocovariance(centred)
+    partial = np.cumsum(covariance) / covariance[0] - 0.5
+    wide = np.flatnonzero(np.arange(len(centred)) >= np.maximum(WINDOW * partial, least_window))
+    window = int(wide[0]) if wide.size else len(centred) - 1
+    return float(partial[window]), window, bool(wide.size), float(covariance[0])
 
 
 def _chains_second(series: npt.ArrayLike, chain_axis: int | None) -> Array:

@@ -15,8 +15,12 @@ from spinsim.inputs.checks import finite_array, real_array
 
 Array = npt.NDArray[np.float64]
 
-MOST_MISSING: Final = 0.05  # of the resamples
+FEW_MISSING: Final = 0.05
+"""Share of resamples up to which it needs no word that they do not cross."""
+MOST_MISSING: Final = 0.5
+"""Share of resamples beyond which the crossing of the full data is an accident."""
 _FEWEST: Final = 4  # points of a cubic
+_MORE: Final = "more samples or more sweeps"
 _SAME: Final = 1e-7  # of the range: rounding parts a root that two pieces share, and a double root, by no more
 
 
@@ -30,6 +34,8 @@ class Crossing:
         candidates: All crossings of the full data.
         resampled: In each resample the crossing nearest to ``value``, NaN where it has none; shape (resamples,).
         reason: Why there is no value, in words; empty where there is one.
+        caution: How many resamples do not cross, in words, where they are more than 5 %: the error is the spread of the
+            others, which is too small.
     """
 
     value: float
@@ -37,6 +43,7 @@ class Crossing:
     candidates: Array
     resampled: Array
     reason: str
+    caution: str = ""
 
 
 def crossing(
@@ -58,7 +65,7 @@ def crossing(
 
     Returns:
         NaN and a reason where the full data do not cross, where they cross more than once and ``near`` is not given,
-        and where more than 5 % of the resamples do not cross. A row with NaN counts as one that does not.
+        and where more than half of the resamples do not cross. A row with NaN counts as one that does not.
 
     Raises:
         InputError: for shapes that do not fit together, fewer than 4 points or 2 resamples, abscissae that do not rise,
@@ -76,14 +83,16 @@ def crossing(
         where = ", ".join(f"{x:.6g}" for x in candidates)
         return _none(candidates, rows, f"the curves cross {len(candidates)} times, at {where}: say near which")
     if not len(candidates):
-        return _none(candidates, rows, "the curves do not cross in the range that both have")
+        low, high = max(first[0][0], second[0][0]), min(first[0][-1], second[0][-1])
+        reason = f"the curves do not cross between {low:.4g} and {high:.4g}, which both have"
+        return _none(candidates, rows, f"{reason}: give a wider range, {_MORE}")
     value = float(candidates[0] if near is None else _nearest(candidates, near))
     resampled = np.array([_nearest(roots, value) for roots in found[1:]])
     missing = float(np.isnan(resampled).mean())
+    caution = f"{missing:.0%} of the resampled curves do not cross" if missing > FEW_MISSING else ""
     if missing > MOST_MISSING:
-        reason = f"{missing:.0%} of the resampled curves do not cross, more than {MOST_MISSING:.0%}"
-        return Crossing(np.nan, np.nan, candidates, resampled, reason)
-    return Crossing(value, float(np.nanstd(resampled, ddof=1)), candidates, resampled, "")
+        return Crossing(np.nan, np.nan, candidates, resampled, f"{caution}: give {_MORE}")
+    return Crossing(value, float(np.nanstd(resampled, ddof=1)), candidates, resampled, "", caution)
 
 
 def _check(x: npt.ArrayLike, curves: npt.ArrayLike, which: str) -> tuple[Array, Array]:

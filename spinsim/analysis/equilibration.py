@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
+from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 
@@ -18,7 +18,10 @@ Array = npt.NDArray[np.float64]
 
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
 TESTED: Final = 3  # bins
-_FEWEST_SAMPLES: Final = 3  # whose scatter is a usable error; fewer are tested one by one
+FEWEST_SAMPLES: Final = 3
+"""Samples whose scatter is an error that drifts can be tested with; fewer are tested one by one."""
+FEW_SAMPLES: Final = 10
+"""Samples below which errors over samples are known to no better than a quarter."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,12 @@ class _Test(NamedTuple):
     pair: tuple[int, int]
 
 
-def equilibration(series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS) -> Equilibration:
+def equilibration(
+    series: npt.ArrayLike,
+    false_alarms: float = FALSE_ALARMS,
+    together: int = FEWEST_SAMPLES,
+    least_window: npt.ArrayLike = 0,
+) -> Equilibration:
     """Compare the averages of an observable over logarithmic bins of a run.
 
     Tested is this: for each two of the last three bins, [n/2, n), [n/4, n/2) and [n/8, n/4), the difference of their
@@ -65,7 +73,8 @@ def equilibration(series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS) -> 
     error is that of the mean over the samples, of samples - 1 degrees of freedom. Fewer are tested one by one, and
     share ``false_alarms``: each bin's error is sigma sqrt(2 tau / length) with sigma and tau of the last bin, as the
     whole of a stationary series has them, and errors add in squares; the n / 2 measurements and the window W of tau
-    make n / 2 / (2 W + 1) degrees of freedom. The verdict is withheld where such a tau is not trusted. An observable
+    make n / 2 / (2 W + 1) degrees of freedom, half as many where a least window tells of a slow process beside fast
+    ones. The verdict is withheld where such a tau is not trusted. An observable
     that vanishes by symmetry tests nothing: take the energy, q^2 or the link overlap at the lowest temperature.
     Fractions of n are rounded down, and row 0 is in no bin.
 
@@ -76,6 +85,8 @@ def equilibration(series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS) -> 
         series: Measurements from the very start of the run, of shape (n,) for one sample or (n, samples), replicas
             averaged.
         false_alarms: Probability that an equilibrated series is called not equilibrated, at most.
+        together: Number of samples from which on their scatter is the error.
+        least_window: As ``integrated_time`` takes it, (samples,).
 
     Raises:
         InputError: for fewer than 8 measurements, more than two axes and values that are not finite.
@@ -89,8 +100,9 @@ def equilibration(series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS) -> 
     last, samples = values[start[-1] :], values.shape[1]
     error = _standard_error(means) if samples > 1 else _stationary_errors(last[:, 0], stop - start)
     level = false_alarms / TESTED
-    if samples < _FEWEST_SAMPLES:
-        tests = [_test_one(last[:, k], means[:, k], stop - start, level / samples) for k in range(samples)]
+    if samples < together:
+        time, slow = integrated_time(last, least_window=least_window), bool(np.any(least_window))
+        tests = [_test_one(time, k, slow, means[:, k], stop - start, level / samples) for k in range(samples)]
     else:
         tests = [_test_samples(means, level)]
     undecided = any(np.isnan(test.score) for test in tests)
@@ -117,14 +129,16 @@ def _test_samples(means: Array, level: float) -> _Test:
     return _largest(scores, _limit(samples - 1, level))
 
 
-def _test_one(last: Array, means: Array, length: npt.NDArray[np.int64], level: float) -> _Test:
+def _test_one(
+    time: IntegratedTime, sample: int, slow: bool, means: Array, length: npt.NDArray[np.int64], level: float
+) -> _Test:
     """Test the averages (bins,) of one sample with the sigma and tau of its last bin; NaN where tau is not trusted."""
-    time = integrated_time(last)
-    limit = _limit(len(last) / (2 * float(time.window) + 1), level)
-    variance = float(time.mean_error) ** 2 * len(last)  # of the average of one measurement, as long as bins exceed tau
+    last = length[-1]
+    limit = _limit(last / (2 * float(time.window[sample]) + 1) / (2 if slow else 1), level)
+    variance = float(time.mean_error[sample]) ** 2 * last  # of the average of one measurement: bins exceed tau
     scores = {}
     for a, b in _pairs(len(means)):
-        error = np.sqrt(variance * (1 / length[a] + 1 / length[b])) if time.trusted else np.nan
+        error = np.sqrt(variance * (1 / length[a] + 1 / length[b])) if time.trusted[sample] else np.nan
         scores[a, b] = _ratio(abs(float(means[b] - means[a])), float(error))
     return _largest(scores, limit)
 

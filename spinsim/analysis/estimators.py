@@ -58,7 +58,8 @@ def measured(result: Tempered) -> Measured:
 
 def all_series(result: Tempered) -> dict[str, Array]:
     """What autocorrelation times belong to, per site or bond, (steps, samples, chains, temperatures)."""
-    return _computed(measured(result), series_of(observables_of(result)), {})
+    run = measured(result)
+    return {name: one_series(run, name) for name in series_of(observables_of(result))}
 
 
 def all_moments(result: Tempered, series: dict[str, Array]) -> dict[str, Array]:
@@ -68,20 +69,17 @@ def all_moments(result: Tempered, series: dict[str, Array]) -> dict[str, Array]:
         result: The run.
         series: Its ``all_series``.
     """
-    found = _computed(measured(result), moments_of(observables_of(result)), series)
-    return {name: moment.mean(axis=2) for name, moment in found.items()}
+    run = measured(result)
+    return {
+        name: (series[name] if name in series else one_series(run, name)).mean(axis=2)
+        for name in moments_of(observables_of(result))
+    }
 
 
-def _computed(run: Measured, names: list[str], known: dict[str, Array]) -> dict[str, Array]:
-    """Returns moments by name, (steps, samples, chains, temperatures), those of ``known`` as they are there."""
-    found = {}
-    for name in names:
-        if name in known:
-            found[name] = known[name]
-        else:
-            values = MOMENTS[name].value(run)
-            found[name] = fluctuations(values) if MOMENTS[name].variance else values
-    return found
+def one_series(run: Measured, name: str) -> Array:
+    """Returns a moment by its name, (steps, samples, chains, temperatures)."""
+    values = MOMENTS[name].value(run)
+    return fluctuations(values) if MOMENTS[name].variance else values
 
 
 def functions(result: Tempered, moments: list[str]) -> Functions:

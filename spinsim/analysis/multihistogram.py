@@ -6,6 +6,7 @@ M. R. Shirts, J. D. Chodera, J. Chem. Phys. 129, 124105 (2008).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,7 @@ Array = npt.NDArray[np.float64]
 
 _STEPS: Final = 100
 _EXACT: Final = 1e-10  # of a logarithm of a partition function
+_AT_ONCE: Final = 2**21  # weights
 
 
 @dataclass(frozen=True)
@@ -28,34 +30,38 @@ class MultiHistogram:
 
     Attributes:
         beta: Inverse temperatures of the measurements, (temperatures,).
-        energy: Total energies, (..., temperatures).
         log_partition: ln Z at each of them, up to one constant: 0 at the first, (temperatures,).
+        each: Measurements at each of them.
     """
 
     beta: Array
-    energy: Array
     log_partition: Array
+    each: float
 
-    def log_weights(self, beta: float) -> Array:
-        """Logarithms of the measurements' weights at another inverse temperature, of the energies' shape.
+    def log_weights(self, energy: npt.ArrayLike, beta: float) -> Array:
+        """Logarithms of the weights of measurements at another inverse temperature, of the energies' shape.
 
         Weights add up to Z there, in the unit of ``log_partition``: averages need them divided by their sum.
         """
-        return np.asarray(self.log_shares(self.energy) - beta * self.energy)
+        energies = np.asarray(energy, np.float64)
+        return self.log_shares(energies) - beta * energies
 
     def log_shares(self, energy: Array, replicas: int = 1) -> Array:
         """What to add to -beta E to have the logarithm of a weight at any beta, of the energies' shape.
 
         Args:
-            energy: Of each measurement, as many at every temperature of the ladder as at another.
+            energy: Total energies.
             replicas: How many independent replicas at one temperature it is the energy of.
         """
-        each = np.log(energy[..., 0].size)
-        mixed = [each - b * energy - replicas * z for b, z in zip(self.beta, self.log_partition, strict=True)]
-        return np.asarray(-logsumexp(mixed, axis=0))
+        levels, level = np.unique(energy, return_inverse=True)
+        offsets = (np.log(self.each) - replicas * self.log_partition)[:, None]
+        shares = np.empty(len(levels))
+        for piece in _pieces(len(levels), len(self.beta)):
+            shares[piece] = -logsumexp(offsets - np.outer(self.beta, levels[piece]), axis=0)
+        return np.asarray(shares[level.reshape(np.shape(energy))])
 
 
-def multi_histogram(energy: npt.ArrayLike, beta: npt.ArrayLike, start: Array | None = None) -> MultiHistogram:
+def multi_histogram(energy: npt.ArrayLike, beta: npt.ArrayLike) -> MultiHistogram:
     """Join the measurements of a ladder by the partition functions that make them most likely.
 
     Averages at another temperature are those with the weights exp(log_weights); ln Z is the logarithm of their sum.
@@ -66,7 +72,6 @@ def multi_histogram(energy: npt.ArrayLike, beta: npt.ArrayLike, start: Array | N
         energy: Total energies, one axis for each of time and chains or whatever they are counted by, and last the
             temperatures: (..., temperatures).
         beta: Inverse temperatures, (temperatures,).
-        start: ``log_partition`` of much the same measurements, from where to search.
 
     Raises:
         InputError: for shapes that do not fit together, values that are not finite, and temperatures so far apart that
@@ -77,35 +82,72 @@ def multi_histogram(energy: npt.ArrayLike, beta: npt.ArrayLike, start: Array | N
         raise InputError(
             f"energies of shape {energies.shape} and beta of shape {betas.shape}: give (..., temperatures)"
         )
-    columns = energies.reshape(-1, len(betas))
-    if start is None:  # d ln Z = -E d beta
-        mean = columns.mean(axis=0)
-        start = np.concatenate([[0.0], np.cumsum(-(mean[1:] + mean[:-1]) / 2 * np.diff(betas))])
-    return MultiHistogram(betas, energies, _most_likely(columns, betas, start))
+    return joined(*np.unique(energies, return_counts=True), betas, first_guess(energies, betas))
 
 
-def _most_likely(energy: Array, beta: Array, log_partition: Array) -> Array:
+def first_guess(energy: Array, beta: Array) -> Array:
+    """Returns ln Z of a ladder from the mean of its energies (..., temperatures): d ln Z = -E d beta."""
+    mean = energy.reshape(-1, len(beta)).mean(axis=0)
+    return np.concatenate([[0.0], np.cumsum(-(mean[1:] + mean[:-1]) / 2 * np.diff(beta))])
+
+
+def joined(energy: Array, count: npt.ArrayLike, beta: Array, start: Array) -> MultiHistogram:
+    """Join measurements of a ladder of which it is known how many have each energy, at whatever temperature.
+
+    Args:
+        energy: Total energies, (levels,).
+        count: Measurements of each, likewise.
+        beta: Inverse temperatures, which have equally many measurements, (temperatures,).
+        start: ``log_partition`` of much the same measurements, from where to search.
+
+    Raises:
+        InputError: for temperatures so far apart that no measurement links them.
+    """
+    counts = np.asarray(count, np.float64)
+    each = float(counts.sum()) / len(beta)
+    return MultiHistogram(beta, _most_likely(energy, counts, beta, start), each)
+
+
+def _most_likely(energy: Array, count: Array, beta: Array, log_partition: Array) -> Array:
     """Newton's search for the minimum of a convex function, whose gradient is what each temperature has too many."""
-    each, values = len(energy), energy.ravel()
-    least, exponents = np.inf, -np.outer(beta, values - values.mean())
-    found, step = log_partition + beta * values.mean(), np.zeros_like(beta)  # energies about 0 are exact in sums
+    total = float(count.sum())
+    each, middle = total / len(beta), float(energy @ count) / total
+    centred = energy - middle  # energies about 0 are exact in sums
+    least, found, step = np.inf, log_partition + beta * middle, np.zeros_like(beta)
     for _ in range(_STEPS):
-        mixed = exponents - (found + step)[:, None]
-        total = logsumexp(mixed, axis=0)
-        height = float(total.sum() + each * (found + step).sum())
+        height, sums, products = _mixed(centred, count, beta, found + step)
+        height += each * float((found + step).sum())
         if height > least + 1e-9 * abs(least):
             step = step / 2
             continue
         least, found = height, found + step
         if step.any() and np.abs(step).max() < _EXACT * max(1.0, float(np.abs(found).max())):
             break
-        shares = np.exp(mixed - total)
-        sums = shares.sum(axis=1)
-        curvature = (np.diag(sums) - shares @ shares.T)[1:, 1:]
+        curvature = (np.diag(sums) - products)[1:, 1:]
         step = np.concatenate([[0.0], np.linalg.lstsq(curvature, (sums - each)[1:], rcond=None)[0]])
         if np.abs(step).max() == 0:
             break
     else:
         raise InputError("the energies of neighbouring temperatures do not overlap: measure at temperatures in between")
-    found = found - beta * values.mean()
+    found = found - beta * middle
     return np.asarray(found - found[0])
+
+
+def _mixed(energy: Array, count: Array, beta: Array, log_partition: Array) -> tuple[float, Array, Array]:
+    """Sums over all measurements: of the logarithm of their mixture, of each temperature's share, of two shares."""
+    height, sums, products = 0.0, np.zeros(len(beta)), np.zeros((len(beta), len(beta)))
+    for piece in _pieces(len(energy), len(beta)):
+        mixed = -np.outer(beta, energy[piece]) - log_partition[:, None]
+        total = logsumexp(mixed, axis=0)
+        shares = np.exp(mixed - total)
+        weighted = shares * count[piece]
+        height += float(total @ count[piece])
+        sums += weighted.sum(axis=1)
+        products += weighted @ shares.T
+    return height, sums, products
+
+
+def _pieces(length: int, temperatures: int) -> Iterator[slice]:
+    """Cut rows into pieces whose weights at all temperatures are a few megabytes."""
+    rows = max(1, _AT_ONCE // temperatures)
+    return (slice(first, first + rows) for first in range(0, length, rows))

@@ -47,7 +47,7 @@ class Families(NamedTuple):
 
 
 class Populations:
-    """Averages and errors of each step and sample of a population run; errors are NaN where groups are too few.
+    """Averages and errors of each step and sample of a population run; errors of too few or equal groups are NaN.
 
     Args:
         result: The run.
@@ -69,9 +69,14 @@ class Populations:
         )
 
     def mean(self, values: Array) -> tuple[Array, Array]:
-        """Means of values (steps, samples, replicas) and their errors, (steps, samples)."""
+        """Means of values (steps, samples, replicas) and their errors, (steps, samples).
+
+        Values that are all equal, as energies of replicas that share a ground state, have no error: other values are
+        rarer than a replica, which is a bound and no scatter.
+        """
         mean = (self._weight * values).sum(axis=2)
-        return mean, self._deviation(self._sums(values - mean[..., None]))
+        same = values.max(axis=2) == values.min(axis=2)
+        return mean, np.where(same, np.nan, self._deviation(self._sums(values - mean[..., None])))
 
     def variance(self, values: Array) -> tuple[Array, Array]:
         """Variances of values (steps, samples, replicas) and their errors, (steps, samples)."""

@@ -100,8 +100,8 @@ def table(
         lines += [""] * bool(number) + _side_by_side(some)
     if any(f"({NO_ERROR})" in line for line in lines):
         lines += wrapped(
-            "no error can be given, as the series spans fewer than 20 autocorrelation times, does not move, or has no "
-            "value without some samples.",
+            "no error can be given, as the series spans fewer than 20 autocorrelation times, does not move, has no "
+            "value without some samples, or there are two or three samples.",
             "(?): ",
         )
     return lines
@@ -139,6 +139,7 @@ def as_tables(found: Summary) -> dict[str, object]:
             for error, trusted in zip(e.error, e.trusted, strict=True)
         ]
         tables[f"{name}_tau"] = e.tau.tolist()
-    tables |= {"verdict": found.verdict, "problems": list(found.problems), "notes": found.notes}
+    tables |= {"verdict": found.verdict, "problems": list(found.problems), "doubts": list(found.doubts)}
+    tables["notes"] = found.notes
     tables["equilibrated"] = {name: e.equilibrated for name, e in found.equilibration.items()}
     return tables

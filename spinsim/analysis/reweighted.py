@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.estimators import measured, observed
-from spinsim.analysis.multihistogram import MultiHistogram, multi_histogram
+from spinsim.analysis.cells import Cells, add_up
+from spinsim.analysis.estimators import measured, observed, one_series
+from spinsim.analysis.multihistogram import MultiHistogram, first_guess, joined
 from spinsim.analysis.runs import Axis, Tempered, temperatures
-from spinsim.analysis.samples import sample_of
-from spinsim.analysis.summary import BINS, Estimate, checked_series, few_samples, sweeps_a_step, widening
+from spinsim.analysis.samples import COPY_SERIES, FEWEST_FOR_ERRORS, PAIR_SERIES, sample_of
+from spinsim.analysis.summary import BINS, Estimate, check_length, few_samples, sweeps_a_step, widening
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 from spinsim.observables import Observable, Point, in_field, observables
-from spinsim.observables.moments import MOMENTS, moments_of
+from spinsim.observables.moments import MOMENTS, moments_of, series_of
 from spinsim.observables.observable import COPIES_IN_FIELD
 
 Array = npt.NDArray[np.float64]
@@ -70,69 +71,118 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
-    series = checked_series(result)
-    samples = [sample_of(result, k) for k in range(result.model.samples)]
-    joined = [_join(sample) for sample in samples]
-    parts = [_moments(sample, one, targets) for sample, one in zip(samples, joined, strict=True)]
-    mean = _mean(parts)
-    absolute = bool(mean["measurements at infinity"].min() >= FEWEST * 2 * _tau(series["energy"])[-1])
+    check_length(result)
+    wholes = [_counted(sample_of(result, k)) for k in range(result.model.samples)]
+    joins = [_join(whole) for whole in wholes]
+    parts = [_moments(whole, one, targets) for whole, one in zip(wholes, joins, strict=True)]
+    mean, times = _mean(parts), _times(result)
+    tau = times["energy"].tau
+    absolute = bool(mean["measurements at infinity"].min() >= FEWEST * 2 * tau[-1])
     if len(parts) > 1:
         rows = [_mean(parts[:k] + parts[k + 1 :]) for k in range(len(parts))]
     else:
-        rests = [_without(result, stretch) for stretch in range(min(BINS, len(result.energy) // 2))]
-        rows = [_moments(rest, _join(rest, joined[0].log_partition), targets) for rest in rests]
+        rests = (wholes[0].without(stretch) for stretch in range(min(BINS, len(result.energy) // 2)))
+        rows = [_moments(rest, _join(rest, joins[0].log_partition), targets) for rest in rests]
     found = _observables(result, "infinity" if absolute else "hottest")
     values, *left_out = (observed(Point(result.model, targets), found, averages) for averages in (mean, *rows))
     errors = np.sqrt(len(rows) - 1) * np.array(left_out).std(axis=0)
-    estimates = _estimates(result, targets, found, values, errors, series, mean)
+    estimates = _estimates(result, targets, found, values, errors, times, mean)
     count = mean["measurements"]
     notes = _notes(result, absolute)
-    if (few := count < FEWEST * 2 * np.interp(targets, result.temperature, _tau(series["energy"]))).any():
+    if (few := count < FEWEST * 2 * np.interp(targets, result.temperature, tau)).any():
         where = f"from T = {targets[few].min():.5g} to {targets[few].max():.5g}"
         notes.append(f"Fewer than {FEWEST} independent measurements count at {few.sum()} temperatures, {where}.")
     return Reweighting(targets, estimates, count, notes)
 
 
-def _join(sample: Tempered, start: Array | None = None) -> MultiHistogram:
+class _Counted(NamedTuple):
+    """One sample, of which measurements of equal energy are added up.
+
+    Attributes:
+        sites: Of the model.
+        beta: Inverse temperatures of the ladder.
+        start: ``log_partition`` from its mean energies.
+        singles: Of each copy, moments by name; those that are variances less ``middle``, and squared as (name, 2).
+        pairs: Of all pairs of copies, None where there are none.
+        middle: By name of a variance, a number near the mean.
+    """
+
+    sites: int
+    beta: Array
+    start: Array
+    singles: Cells
+    pairs: Cells | None
+    middle: dict[str, float]
+
+    def without(self, stretch: int) -> _Counted:
+        """Leave a stretch of time out, at all temperatures at once."""
+        pairs = None if self.pairs is None else self.pairs.without(stretch)
+        return self._replace(singles=self.singles.without(stretch), pairs=pairs)
+
+
+def _counted(sample: Tempered) -> _Counted:
+    """Add up the measurements of one sample; those that fill no stretch of time are at the beginning."""
+    energy = sample.energy[:, 0]
+    steps, copies, temperatures = energy.shape
+    bins, beta = min(BINS, steps // 2), 1 / sample.temperature
+    stretch = np.maximum((np.arange(steps) - steps % bins) // (steps // bins), -1)
+    moments = [name for name in moments_of(_observables(sample, "hottest")) if name in MOMENTS]
+    own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
+    variances = [name for name in own if MOMENTS[name].variance]
+    middle = {name: float(numbers.mean()) for name, numbers in _numbers(sample, slice(0, 1), variances).items()}
+
+    def of_copies(chosen: slice) -> dict[str, Array]:
+        found = {name: numbers - middle.get(name, 0.0) for name, numbers in _numbers(sample, chosen, own).items()}
+        return found | {f"{name} squared": found[name] ** 2 for name in middle}
+
+    singles = add_up(lambda chosen: energy[:, chosen], of_copies, energy.shape, stretch, by_chain=True)
+    pairs = None
+    if of_pairs:
+        first, second = np.triu_indices(copies, 1)
+        pairs = add_up(
+            lambda chosen: energy[:, first[chosen]] + energy[:, second[chosen]],
+            lambda chosen: _numbers(sample, chosen, of_pairs, pairs=True),
+            (steps, len(first), temperatures),
+            stretch,
+            by_chain=False,
+        )
+    return _Counted(sample.model.sites, beta, first_guess(energy, beta), singles, pairs, middle)
+
+
+def _numbers(sample: Tempered, chosen: slice, names: list[str], pairs: bool = False) -> dict[str, Array]:
+    """Returns moments of some copies or pairs of copies, (steps, chains, temperatures); of a variance its number."""
+    rows = dict.fromkeys(COPY_SERIES, slice(0) if pairs else chosen)
+    rows |= dict.fromkeys(PAIR_SERIES, chosen if pairs else slice(0))
+    part = replace(sample, **{key: whole[:, :, r] for key, r in rows.items() if len(whole := getattr(sample, key))})
+    run = measured(part)
+    return {name: MOMENTS[name].value(run)[:, 0] for name in names}
+
+
+def _join(whole: _Counted, start: Array | None = None) -> MultiHistogram:
     """The ladder of a sample."""
-    return multi_histogram(sample.energy[:, 0], 1 / sample.temperature, start)
+    energy, level = np.unique(whole.singles.energy, return_inverse=True)
+    count = np.bincount(level, whole.singles.count)
+    return joined(energy, count, whole.beta, whole.start if start is None else start)
 
 
-def _without(result: Tempered, stretch: int) -> Tempered:
-    """The run without one of its stretches of time; measurements that fill none are at the beginning."""
-    steps = len(result.energy)
-    bins = min(BINS, steps // 2)
-    first = steps % bins + stretch * (steps // bins)
-    kept = np.r_[0:first, first + steps // bins : steps]
-    names = ("sweep", "energy", "magnetization", "staggered_magnetization", "overlap", "link_overlap", "overlap_mode",
-             "magnetization_mode")  # fmt: skip
-    return replace(result, **{name: rows[kept] for name in names if len(rows := getattr(result, name))})
-
-
-def _moments(sample: Tempered, joined: MultiHistogram, targets: Array) -> dict[str, Array]:
+def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[str, Array]:
     """Averages of moments of one sample, named as ``all_moments`` does, and what belongs to free energies.
 
     ln Z and entropy are per site, less those of the ladder's highest temperature.
     """
-    sites, beta = sample.model.sites, 1 / targets
-    energy, shares = sample.energy[:, 0], joined.log_shares(joined.energy)
-    singles, pairs = _values(sample, pairs=False), _values(sample, pairs=True)
-    if pairs:
-        first, second = np.triu_indices(energy.shape[1], 1)
-        both = energy[:, first] + energy[:, second]
-        shares_of_pairs = joined.log_shares(both, 2)
+    sites, beta, singles, pairs = whole.sites, 1 / targets, whole.singles, whole.pairs
+    shares = ladder.log_shares(singles.energy)
+    shares_of_pairs = None if pairs is None else ladder.log_shares(pairs.energy, 2)
     rows = []
-    for b in (*beta, joined.beta[-1], 0.0):
-        weight, log_partition, count = _normalised(shares - b * energy)
-        row = {
-            name: _variance(value, weight) if MOMENTS[name].variance else (weight * value).sum()
-            for name, value in singles.items()
-        }
+    for b in (*beta, ladder.beta[-1], 0.0):
+        weight, log_partition, count = _normalised(shares - b * singles.energy, singles.count)
+        row = dict(zip(singles.names, (singles.sums[1:] @ weight).tolist(), strict=True))
+        row |= {name: _variance(singles, name, weight) for name in whole.middle}
         row |= {"ln Z": log_partition / sites, "entropy": b * row["energy"] + log_partition / sites}
         row["measurements"] = count
-        if pairs:
-            weight, _, count = _normalised(shares_of_pairs - b * both)
-            row |= {name: (weight * value).sum() for name, value in pairs.items()} | {"pairs": count}
+        if pairs is not None and shares_of_pairs is not None:
+            weight, _, count = _normalised(shares_of_pairs - b * pairs.energy, pairs.count)
+            row |= dict(zip(pairs.names, (pairs.sums[1:] @ weight).tolist(), strict=True)) | {"pairs": count}
         rows.append(row)
     *asked, hottest, infinite = rows
     found = {name: np.array([row[name] for row in asked]) for name in asked[0]}
@@ -144,33 +194,28 @@ def _moments(sample: Tempered, joined: MultiHistogram, targets: Array) -> dict[s
     return found
 
 
-def _normalised(logarithms: Array) -> tuple[Array, float, float]:
-    """Weights whose sum is 1, the logarithm of what it was, and how many measurements they come to (Kish)."""
+def _normalised(logarithms: Array, count: Array) -> tuple[Array, float, float]:
+    """Weights of a measurement in each cell of ``count``, whose sum over measurements is 1.
+
+    Returns:
+        The weights, the logarithm of what the sum was, and how many measurements they come to (Kish).
+    """
     largest = float(logarithms.max())
     weight = np.exp(logarithms - largest)
-    total = float(weight.sum())
+    total = float(weight @ count)
     weight /= total
-    return weight, largest + float(np.log(total)), float(1 / (weight**2).sum())
+    return weight, largest + float(np.log(total)), float(1 / (weight**2 @ count))
 
 
-def _values(sample: Tempered, pairs: bool) -> dict[str, Array]:
-    """Returns the moments of one sample that each copy, or each pair of copies, has, (steps, copies, temperatures).
-
-    Of a variance it is the number whose variance it is.
-    """
-    run, found = measured(sample), _observables(sample, "hottest")
-    names = [name for name in moments_of(found) if name in MOMENTS and MOMENTS[name].pairs == pairs]
-    return {name: MOMENTS[name].value(run)[:, 0] for name in names}
-
-
-def _variance(values: Array, weight: Array) -> float:
+def _variance(cells: Cells, name: str, weight: Array) -> float:
     """Weighted variance; the square of the mean comes from different copies, which are independent, where there are."""
-    copies = values.shape[1]
-    centred = values - (weight * values).sum()
-    square = float((weight * centred**2).sum())
+    numbers = cells.of(name)
+    mean = float(weight @ numbers)
+    square = float(weight @ cells.of(f"{name} squared")) - mean**2
+    means = np.bincount(cells.chain, weight * numbers) / np.bincount(cells.chain, weight * cells.count) - mean
+    copies = len(means)
     if copies == 1:
         return square
-    means = (weight * centred).sum(axis=(0, 2)) / weight.sum(axis=(0, 2))
     return square - float((means.sum() ** 2 - (means**2).sum()) / (copies * (copies - 1)))
 
 
@@ -184,9 +229,28 @@ def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
     return observables(result.model, copies, result.has_correlations, reference, result.has_staggered)
 
 
-def _tau(series: Array) -> Array:
-    """Integrated autocorrelation time in measurements at each temperature, the mean over samples."""
-    return np.asarray(integrated_time(series, chain_axis=2).tau.mean(axis=0))
+class _Time(NamedTuple):
+    """Autocorrelation of a series at each temperature of the ladder.
+
+    Attributes:
+        tau: In measurements, the mean over samples.
+        trusted: Share of the samples in which it is trusted.
+        wider: Factor to errors.
+    """
+
+    tau: Array
+    trusted: Array
+    wider: Array
+
+
+def _times(result: Tempered) -> dict[str, _Time]:
+    """Autocorrelation times of the series of all observables, one after the other, as they are large."""
+    found, run = {}, measured(result)
+    for name in dict.fromkeys(["energy", *series_of(_observables(result, "hottest"))]):
+        series = one_series(run, name)
+        time = integrated_time(series, chain_axis=2)
+        found[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), widening(series, time))
+    return found
 
 
 def _estimates(
@@ -195,20 +259,21 @@ def _estimates(
     columns: tuple[Observable, ...],
     values: Array,
     errors: Array,
-    series: dict[str, Array],
+    times: dict[str, _Time],
     mean: dict[str, Array],
 ) -> dict[str, Estimate]:
     """Values and errors with what the series at the ladder's neighbouring temperatures say of them."""
-    times = {key: integrated_time(series[key], chain_axis=2) for key in dict.fromkeys(o.series for o in columns)}
     found = {}
     for o, value, spread in zip(columns, values, errors, strict=True):
         time, ladder = times[o.series], result.temperature
-        tau = np.interp(targets, ladder, time.tau.mean(axis=0))
-        error = spread * np.interp(targets, ladder, widening(series[o.series], time))
+        tau = np.interp(targets, ladder, time.tau)
+        error = spread * np.interp(targets, ladder, time.wider)
         count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
-        if result.model.samples == 1:
-            trusted &= np.interp(targets, ladder, time.trusted[0].astype(np.float64)) == 1
+        if 1 < result.model.samples < FEWEST_FOR_ERRORS:
+            trusted[:] = False
+        elif result.model.samples == 1:
+            trusted &= np.interp(targets, ladder, time.trusted) == 1
         found[o.name] = Estimate(value, error, tau * sweeps_a_step(result), trusted)
     return found
 

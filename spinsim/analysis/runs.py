@@ -197,6 +197,10 @@ class Tempered(Run, Protocol):
         """Of each replica, (samples, replicas)."""
 
     @property
+    def permutation(self) -> Integers:
+        """Replica at each temperature, (steps, samples, copies, temperatures)."""
+
+    @property
     def temperature(self) -> Floats:
         """From the lowest to the highest, (temperatures,)."""
 

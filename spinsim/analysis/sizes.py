@@ -69,9 +69,11 @@ class SizeCrossing:
         sizes, found = " and ".join(self.labels), self.crossing
         if found.reason:
             return f"{sizes}: {found.reason}"
+        where = f"{sizes} cross at {self.symbol} = {with_error(found.value, found.error, self.trusted)}"
         if not self.trusted:
-            return f"{sizes} cross at {self.symbol} = {found.value:.5g}, without an error: series too short near it"
-        return f"{sizes} cross at {self.symbol} = {with_error(found.value, found.error)}"
+            return f"{where}, without an error: series too short near it, or fewer than four samples"
+        caution = f"; {found.caution}, the error is that of the others: more samples or more sweeps help"
+        return where + (caution if found.caution else "")
 
 
 @dataclass(frozen=True)

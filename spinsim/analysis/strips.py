@@ -15,6 +15,7 @@ from spinsim.analysis.crossings import crossing
 from spinsim.analysis.jackknife import bootstrap
 from spinsim.analysis.one_model import check_one_model
 from spinsim.analysis.runs import Strips
+from spinsim.analysis.samples import FEWEST_FOR_ERRORS
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -85,9 +86,9 @@ class LengthCurve:
 
     @property
     def log_error(self) -> Array:
-        """Standard errors of ln(xi / L) over samples, NaN for a single one."""
+        """Standard errors of ln(xi / L) over samples, NaN for fewer than four."""
         none = np.full(len(self.temperature), np.nan)
-        return none if self.samples < 2 else np.asarray(self.log[1:].std(axis=0, ddof=1))
+        return none if self.samples < FEWEST_FOR_ERRORS else np.asarray(self.log[1:].std(axis=0, ddof=1))
 
 
 class LengthCrossing(NamedTuple):
@@ -198,7 +199,7 @@ def _cross(small: LengthCurve, large: LengthCurve, near: float | None) -> Length
     if min(len(x1[::2]), len(x2[::2])) >= _FEWEST:
         half = (np.tile(curve.log[0, ::2], (3, 1)) for curve in (small, large))
         interpolation = abs(crossing(x1[::2], next(half), x2[::2], next(half), c.value).value - c.value)
-    error = c.error if min(small.samples, large.samples) > 1 else np.nan
+    error = c.error if min(small.samples, large.samples) >= FEWEST_FOR_ERRORS else np.nan
     height = float(np.exp(CubicSpline(x1, small.log[0])(c.value)))
     return LengthCrossing(widths, c.value, error, interpolation, height, "")
 

@@ -9,20 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
-from spinsim.analysis.equilibration import Equilibration
+from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
 from spinsim.analysis.estimators import all_moments, all_series, functions
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 from spinsim.analysis.runs import Axis, Tempered
+from spinsim.analysis.samples import FEWEST_FOR_ERRORS
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError
+from spinsim.machine.memory import require
 from spinsim.observables import left_out
 
 Array = npt.NDArray[np.float64]
 
 FEWEST_STEPS: Final = 16
 BINS: Final = 32  # of the series of a single sample
-FEW_SAMPLES: Final = 10  # below which errors over samples are known to no better than a quarter
 _NO_SCATTER: Final = 1e-12  # of a value: less is rounding
+_SINGLES: Final = 9  # numbers for each energy that are in memory at once
+_PAIRS: Final = 7  # likewise for each overlap
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,9 @@ class Estimate:
         value: Averaged over time, copies and disorder.
         error: Standard error: from sample to sample where there are several, else from the series' own correlation.
         tau: Integrated autocorrelation time in sweeps, the mean over samples.
-        trusted: Whether the error is one: of one sample, whether its series is at least 20 tau long; of several,
-            whether they differ at all, as errors over samples need no tau.
+        trusted: Whether the error is one: of one sample, whether its series is at least 20 tau long; of four or more,
+            whether they differ at all, as errors over samples need no tau. It is False of two and three samples, whose
+            scatter says too little, and says nothing on equilibrium, which the verdict is for.
     """
 
     value: Array
@@ -51,8 +55,10 @@ class Summary:
         axis: What the averages stand against, from its coldest end, (temperatures,).
         estimates: By name, those of ``observables`` that the run has: no overlaps where there is one copy.
         equilibration: At the coldest end, of the energy and, with two copies or more, of q^2 and q_link.
-        problems: What speaks against equilibrium, a clause each.
-        verdict: Whether the run was in equilibrium, in words.
+        problems: Evidence against equilibrium, a clause each.
+        doubts: Evidence of equilibrium that is missing, a clause each; without problems they make a run "undecided".
+        verdict: Whether the run was in equilibrium, in words; begins with "in equilibrium", "not in equilibrium" or
+            "undecided".
         long_enough: Share of the samples whose series is at least 20 tau long, by the name of the series,
             (temperatures,) each.
         notes: What a reader of the numbers must know, a sentence each: samples that are few or whose series are
@@ -63,6 +69,7 @@ class Summary:
     estimates: dict[str, Estimate]
     equilibration: dict[str, Equilibration]
     problems: tuple[str, ...]
+    doubts: tuple[str, ...]
     verdict: str
     long_enough: dict[str, Array] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -98,7 +105,8 @@ def summarize(result: Tempered) -> Summary:
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     found = _estimates(result, series, times)
-    return Summary(result.axis, found, judged.equilibration, judged.problems, judged.words, long_enough, notes)
+    said = (judged.problems, judged.doubts, judged.words)
+    return Summary(result.axis, found, judged.equilibration, *said, long_enough, notes)
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
@@ -126,10 +134,13 @@ def _estimates(result: Tempered, series: dict[str, Array], times: dict[str, Inte
 def _estimate(value: Array, error: Array, time: IntegratedTime, sweeps: int) -> Estimate:
     """An estimate with tau in sweeps, of ``sweeps`` a measurement.
 
-    Errors over samples that do not differ, or of which some alone have a value, are none.
+    Errors over samples that do not differ, or of which some alone have a value, are none, nor are those over two or
+    three samples.
     """
     trusted = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))
-    if len(time.trusted) == 1:
+    if 1 < len(time.trusted) < FEWEST_FOR_ERRORS:
+        trusted[:] = False
+    elif len(time.trusted) == 1:
         trusted &= time.trusted[0]
     return Estimate(value, error, time.tau.mean(axis=0) * sweeps, trusted)
 
@@ -138,6 +149,11 @@ def few_samples(samples: int) -> list[str]:
     """How well errors over few samples are known, in a sentence; none of one sample and of many."""
     if not 1 < samples < FEW_SAMPLES:
         return []
+    if samples < FEWEST_FOR_ERRORS:
+        return [
+            f"{samples} samples have no errors, as their scatter says too little: run {FEWEST_FOR_ERRORS} or more "
+            f"(--samples), better {FEW_SAMPLES}."
+        ]
     known = 1 / np.sqrt(2 * (samples - 1))
     return [f"Errors over {samples} samples are known to {known:.0%} of themselves; {FEW_SAMPLES} or more would do."]
 
@@ -181,11 +197,26 @@ def checked_series(result: Tempered) -> dict[str, Array]:
     """Series that autocorrelation times belong to, (steps, samples, chains, temperatures).
 
     Raises:
-        InputError: for fewer than 16 measurements.
+        InputError: for fewer than 16 measurements, and where the series do not fit in memory.
     """
-    if len(result.energy) < FEWEST_STEPS:
-        raise InputError(f"{len(result.energy)} measurements are too few to analyse: give at least {FEWEST_STEPS}")
+    check_length(result)
+    singles = _SINGLES * result.energy.size + _PAIRS * result.overlap.size
+    require(8.0 * singles, "analysing the run", "measure less often, or run with fewer --replicas")
     return all_series(result)
+
+
+def check_length(result: Tempered) -> None:
+    """Refuse runs of fewer than 16 measurements.
+
+    Raises:
+        InputError: for them.
+    """
+    steps = len(result.energy)
+    if steps < FEWEST_STEPS:
+        raise InputError(
+            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, with more sweeps or a smaller "
+            "distance between measurements (--sweeps and --measure-every, or sweeps= and measure_every=)"
+        )
 
 
 def _entries(result: Tempered, series: dict[str, Array]) -> tuple[list[str], Array]:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from spinsim.analysis.magnets import is_antiferromagnet
 from spinsim.analysis.population import Populations
 from spinsim.analysis.runs import Annealed
+from spinsim.analysis.samples import FEWEST_FOR_ERRORS
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
@@ -180,11 +181,13 @@ def over_samples(values: Array, error: Array) -> tuple[Array, Array]:
 
 
 def _mean_of_samples(values: Array) -> tuple[Array, Array]:
-    """Mean and standard error of independent values (steps, count)."""
+    """Mean and standard error of independent values (steps, count); NaN where they are too few or all are equal."""
     count = values.shape[1]
-    if count < 2:
+    if count < FEWEST_FOR_ERRORS:
         return values.mean(axis=1), np.full(len(values), np.nan)
-    return values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(count)
+    scatter = values.std(axis=1, ddof=1)
+    scatter[values.max(axis=1) == values.min(axis=1)] = np.nan  # other values are rarer than a replica: a bound
+    return values.mean(axis=1), scatter / np.sqrt(count)
 
 
 def _variance(values: Array) -> tuple[Array, Array]:

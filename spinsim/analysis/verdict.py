@@ -10,30 +10,34 @@ import numpy.typing as npt
 from scipy.special import fdtrc
 
 from spinsim.analysis.approach import LinkAgreement, comparable, link_agreement
-from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.equilibration import FALSE_ALARMS, Equilibration, equilibration
+from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
+from spinsim.analysis.equilibration import FALSE_ALARMS, FEW_SAMPLES, FEWEST_SAMPLES, Equilibration, equilibration
 from spinsim.analysis.runs import Tempered
+from spinsim.analysis.walks import Walks, walks
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
 
 _DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
+_MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a tempering run was in equilibrium.
+    """Evidence on the equilibrium of a tempering run.
 
     Attributes:
         equilibration: Of each observable at the lowest temperature, by name.
-        problems: What speaks against equilibrium, a clause each.
+        problems: Evidence against equilibrium, a clause each.
+        doubts: Evidence of equilibrium that is missing, a clause each.
         links: Whether energy and link overlap agree, where Gaussian couplings let them be compared.
         coldest: Where the observables were looked at, in words.
     """
 
     equilibration: dict[str, Equilibration]
     problems: tuple[str, ...]
+    doubts: tuple[str, ...]
     links: LinkAgreement | None
     coldest: str
 
@@ -42,21 +46,25 @@ class Verdict:
         """The verdict as a sentence; it begins with "in equilibrium", "not in equilibrium" or "undecided"."""
         if self.problems:
             return f"not in equilibrium: {'; '.join(self.problems)}"
-        undecided = {name: e.verdict for name, e in self.equilibration.items() if not e.equilibrated}
-        if undecided:
-            reason = next(iter(undecided.values())).removeprefix("undecided: ")
-            return f"undecided: of {_listed(list(undecided))} at {self.coldest}, {reason}"
+        if self.doubts:
+            return f"undecided: {'; '.join(self.doubts)}"
         names = list(self.equilibration)
         return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}"
 
 
 def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
-    """Judge a run by observables at its lowest temperature, its copies, its exchanges and its round trips.
+    """Judge a run by observables at its lowest temperature, its copies, its exchanges and the walks of its replicas.
 
     With Gaussian couplings energy and link overlap are compared too, at all temperatures. A run in equilibrium is
     called not in equilibrium with a probability of at most 0.05, which the tests of the observables, of the copies and
-    of the link overlap share; exchanges and round trips are counted, not tested. Observables that are constant or too
-    short to be tested make the verdict "undecided".
+    of the link overlap share; exchanges and round trips are counted, not tested.
+
+    A run that shows nothing against equilibrium is "undecided" while it is too short to show it: the replicas of each
+    sample must have walked long enough along the ladder (``walks``), as each sample has an autocorrelation time of its
+    own (R. Alvarez Banos et al., J. Stat. Mech. P06026 (2010)). At one temperature the series of each sample must be
+    long instead, and fewer than ten samples are tested for drifts one by one. A few samples may be too short, so few
+    that they cannot move an average over samples by more than a quarter of its error. One or two samples whose
+    observables are constant are undecided too.
 
     Args:
         result: The run.
@@ -65,21 +73,53 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
     """
     copies, where = coldest["energy"].shape[2], result.axis.coldest
     share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
-    found = {name: equilibration(series.mean(axis=2), share) for name, series in coldest.items()}
+    walked = walks(result)
+    together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, walked.window)
+    found = {name: equilibration(series.mean(axis=2), share, together, window) for name, series in coldest.items()}
     problems = [
         f"{name} at {where} drifts, {e.verdict.removeprefix('not equilibrated: ')}"
         for name, e in found.items()
         if e.drifts
     ]
     if copies > 1:
-        apart = copies_disagree(coldest["energy"], share)
+        apart = copies_disagree(coldest["energy"], share, window)
         if apart.any():
             whose = f" of {_share(apart)}" if len(apart) > 1 else ""
             problems.append(f"the copies{whose} disagree in energy at {where}")
     links = link_agreement(result, share)
     if links and not links.agrees:
         problems.append(links.words)
-    return Verdict(found, (*problems, *exchange_problems(result)), links, where)
+    doubts = [*_unknown_drifts(found, where), *_short_samples(walked, coldest["energy"], where)]
+    return Verdict(found, (*problems, *exchange_problems(result)), tuple(doubts), links, where)
+
+
+def _unknown_drifts(found: dict[str, Equilibration], where: str) -> list[str]:
+    """Name the observables that cannot be tested for drifts."""
+    undecided = {name: e.verdict for name, e in found.items() if not (e.equilibrated or e.drifts)}
+    if not undecided:
+        return []
+    return [f"of {_listed(list(undecided))} at {where}, {next(iter(undecided.values())).removeprefix('undecided: ')}"]
+
+
+def _short_samples(walked: Walks | None, energy: Array, where: str) -> list[str]:
+    """Say how many samples are too short to be judged, where there are too many of them.
+
+    Args:
+        walked: Of a ladder; None at one temperature, where a series (steps, samples, copies) of ``energy`` decides.
+        energy: At the lowest temperature.
+        where: That temperature, in words.
+    """
+    short = ~integrated_time(energy, chain_axis=2).trusted if walked is None else walked.short
+    if short.sum() <= _MOST_SHORT * np.sqrt(len(short)):
+        return []
+    if walked is not None:
+        return [walked.words]
+    if len(short) < FEWEST_SAMPLES:
+        return []  # which tests of drifts have said
+    return [
+        f"in {_share(short)} the energy at {where} is constant or measured over fewer than {SHORTEST} autocorrelation "
+        "times; run longer"
+    ]
 
 
 def exchange_problems(result: Tempered) -> list[str]:
@@ -99,16 +139,20 @@ def exchange_problems(result: Tempered) -> list[str]:
     return problems
 
 
-def copies_disagree(series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS) -> npt.NDArray[np.bool_]:
+def copies_disagree(
+    series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS, least_window: npt.ArrayLike = 0
+) -> npt.NDArray[np.bool_]:
     """In which samples the averages of independent copies differ by more than their fluctuations explain.
 
     An analysis of variance: with C = 2 sigma^2 tau of the copies, each about its own average, the scatter of their
-    averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom. Copies too short
-    for their own tau are not said to disagree; that they are too short shows elsewhere.
+    averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom, half as many
+    where a least window tells of a slow process beside fast ones, as C is known worse then. Copies too short for their
+    own tau are not said to disagree; that they are too short shows elsewhere.
 
     Args:
         series: Measurements (n, samples, copies).
         false_alarms: Probability that copies in equilibrium disagree in any of the samples, at most.
+        least_window: As ``integrated_time`` takes it, (samples,).
 
     Raises:
         InputError: for another number of axes, fewer than two copies and values that are not finite.
@@ -121,14 +165,15 @@ def copies_disagree(series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS) -
     centred = values - means
     constant = values.max(axis=0) == values.min(axis=0)
     centred[:, constant] = 0  # rounding of means is no fluctuation
-    time = integrated_time(centred, chain_axis=2)
+    time = integrated_time(centred, chain_axis=2, least_window=least_window)
     window = 2 * time.window + 1
     # each copy has lost its own average, integrated_time allows for one of all
     lost = (1 + window / length) / (1 + window / (length * copies))
     spread = means.var(axis=1, ddof=1)
     variance = time.mean_error**2 * copies * lost  # of the average of a copy
     with np.errstate(invalid="ignore"):
-        probability = fdtrc(copies - 1, length * copies / window, spread / variance)
+        freedom = length * copies / window / np.where(np.asarray(least_window) > 0, 2, 1)
+        probability = fdtrc(copies - 1, freedom, spread / variance)
     frozen = constant.all(axis=1)
     differ = means.max(axis=1) > means.min(axis=1)
     return np.asarray(np.where(frozen, differ, time.trusted & (probability < false_alarms / samples)))

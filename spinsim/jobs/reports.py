@@ -153,6 +153,7 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
         best_energy: Lowest energy that each replica met, (samples, replicas).
         anneals: In which it may have met it.
     """
+    from spinsim.analysis.printed import with_error
     from spinsim.analysis.samples import lowest as of_samples
 
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
@@ -161,7 +162,7 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
         mean = float(found.hits.mean())
         met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
         return [
-            f"Lowest energy  {found.mean:.6f} +- {found.error:.2g} per site, mean over {model.samples} samples",
+            f"Lowest energy  {with_error(found.mean, found.error)} per site, mean over {model.samples} samples",
             f"               met by {met} of {replicas} replicas a sample{each}, "
             f"from {found.hits.min()} to {found.hits.max()}",
         ]

@@ -130,15 +130,19 @@ def test_no_crossing_is_said_in_words() -> None:
     x = np.linspace(0, 1, 5)
     apart = crossing(x, np.tile(x, (4, 1)), x, np.tile(x + 1, (4, 1)))
     assert np.isnan(apart.value)
-    assert "do not cross" in apart.reason
+    assert apart.reason.startswith("the curves do not cross between 0 and 1, which both have: give a wider range, more")
     curves = np.tile(x, (21, 1))
     flat = np.full((21, 5), 0.4)
     flat[1] = NAN
     assert crossing(x, curves, x, flat).value == pytest.approx(0.4)
     flat[2] += 1
+    some = crossing(x, curves, x, flat)
+    assert some.value == pytest.approx(0.4)
+    assert some.caution == "10% of the resampled curves do not cross"
+    flat[3:14] += 1
     lost = crossing(x, curves, x, flat)
     assert np.isnan(lost.value)
-    assert "10%" in lost.reason
+    assert lost.reason == "65% of the resampled curves do not cross: give more samples or more sweeps"
 
 
 # Binder cumulant and correlation length

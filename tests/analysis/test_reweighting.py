@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 from enumeration import Thermal, exact_summary
 from exact import assert_agree
 from harness import one_sentence, run
+from made_up import tempered
 from scipy.special import logsumexp
 
 import spinsim as ss
+from spinsim.analysis.cells import add_up
 from spinsim.analysis.multihistogram import multi_histogram
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.summary import summarize
@@ -92,7 +95,7 @@ def test_two_temperatures_of_two_levels() -> None:
     energy = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
     joined = multi_histogram(energy, betas)
     np.testing.assert_allclose(joined.log_partition, np.log((1 + np.exp(-betas)) / 2), atol=1e-9)
-    weight = np.exp(joined.log_weights(0.5))
+    weight = np.exp(joined.log_weights(energy, 0.5))
     np.testing.assert_allclose((weight * energy).sum() / weight.sum(), 1 / (1 + np.exp(0.5)), atol=1e-9)
     np.testing.assert_allclose(np.log(weight.sum()), np.log((1 + np.exp(-0.5)) / 2), atol=1e-9)
     assert multi_histogram(energy[:, :1], betas[:1]).log_partition.tolist() == [0]
@@ -129,3 +132,38 @@ def test_on_the_command_line(do, tmp_path, capsys, monkeypatch) -> None:
     assert len(numbers["entropy_difference"]) == 2
     one_sentence(run(capsys, monkeypatch, "analyze", path, "--reweight", "2:x:3"), "reweight", "2:x:3")
     one_sentence(run(capsys, monkeypatch, "analyze", path, "--reweight", "2,3", "--csv", out, "--by", "sample"), "--by")
+
+
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_measurements_of_equal_energy_are_added_up(couplings: str) -> None:
+    """Weighted averages over cells are those over all measurements, with and without a stretch of time."""
+    model = ss.EdwardsAnderson(ss.square(4), couplings=couplings, seed=2)
+    result = ss.temper(model, LADDER, sweeps=400, thermalize=20, replicas=3, measure_every=10)
+    energy, numbers = result.energy[:, 0], result.magnetization[:, 0] / 16
+    stretch = np.maximum(np.arange(-4, 36) // 6, -1)
+    found = add_up(lambda c: energy[:, c], lambda c: {"m": numbers[:, c]}, energy.shape, stretch, by_chain=True)
+    assert (len(found.energy) > energy.size / 2) == (couplings == "gaussian")
+    for cells, kept in ((found, stretch > -9), (found.without(2), stretch != 2)):
+        weight = np.exp(-0.1 * cells.energy)
+        for copy in range(3):
+            chosen = cells.chain == copy
+            all_weights = np.exp(-0.1 * energy[kept, copy])
+            np.testing.assert_allclose(
+                (weight * cells.of("m"))[chosen].sum(), (all_weights * numbers[kept, copy]).sum()
+            )
+            np.testing.assert_allclose((weight * cells.count)[chosen].sum(), all_weights.sum())
+
+
+def test_memory_does_not_grow_with_temperatures_and_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ladder of 24 temperatures and 28 pairs, of which all weights at all temperatures would be 160 MB."""
+    result = tempered(ss.Ising(ss.square(8)), copies=8, steps=300, ladder=np.linspace(1.8, 2.6, 24))
+    tracemalloc.start()
+    reweighted(result, [2.0])
+    assert tracemalloc.get_traced_memory()[1] < 60e6
+    tracemalloc.stop()
+    monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 2**20)
+    monkeypatch.setattr("spinsim.machine.memory._ALWAYS_THERE", 2**20)
+    with pytest.raises(ss.InputError, match=r"reweighting needs .* of memory but 1.0 MiB are available: choose fewer"):
+        reweighted(result, [2.0])
+    with pytest.raises(ss.InputError, match=r"analysing the run needs .* of memory but 1.0 MiB are available"):
+        summarize(result)

@@ -12,6 +12,7 @@ from made_up import tempered
 
 import spinsim as ss
 from spinsim.analysis.overlaps import overlap_distribution
+from spinsim.analysis.printed import with_error
 from spinsim.analysis.samples import lowest, sample_of
 from spinsim.analysis.summary import summarize
 
@@ -91,7 +92,7 @@ def test_the_headline_of_several_samples_is_their_mean(do, capsys, monkeypatch) 
     np.testing.assert_array_equal(found.hits, [(row == row.min()).sum() for row in best])
     assert found.mean == best.min(axis=1).mean() / 64
     shown = run(capsys, monkeypatch, "show", path).out
-    assert f"Lowest energy  {found.mean:.6f} +- {found.error:.2g} per site, mean over 4 samples" in shown
+    assert f"Lowest energy  {with_error(found.mean, found.error)} per site, mean over 4 samples" in shown
     assert f"met by {found.hits.mean():.3g} of 16 replicas a sample" in shown
     facts = json.loads(run(capsys, monkeypatch, *line.split(), "--json").out)
     assert facts["mean_lowest_energy_per_site"] == found.mean

@@ -9,8 +9,11 @@ from harness import run
 from made_up import LADDER, tempered
 
 import spinsim as ss
+from spinsim.analysis.reweighted import reweighted
+from spinsim.analysis.samples import lowest
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import summarize
+from spinsim.analysis.tables import summary_columns
 
 GLASS = {"samples": 20, "seed": 1}
 
@@ -49,12 +52,12 @@ def test_a_single_sample_that_does_not_move_has_no_error() -> None:
 
 
 def test_samples_that_do_not_differ_have_no_error_and_few_are_named() -> None:
-    result = tempered(ss.EdwardsAnderson(ss.cubic(4), samples=3, seed=1))
+    result = tempered(ss.EdwardsAnderson(ss.cubic(4), samples=5, seed=1))
     result.energy[:] = -1.75 * 64
     found = summarize(result)
     assert not found.estimates["energy_per_site"].trusted.any()
     assert found.estimates["abs_magnetization"].trusted.all()
-    assert found.notes[0].startswith("Errors over 3 samples are known to 50% of themselves")
+    assert found.notes[0].startswith("Errors over 5 samples are known to 35% of themselves")
 
 
 def in_field(copies: int, side: int = 4, glass: bool = True) -> ss.TemperResult:
@@ -102,3 +105,17 @@ def test_attributes_state_the_formula_and_old_files_keep_their_columns(tmp_path,
     with h5py.File(file) as opened:
         assert np.isnan(opened["summary/susceptibility"]).all()
         assert np.isfinite(opened["summary/energy_per_site"]).all()
+
+
+@pytest.mark.parametrize(("samples", "known"), [(1, True), (2, False), (3, False), (4, True)])
+def test_two_and_three_samples_have_no_errors(samples: int, known: bool) -> None:
+    model = ss.EdwardsAnderson(ss.cubic(4), samples=samples, seed=1)
+    result = tempered(model)
+    for found in (summarize(result), reweighted(result, [2.0])):
+        assert found.estimates["energy_per_site"].trusted.all() == known
+        assert found.estimates["overlap_binder_cumulant"].trusted.all() == known
+        assert any(note.startswith(f"{samples} samples have no errors") for note in found.notes) == (not known)
+    columns = summary_columns(summarize(result))
+    assert np.isnan(columns["energy_per_site_error"]).all() == (not known)
+    energy = -64.0 - np.arange(samples)[:, None]
+    assert np.isfinite(lowest(model, energy).error) == (samples > 3)

@@ -141,8 +141,8 @@ def test_few_samples_are_fitted_one_run_at_a_time(samples: int) -> None:
     for e in found.estimates.values():
         assert (np.isfinite(e.error) == np.isfinite(e.value)).all()
         assert np.isnan(e.probability).all()
-    assert np.isfinite(found.estimates["quantum_energy_per_site"].error).all()
-    assert "take more of them than the 4 runs" in found.verdict
+    assert np.isfinite(found.estimates["quantum_energy_per_site"].error).all() == (samples == 4)
+    assert ("take more of them than the 4 runs" if samples == 4 else "no average has an error") in found.verdict
 
 
 def test_a_law_that_does_not_hold_is_said() -> None:
@@ -153,6 +153,16 @@ def test_a_law_that_does_not_hold_is_said() -> None:
     two = extrapolated(runs[:2])
     assert np.isnan(two.estimates["x"].probability).all()
     assert "two runs draw a line and cannot test the law: give a third one" in two.verdict
+
+
+def test_errors_are_wider_where_the_line_is_bent() -> None:
+    bent, straight = (
+        [made_up(n, lambda square: 1 + square + c * square**2, 1e-3) for n in (8, 12, 16, 24)]  # noqa: B023
+        for c in (1.0, 0.0)
+    )
+    of_bent, of_straight = (extrapolated(runs).estimates["x"] for runs in (bent, straight))
+    expected = of_straight.error / np.sqrt(np.maximum(1, of_straight.chi_squared / 2))  # of the runs' errors alone
+    np.testing.assert_allclose(of_bent.error, expected * np.sqrt(of_bent.chi_squared / 2))
 
 
 def test_the_first_slice_is_space() -> None:

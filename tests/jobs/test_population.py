@@ -309,3 +309,13 @@ def test_ground_states_of_glasses() -> None:
     population = ss.anneal(model, populations=1, replicas=4096, steps=100, sweeps=10, t_stop=0.2, seed=1)
     tempered = ss.temper(model, "0.3:1.8:20g", thermalize=20_000, sweeps=20_000, replicas=4, seed=2)
     np.testing.assert_array_equal(population.best_energy.min(axis=1), tempered.best_energy.min(axis=1))
+
+
+@pytest.mark.parametrize("populations", [0, 1])
+def test_replicas_that_share_a_ground_state_have_no_error(populations: int) -> None:
+    """Their energy is exact but for rarer states, whose share a scatter of 0 does not tell."""
+    found = ss.anneal(ss.Ising(ss.square(4)), [4.0, 2.0, 0.4], sweeps=20, replicas=64, populations=populations, seed=1)
+    table = ss.table(found)
+    assert (found.energy[-1] == -32).all()
+    assert np.isfinite(table["energy_per_site_error"].iloc[0])
+    assert np.isnan(table[["energy_per_site_error", "specific_heat_error"]].iloc[-1]).all()

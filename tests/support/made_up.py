@@ -27,7 +27,8 @@ def tempered(
         size = np.where(random.random(shape) < ordered, sites, sites % 2)
         return size * random.choice([-1, 1], shape)
 
-    permutation = np.tile(np.arange(copies * len(ladder)).reshape(copies, -1), (steps, samples, 1, 1))
+    replicas = np.arange(copies * len(ladder)).reshape(copies, -1)
+    permutation = np.random.default_rng(seed).permuted(np.tile(replicas, (steps, samples, 1, 1)), axis=-1)
     attempts = np.full((samples, len(ladder) - 1), steps * every)
     return TemperResult(
         model=model,

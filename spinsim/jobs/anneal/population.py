@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from spinsim.analysis.population import ENOUGH, FEWEST, MANY
+from spinsim.analysis.printed import with_error
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.tables import of_populations
 
@@ -27,9 +29,9 @@ def last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     numbers = {name: value if np.isfinite(value) else None for name, value in found.items()}
     numbers |= {"fewest_families": int(number.min()), "family_entropy_least": float(entropy.min())}
     lines = [
-        f"Free energy    {found['free_energy_per_site']:.7g}{_error(found['free_energy_per_site_error'])} per site at "
-        f"T = {last.temperature[0]:.4g}, entropy {found['entropy_per_site']:.4g}"
-        + _error(found["entropy_per_site_error"])
+        f"Free energy    {_with_error(found, 'free_energy_per_site')} per site at "
+        f"T = {last.temperature[0]:.4g}, "
+        + f"entropy {_with_error(found, 'entropy_per_site')}"
         + (", means over samples" if last.energy.shape[1] > 1 else ""),
         f"Families       {_span(number)} of {whole}, mean square size {_span(size)}, entropy {_span(entropy)}",
     ]
@@ -43,9 +45,10 @@ def last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     return numbers | {"families_trusted": not few}, lines
 
 
-def _error(error: float) -> str:
-    """Returns what follows a number whose error this is."""
-    return f" +- {error:.2g}" if np.isfinite(error) else ""
+def _with_error(found: Mapping[str, float], name: str) -> str:
+    """Returns a number of a table with its error, or alone where it has none."""
+    value, error = found[name], found[f"{name}_error"]
+    return with_error(value, error) if np.isfinite(error) else f"{value:.7g}"
 
 
 def _no_errors(populations: int) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.samples import FEWEST_FOR_ERRORS
 from spinsim.analysis.samples import lowest as of_samples
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.inputs.texts import count, quoted
@@ -200,6 +201,8 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
         texts = [f"{column[k]:.6f}" if np.isfinite(column[k]) else "-" for column in row]
         texts[0] = short(row[0][k])
         lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
+    if np.isnan(table.energy_error).any() and len(result.energy[0].ravel()) >= FEWEST_FOR_ERRORS:
+        lines.append("-: no error, as replicas or samples do not differ, or are fewer than four")
     if not np.isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:
         lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")
     if result.family is None:

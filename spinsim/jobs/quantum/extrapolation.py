@@ -1,7 +1,9 @@
 """Runs that differ in their slices alone, extrapolated to infinitely many: Delta tau = beta / slices goes to 0.
 
 Averages of the Suzuki-Trotter form differ from those of the quantum model by an even function of Delta tau: a + b
-Delta tau^2 to the leading order. Source: R. M. Fye, Phys. Rev. B 33, 6271 (1986).
+Delta tau^2 to the leading order. Source: R. M. Fye, Phys. Rev. B 33, 6271 (1986). Where chi^2 of
+one sample exceeds its degrees of freedom, as terms of order Delta tau^4 make it, errors are wider by the square root of
+their ratio.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ class Extrapolated(NamedTuple):
 
     Attributes:
         value: At Delta tau = 0.
-        error: Its standard error.
+        error: Its standard error; of one sample, as the slope's, wider by sqrt(chi^2 / freedom) where that is above 1.
         slope: b of a + b Delta tau^2.
         slope_error: Its standard error.
         chi_squared: Of the fit, of as many degrees of freedom as runs less two.
@@ -240,7 +242,9 @@ def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int) -> t
     found = spread @ line.T @ inverse @ values
     rest = values - line @ found
     score = float(rest @ inverse @ rest)
-    error = np.sqrt(np.diag(spread))
+    # what samples have in common is most of their error, which the scatter about the line says nothing of
+    wider = score / freedom if freedom and samples == 1 else 1.0
+    error = np.sqrt(np.diag(spread) * max(1.0, wider))
     probability = np.nan
     if freedom and samples == 1:
         probability = float(chdtrc(freedom, score))

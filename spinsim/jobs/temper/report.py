@@ -141,7 +141,7 @@ def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
     """Returns commands that go on from here: all averages, figures, and a longer run where this one was too short."""
     path = quoted(plan.path)
     lines = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
-    if averages is not None and (averages.problems or not all(e.equilibrated for e in averages.equilibration.values())):
+    if averages is not None and (averages.problems or averages.doubts):
         lines += twice_as_long(plan)
     return lines
 

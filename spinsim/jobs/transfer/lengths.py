@@ -38,7 +38,8 @@ def lengths_figure(
             curve = length_curve(result, average)
             colours[curve.width] = colour
             x = 1 / curve.temperature if by_k else curve.temperature
-            bars = None if curve.samples < 2 else curve.value * np.expm1(np.multiply.outer([-1, 1], curve.log_error))
+            known = not np.isnan(curve.log_error).all()
+            bars = curve.value * np.expm1(np.multiply.outer([-1, 1], curve.log_error)) if known else None
             ax.errorbar(
                 x, curve.value, None if bars is None else np.abs(bars), fmt=f"{marker if len(x) < 30 else ''}-", ms=2.2,
                 lw=0.8, elinewidth=0.6, color=colour, label=_label(result),
