@@ -27,7 +27,10 @@ else:
 
 # One large lattice at its transition: domains of all sizes. Its spins are the last of a run that saves them.
 large = ss.anneal(ss.Ising(ss.square(side)), [CRITICAL], sweeps=ordering, replicas=1, save_configurations=1)
-spins = large.configurations[-1].reshape(side, side)
+saved = large.configurations
+if saved is None:
+    raise RuntimeError("the run has saved no configurations")
+spins = saved[-1].reshape(side, side)
 
 # Binder cumulants of several sizes: tempering gives all temperatures of a curve in one run.
 ladder = np.linspace(2.17, 2.37, 17)

@@ -34,19 +34,22 @@ _UNITS: Final = _OBSERVABLES | {
 }
 
 
+def in_order(names: list[str]) -> list[str]:
+    """Return the names of columns in the order of ``arranged``."""
+    first = next((place for place, name in enumerate(names) if name in _OBSERVABLES), len(names))
+    front, rest = names[:first], names[first:]
+    main = [name for one in _MAIN for name in (one, f"{one}_error") if name in rest]
+    last = [name for ending in _LAST for name in rest if name.endswith(ending)]
+    return [*front, *main, *(name for name in rest if name not in {*main, *last}), *last]
+
+
 def arranged(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table that begins with the observables that matter most and ends with autocorrelation times.
 
     Columns in front of the first observable, such as the temperature, stay there. ``frame.attrs["units"]`` has the unit
     of each column by name, 1 for pure numbers.
     """
-    names = list(frame.columns)
-    first = next((place for place, name in enumerate(names) if name in _OBSERVABLES), len(names))
-    front, rest = names[:first], names[first:]
-    main = [name for one in _MAIN for name in (one, f"{one}_error") if name in rest]
-    last = [name for ending in _LAST for name in rest if name.endswith(ending)]
-    between = [name for name in rest if name not in {*main, *last}]
-    found = frame[[*front, *main, *between, *last]]
+    found = frame[in_order(list(frame.columns))]
     found.attrs["units"] = {name: _unit(name) for name in found.columns}
     return found
 

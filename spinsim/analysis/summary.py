@@ -15,7 +15,7 @@ from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 from spinsim.analysis.runs import Axis, Tempered
 from spinsim.analysis.samples import FEWEST_FOR_ERRORS
 from spinsim.analysis.verdict import judge
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
 from spinsim.observables import left_out
 
@@ -213,9 +213,9 @@ def check_length(result: Tempered) -> None:
     """
     steps = len(result.energy)
     if steps < FEWEST_STEPS:
+        settings = f"{argument('sweeps')} or a smaller {argument('measure_every')}"
         raise InputError(
-            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, with more sweeps or a smaller "
-            "distance between measurements (--sweeps and --measure-every, or sweeps= and measure_every=)"
+            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, with a larger {settings}"
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.arranging import arranged
+from spinsim.analysis.arranging import arranged, in_order
 from spinsim.analysis.runs import Floats
 from spinsim.analysis.samples import AnyRun, lowest, sample_of
 from spinsim.errors import InputError
@@ -163,7 +163,8 @@ def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+    names = in_order(list(columns))
+    writer.writerow(names)
+    for row in zip(*(columns[name].tolist() for name in names), strict=True):
         writer.writerow(["" if value != value else value for value in row])
     write_outputs({path: ("csv", text.getvalue().encode())}, overwrite)

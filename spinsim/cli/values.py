@@ -35,7 +35,7 @@ def real(text: str) -> float:
         found = float(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a number: give one such as 0.5") from error
-    check_word(text, "the number")
+    check_word(str(text), "the number")  # a default is a number already
     return found
 
 

@@ -10,15 +10,12 @@ import numpy as np
 
 from spinsim.machine import stored
 from spinsim.machine.clock import compiling, said_to_compile
-from spinsim.machine.kinds import by_python
 
 _LOCK: Final = threading.RLock()
 STEPS_BEFORE_LOADING = 2**15
 """Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
 STEPS_BEFORE_COMPILING = 2**19
 """Those before it is compiled."""
-_kind_of: Final[list[Callable[[Any], Any]]] = [by_python]
-"""Tells arguments of different types apart."""
 _INLINED: Final[list[Callable[..., Any]]] = []
 """Functions of ``inlined`` that Numba does not know yet."""
 
@@ -39,14 +36,16 @@ class Compiled:
         self._is_kept = function.__module__.startswith("spinsim.")  # whose sources are known
         self._numba: Any = None
         self._entry_point: Any = None
-        self._entries: dict[Any, Callable[..., Any]] = {}
+        self._entries: dict[bytes, Callable[..., Any]] = {}
         self._by_types: dict[str, Callable[..., Any]] = {}
         self._steps = 0
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
-        entry = self._entries.get(_kind_of[0](arguments))
+        if not self._entries:  # Numba's fingerprints are not loaded before they are needed
+            return self._entry(arguments)(*arguments)
+        entry = self._entries.get(stored.fingerprint()(arguments))
         return (entry or self._entry(arguments))(*arguments)
 
     def with_steps(self, steps: int, *arguments: Any) -> Any:
@@ -66,9 +65,7 @@ class Compiled:
             if types not in self._by_types:
                 found = stored.find(self._name, types) if self._is_kept else None
                 self._by_types[types] = found or self._compiled(arguments, types)
-            if _kind_of[0] is by_python:
-                _kind_of[0] = stored.kind_of_arguments()
-            entry = self._entries[_kind_of[0](arguments)] = self._by_types[types]
+            entry = self._entries[stored.fingerprint()(arguments)] = self._by_types[types]
             return entry
 
     def _compiled(self, arguments: tuple[Any, ...], types: str) -> Callable[..., Any]:

@@ -79,15 +79,22 @@ def compiled_for(entry: Any, arguments: tuple[Any, ...]) -> tuple[Callable[..., 
     """
     types = tuple(entry.typeof_pyval(argument) for argument in arguments)
     call = entry.compile(types)
-    result = entry.overloads[types]
+    try:
+        return call, _machine_code(entry.overloads[types])
+    except AttributeError:  # a version of Numba that is built otherwise inside: its code is made anew by each process
+        return call, None
+
+
+def _machine_code(result: Any) -> MachineCode | None:
+    """Take the machine code out of what Numba has compiled; None where it holds for this process alone."""
     library, module = result.library, result.library._final_module
     if library.has_dynamic_globals or result.lifted or result.reload_init:
-        return call, None
+        return None
     declared = [item.name for item in [*module.functions, *module.global_variables] if item.is_declaration]
     needs = tuple(name for name in declared if not name.startswith("llvm."))
     constants = pickle.dumps(list(result.environment.consts))
     names = result.fndesc.llvm_cpython_wrapper_name, result.fndesc.env_name
-    return call, MachineCode(*names, needs, constants, bytes(library._get_compiled_object()))
+    return MachineCode(*names, needs, constants, bytes(library._get_compiled_object()))
 
 
 def part(function: Callable[..., Any]) -> Any:

@@ -169,7 +169,7 @@ def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.
         raise InputError(f"{name} is an array of {values.ndim} axes: give a list of numbers, one for each temperature")
     if len(values) != steps:
         numbers = count(values.size, "number")
-        raise InputError(f"{name} has {numbers} and there are {count(steps, 'temperature')}: give one for each")
+        raise InputError(f"{name} has {numbers} for {count(steps, 'temperature')}: give one for each")
     bad = values[~np.isfinite(values)]
     if bad.size:
         raise InputError(f"{name} {bad[0]} is not finite: give numbers such as 0.5")

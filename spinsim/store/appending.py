@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -76,22 +76,16 @@ class RunFile:
         values = _rows_of(series, [row])
         new = row_checksums(values)[0]
 
-        def write(names: Iterable[str]) -> None:
-            for name in names:
-                series[name][row["step"]] = values[name][0]
+        def write(cells: Mapping[str, Any]) -> None:
+            for name, value in cells.items():
+                series[name][row["step"]] = value
             self._file.flush()
             self._disk.check()
 
-        def write_checksum(number: int) -> None:
-            if CHECKSUM in series:
-                series[CHECKSUM][row["step"]] = number
-                self._file.flush()
-                self._disk.check()
-
-        self._thread.submit(write_checksum, UNKNOWN).result()
-        for names in (values.keys() - {mark}, {mark}):
-            self._thread.submit(write, names).result()
-        self._thread.submit(write_checksum, new).result()
+        others = {name: column[0] for name, column in values.items() if name != mark}
+        unknown, checksum = ({CHECKSUM: number} if CHECKSUM in series else {} for number in (UNKNOWN, new))
+        for cells in (unknown, others, {mark: values[mark][0]}, checksum):
+            self._thread.submit(write, cells).result()
 
     def flush(self) -> None:
         """Hand every row to the operating system.

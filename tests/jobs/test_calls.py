@@ -303,7 +303,7 @@ REFUSED = [
     (lambda: ss.anneal(MODEL, [1.0], start=None), "NoneType holds no spins"),
     (lambda: ss.anneal(MODEL, [1.0], start=[[1], [1, 1]]), "list holds no spins"),
     (lambda: ss.anneal(MODEL, [1.0], sweeps=2.5), "sweeps = 2.5 has the wrong type: give a whole number"),
-    (lambda: ss.anneal(MODEL, [1.0, 2.0], field=[1.0]), "a number for each of the 2 temperatures"),
+    (lambda: ss.anneal(MODEL, [1.0, 2.0], field=[1.0]), "field has 1 number for 2 temperatures: give one for each"),
     (lambda: ss.anneal(MODEL, [1.0], field=[np.inf]), "field inf is not finite"),
     (lambda: ss.anneal(MODEL, [1.0], field="strong"), "field 'strong' cannot be read"),
     (lambda: ss.anneal(MODEL, [1.0], field=1e18), "couplings of square-8x8 would be rounded away"),

@@ -200,7 +200,7 @@ def test_samplers_refuse_what_does_not_go_together() -> None:
     engine = BestSlices(space, make(trotter(space, 4, by_term=True)))
     with pytest.raises(ss.InputError, match="give gammas and no fields"):
         annealing(engine, [1.0], 1)
-    with pytest.raises(ss.InputError, match="gamma has shape"):
+    with pytest.raises(ss.InputError, match="gamma has 2 numbers for 1 temperature"):
         annealing(engine, [1.0], 1, gammas=[1.0, 2.0])
     with pytest.raises(ss.InputError, match="give BestSlices"):
         annealing(make(space), [1.0], 1, gammas=[1.0])

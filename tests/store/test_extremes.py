@@ -89,7 +89,6 @@ def test_ordinary_decimals_are_no_matter():
     [
         ("2147483647 1\n1 2 1\n", ("2147483647 sites", "at most 100 a line")),
         ("p qubo 0 2147483647 1 0\n0 0 1\n", ("2147483647 sites", "at most 100 a line")),
-        ("# vartype=SPIN\n0 2147483646 1\n", ("2147483647 sites", "at most 100 a line")),
     ],
 )
 def test_sites_that_no_line_names_are_refused_at_once(tmp_path, capsys, monkeypatch, text, words):

@@ -30,30 +30,35 @@ def of_models(call: Call) -> Call:
         models = args[0] if args else settings.get("model")
         if not isinstance(models, list | tuple):
             return call(*args, **settings)
-        given = parameters.bind(*args, **settings)
-        given.apply_defaults()
-        others = given.arguments.pop("settings", {})
-        return _anneal_each(call, models, given.arguments | others)
+        given = parameters.bind(*args, **settings).arguments
+        defaults = {name: one.default for name, one in parameters.parameters.items()}
+        return _anneal_each(call, models, given | given.pop("settings", {}), defaults)
 
     return cast("Call", of_one_or_many)
 
 
-def _are_worth_threads(models: Sequence[Any], arguments: dict[str, Any]) -> bool:
-    """Return whether a temperature of each model takes much longer in compiled code than in Python."""
+def _are_worth_threads(models: Sequence[Any], replicas: Any, sweeps: Any) -> bool:
+    """Return True if a temperature of each model takes much longer in compiled code than in Python."""
     sizes = [getattr(model, "sites", 0) * getattr(model, "samples", 0) for model in models]
-    replicas, sweeps = arguments["replicas"] or LANES, arguments["sweeps"] or 1
     try:
-        return len(models) > 1 and min(sizes) * replicas * sweeps >= WORTH_A_THREAD * LANES
+        return len(models) > 1 and min(sizes) * (replicas or LANES) * (sweeps or 1) >= WORTH_A_THREAD * LANES
     except TypeError:  # settings that the call refuses
         return False
 
 
-def _anneal_each(call: Call, models: list[Any] | tuple[Any, ...], arguments: dict[str, Any]) -> list[Any]:
-    if arguments["out"] is not None or arguments.get("solution") is not None:
+def _anneal_each(
+    call: Call, models: list[Any] | tuple[Any, ...], arguments: dict[str, Any], defaults: dict[str, Any]
+) -> list[Any]:
+    """Anneal each model; arguments that are not given stay so, as some say no more than that they are left out."""
+
+    def value(name: str) -> Any:
+        return arguments.get(name, defaults.get(name))
+
+    if value("out") is not None or value("solution") is not None:
         raise InputError("out and solution name a file for one model: leave them out, and save each result")
-    on_cpu = resolve_device(arguments["device"], arguments.get("gpus")) == "cpu"
-    side_by_side = on_cpu and _are_worth_threads(models, arguments)
-    pool = Threads(arguments["threads"] if side_by_side else 1)
+    on_cpu = resolve_device(value("device"), value("gpus")) == "cpu"
+    side_by_side = on_cpu and _are_worth_threads(models, value("replicas"), value("sweeps"))
+    pool = Threads(value("threads") if side_by_side else 1)
     if side_by_side:
         arguments = arguments | {"threads": 1}
     found: list[Any] = [None] * len(models)
@@ -65,5 +70,5 @@ def _anneal_each(call: Call, models: list[Any] | tuple[Any, ...], arguments: dic
             raise InputError(f"model {k} of the list: {error}") from error
 
     # threads of small models would wait for each other in Python
-    pool.run(partial(one, k, seed) for k, seed in enumerate(seeds_of(arguments["seed"], len(models))))
+    pool.run(partial(one, k, seed) for k, seed in enumerate(seeds_of(value("seed"), len(models))))
     return found
