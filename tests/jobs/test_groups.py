@@ -292,3 +292,25 @@ def test_the_command_says_how_many_groups_and_restarts_there_were(tmp_path: Path
     for flag in ("--groups", "--restart-after"):
         told = run(capsys, monkeypatch, "temper", "--size", "4", flag, "2", "--out", "b.h5")
         one_sentence(told, "is for searches alone: give a target or a time_limit")
+
+
+def test_large_searches_have_a_narrow_ladder_of_one_copy(tmp_path: Path) -> None:
+    large = ss.Ising(ss.square(64))  # 4,096 sites
+    path = tmp_path / "a.h5"
+    found = ss.temper(large, out=path, time_limit=0.001, device="cpu", threads=1)
+    assert len(found.temperature) == 128
+    assert found.config["run"]["replicas"] == 1
+    assert found.config["temper"]["restart_after"] == 250 * 4096
+    np.testing.assert_allclose(np.diff(found.temperature, 2), 0, atol=1e-9)
+    given = "0.2:2:64g"  # as versions before had it
+    old = ss.temper(large, given, out=tmp_path / "b.h5", time_limit=0.001, device="cpu", threads=1)
+    again = ss.temper(large, out=tmp_path / "b.h5", time_limit=0.002, device="cpu", threads=1)
+    np.testing.assert_array_equal(again.temperature, old.temperature)
+
+
+@pytest.mark.parametrize(("name", "groups"), [("square", 132), ("large", 14)])
+def test_large_problems_have_fewer_groups_on_a_gpu(name: str, groups: int) -> None:
+    size = {"square": (40, 50), "large": (100, 200)}[name]
+    model = ss.EdwardsAnderson(ss.square(*size), seed=1)
+    graph = ss.Ising(ss.Graph(model.sites, model.graph.edges), couplings=model.couplings)
+    assert groups_of_search(OfModel(graph), "cuda", 128, 2) == groups

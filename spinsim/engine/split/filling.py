@@ -18,6 +18,8 @@ MULTIPROCESSORS: Final = 132
 """Of an H200. Other GPUs, and several of them, take as many replicas, so that a command has the same result on all."""
 BYTES: Final = 2**28
 """What the replicas that fill a GPU may write."""
+TOGETHER: Final = 2**25
+"""Spins of the groups of a search on a GPU, where a group is no multiprocessor's own: more slow each other down."""
 LOOK: Final = 64
 """Bytes of what a look of a search brings to the host of each replica."""
 ROOM: Final = 2**32
@@ -60,7 +62,8 @@ def copies_of_search(outline: Outline, device: str, temperatures: int) -> int:
 def groups_of_search(outline: Outline, device: str, replicas: int, threads: int) -> int:
     """Groups of copies that search side by side: as many as fill a GPU, on a CPU one for each thread.
 
-    A multiprocessor holds one group, as more would keep the host waiting between looks.
+    A multiprocessor holds one group, as more would keep the host waiting between looks. Groups of larger problems share
+    multiprocessors, and many groups would each make few sweeps.
 
     Args:
         outline: Of the model.
@@ -69,6 +72,9 @@ def groups_of_search(outline: Outline, device: str, replicas: int, threads: int)
         threads: CPU threads, of all ranks together.
     """
     if device != "cpu":
-        return max(1, min(MULTIPROCESSORS, replicas_that_fill(outline, device, LOOK) // replicas))
+        busy = choose(outline).busy
+        alone = busy.spins >= busy.group * outline.sites
+        together = MULTIPROCESSORS if alone else ceil(TOGETHER / (outline.sites * replicas))
+        return max(1, min(MULTIPROCESSORS, together, replicas_that_fill(outline, device, LOOK) // replicas))
     need = choose(outline).needed_bytes(outline, replicas)
     return max(1, min(ceil(threads / outline.samples), ROOM // need))

@@ -55,7 +55,8 @@ def temper(  # noqa: D417  (the settings describe themselves)
         temperatures: From the lowest to the highest, in the unit of the couplings, shape (temperatures,); or text as
             the command line takes it, such as ``auto:0.7:2.0``. By default 16 in a geometric row from 0.3 to 0.8 times
             the root mean square local field; in a search and where there is no lattice 32 (64 beyond 4000 sites) from
-            twice the last to 2/3 of the first temperature of an anneal.
+            twice the last to 2/3 of the first temperature of an anneal; in a search beyond 4000 sites 128 in equal
+            steps from three times the last to half of the first.
         replicas: Copies at each temperature, 2 by default. A search has by default as many as make 128 replicas, 1 to 8
             (1 of dense problems on a CPU), in several ``groups``; given a number it has one group.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or

@@ -18,7 +18,7 @@ from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import temper_layout
 from spinsim.jobs.temper.result import TemperResult, unmeasured
 from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
-from spinsim.jobs.temper.settings import RESTART_AFTER, Temper
+from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require
 from spinsim.machine.threads import available_threads
 from spinsim.mesh.session import others
@@ -83,8 +83,12 @@ def plan_temper(config: Temper) -> TemperPlan:
 def filled_in(config: Temper, model: Ising, device: str) -> Temper:
     """A configuration with its ladder, and with the size of a search where it was left out.
 
-    Where its file has been begun already, on whatever device, the size is as that has it.
+    Where its file has been begun already, on whatever device, the ladder and the size of a search are as that has them.
     """
+    t = config.temper
+    if t.searches and t.temperatures is None:
+        ladder = tables_of_file(config.run.out, config.job).get(config.job, {}).get("temperatures")
+        config = replace(config, temper=replace(t, temperatures=ladder))
     config = config.with_temperatures(model)
     run, t = config.run, config.temper
     if None not in (run.replicas, t.groups, t.restart_after):
@@ -99,7 +103,7 @@ def filled_in(config: Temper, model: Ising, device: str) -> Temper:
         usual = groups_of_search(outline, device, copies * len(t.ladder), threads)
         groups = of_job.get("groups", 1) if begun else usual
     if after is None:
-        after = of_job.get("restart_after", 0) if begun else RESTART_AFTER
+        after = of_job.get("restart_after", 0) if begun else usual_restart(model.sites)
     return replace(config, run=replace(run, replicas=copies), temper=replace(t, groups=groups, restart_after=after))
 
 

@@ -28,8 +28,17 @@ ALONE: Final = 50  # sweeps that easy problems take, for which several groups wo
 _COUNT: Final = 16
 _WIDE_COUNT: Final = 32
 _LARGE: Final = 4000  # sites beyond which neighbouring temperatures must lie closer
+_LARGE_COUNT: Final = 128  # of a search of so many sites: a word of replicas, in equal steps
+_RESTART_OF_SITE: Final = 250  # sweeps of a large problem, which goes on to find lower states for millions
 _OF_LAST: Final = 2.0  # of the last temperature of an anneal
 _OF_FIRST: Final = 2 / 3  # of its first
+_LARGE_OF_LAST: Final = 3.0  # likewise of large problems, whose replicas do not get through more
+_LARGE_OF_FIRST: Final = 0.5
+
+
+def usual_restart(sites: int) -> int:
+    """Return after how many sweeps without a lower state a search of so many sites begins anew."""
+    return RESTART_AFTER if sites <= _LARGE else _RESTART_OF_SITE * sites
 
 
 @dataclass(frozen=True)
@@ -41,8 +50,9 @@ class TemperSettings(Table):
         None,
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
         "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
-        shown=f"{_COUNT}g from {_LOWEST} to {_HIGHEST} x the root mean square local field, of searches and graphs "
-        f"{_WIDE_COUNT}g, {2 * _WIDE_COUNT}g beyond {_LARGE} sites, from 2 x the last to 2/3 of the first of an anneal",
+        shown=f"{_COUNT}g from {_LOWEST} to {_HIGHEST} x the root mean square local field; of searches and graphs "
+        f"{_WIDE_COUNT}g ({2 * _WIDE_COUNT}g beyond {_LARGE}) from 2 x the last to 2/3 of the first of an anneal, "
+        f"of searches beyond {_LARGE} sites {_LARGE_COUNT} from 3 x the last to half of the first",
         unit="coupling unit / k_B",
         numbers=GRID,
     )
@@ -75,7 +85,7 @@ class TemperSettings(Table):
         0,
         "Sweeps without a lower state after which a search begins anew with other random numbers, twice as many after "
         "each restart; 0 for never",
-        shown=f"{RESTART_AFTER} of searches",
+        shown=f"{RESTART_AFTER} of searches, beyond {_LARGE} sites {_RESTART_OF_SITE} for each site",
         unit="sweeps",
         low=0,
         high=10**12,
@@ -220,4 +230,6 @@ class Temper(Config):
             first, last = model.once(automatic_temperatures, T_START)
             count = _WIDE_COUNT if model.sites <= _LARGE else 2 * _WIDE_COUNT
             text = f"{_OF_LAST * last!r}:{_OF_FIRST * first!r}:{count}g"
+            if self.temper.searches and model.sites > _LARGE:
+                text = f"{_LARGE_OF_LAST * last!r}:{_LARGE_OF_FIRST * first!r}:{_LARGE_COUNT}"
         return replace(self, temper=replace(self.temper, temperatures=text))
