@@ -63,6 +63,8 @@ def units_of(model: Ising) -> Units | None:
 
 def most_units(model: Ising) -> int | None:
     """Sum of |J| of a site's bonds and of its |h|, at most, in units; None where there is no unit."""
+    if model.lattice is None and model.magnitude is not None and model.uniform_field == 0:
+        return model.graph.largest_degree  # the unit is |J|
     return None if model.units is None else int(model.units.of_sites(model.graph).max())
 
 

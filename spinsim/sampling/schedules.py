@@ -6,6 +6,7 @@ The lowest state of each read is kept where energies are looked at: ``LOOKS`` ti
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -114,9 +115,7 @@ class Schedule:
     def __init__(self, betas: Betas, sweeps: Counts) -> None:
         self.betas, self._ends = betas, np.cumsum(sweeps)
         self._begins = self._ends - sweeps
-        self.total, steps = int(sweeps.sum()), len(betas)
-        self._marks = np.zeros(steps, np.bool_)
-        self._marks[[step - 1 for step in {round(steps * look / LOOKS) for look in range(1, LOOKS + 1)} if step]] = True
+        self.total, self._marks = int(sweeps.sum()), _marks(len(betas))
 
     def end_of_step(self, place: int) -> int:
         """Return how many sweeps are done when the temperature of a sweep is left."""
@@ -145,6 +144,14 @@ class Schedule:
         looks = np.zeros(len(steps), np.bool_)
         looks[-1] = True
         return int(places[-1]) + 1, (self.betas[steps], counts, looks)
+
+
+@lru_cache(maxsize=32)
+def _marks(steps: int) -> Marks:
+    """Return after which of so many inverse temperatures energies are looked at."""
+    marks = np.zeros(steps, np.bool_)
+    marks[[step - 1 for step in {round(steps * look / LOOKS) for look in range(1, LOOKS + 1)} if step]] = True
+    return marks
 
 
 class Done(NamedTuple):

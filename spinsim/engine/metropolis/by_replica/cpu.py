@@ -81,10 +81,10 @@ class ReplicaByReplica:
     def _bonds(self, model: Ising, doubled: npt.NDArray[np.signedinteger]) -> Bonds:
         sites, place = model.sites, np.argsort(self.order).astype(np.uint32)
         if sites <= MOST_IN_MATRIX and sites**2 <= SPARSEST * 2 * model.bonds:
-            one, other = place[model.graph.edges].T
+            one, other = place.astype(np.intp)[model.graph.edges].T
             matrix = np.zeros((sites, sites), doubled.dtype)
-            np.add.at(matrix, (one, other), doubled)
-            np.add.at(matrix, (other, one), doubled)
+            np.add.at(matrix.reshape(-1), one * sites + other, doubled)
+            matrix += matrix.T
             return Bonds(matrix, np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, doubled.dtype))
         rows = adjacency(model.graph)
         degree = np.diff(rows.start)[self.order]
