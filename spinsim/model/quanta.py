@@ -64,6 +64,8 @@ def relative_change(given: npt.NDArray[Any], held: npt.NDArray[Any]) -> float:
     if held is given:
         return 0.0
     there = given != 0
+    if not there.any():
+        return 0.0
     return float(np.max(np.abs(held[there] / given[there] - 1), initial=0))
 
 

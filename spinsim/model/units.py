@@ -38,7 +38,7 @@ def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
     None where a J is 0 or samples differ in |J|, as they would then move otherwise alone than together.
     """
     sizes = np.abs(model.couplings)
-    if model.bonds == 0 or not sizes.all() or np.any(sizes != sizes[0]):
+    if model.bonds == 0 or not sizes.all() or (len(sizes) > 1 and np.any(sizes != sizes[0])):
         return None
     quanta = np.rint(sizes[0] / model.quantum).astype(np.int64)
     unit = int(np.gcd.reduce(quanta))
@@ -53,7 +53,7 @@ def units_of(model: Ising) -> Units | None:
     if model.lattice is not None or model.weights is None:
         return None
     sizes = np.abs(model.fields)
-    if np.any(sizes != sizes[0]):
+    if len(sizes) > 1 and np.any(sizes != sizes[0]):
         return None
     of_bonds, weights = model.weights
     quanta = np.rint(sizes[0] / model.quantum).astype(np.int64)
@@ -63,8 +63,6 @@ def units_of(model: Ising) -> Units | None:
 
 def most_units(model: Ising) -> int | None:
     """Sum of |J| of a site's bonds and of its |h|, at most, in units; None where there is no unit."""
-    if model.lattice is None and model.magnitude is not None and model.uniform_field == 0:
-        return model.graph.largest_degree  # the unit is |J|
     return None if model.units is None else int(model.units.of_sites(model.graph).max())
 
 

@@ -113,7 +113,7 @@ class Schedule:
     """
 
     def __init__(self, betas: Betas, sweeps: Counts) -> None:
-        self.betas, self._ends = betas, np.cumsum(sweeps)
+        self.betas, self._sweeps, self._ends = betas, sweeps, np.cumsum(sweeps)
         self._begins = self._ends - sweeps
         self.total, self._marks = int(sweeps.sum()), _marks(len(betas))
 
@@ -123,6 +123,8 @@ class Schedule:
 
     def between(self, first: int, stop: int) -> tuple[Betas, Counts, Marks]:
         """Return what ``Reads.anneal`` takes for the sweeps from ``first`` to before ``stop``."""
+        if not first and stop == self.total:
+            return self.betas, self._sweeps, self._marks
         earliest, latest = np.searchsorted(self._ends, (first, stop - 1), "right").tolist()
         steps = slice(earliest, latest + 1)
         ends = self._ends[steps]

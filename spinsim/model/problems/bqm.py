@@ -32,9 +32,7 @@ def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
     ends[:, 0], ends[:, 1] = np.concatenate([every, rows]), np.concatenate([every, columns])
     values = np.concatenate([linear, pairs])
     labels = as_labels(variables, sites)
-    return Quadratic(sites, ends, values, kind, number_in(bqm.offset, "offset"), labels, name=name).check(
-        in_order=True
-    )
+    return Quadratic(sites, ends, values, kind, number_in(bqm.offset, "offset"), labels, name=name).check(in_order=True)
 
 
 def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, Values]:
