@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from inspect import signature
 from operator import index
 from typing import Any, Final, cast
@@ -355,10 +355,16 @@ def _schedule(
             )
     if not number or model is None:
         return Schedule(np.empty(0), np.empty(0, np.int64)), kind
+    return _between(kind, first, last, number, each), kind
+
+
+@lru_cache(maxsize=8)
+def _between(kind: str, first: float, last: float, number: int, each: int) -> Schedule:
+    """Return the schedule between two inverse temperatures; others have asked for it where problems are alike."""
     steps = min(number, _MOST_BETAS)
     sweeps_by = np.arange(steps + 1, dtype=np.int64) * number // steps * each
     row = grids.geometric if kind == "geometric" else grids.linear
-    return Schedule(row(first, last, steps), np.diff(sweeps_by)), kind
+    return Schedule(row(first, last, steps), np.diff(sweeps_by))
 
 
 def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:

@@ -14,6 +14,8 @@ from spinsim.machine.clock import compiling, said_to_compile
 _LOCK: Final = threading.RLock()
 STEPS_BEFORE_LOADING = 2**15
 """Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
+_TO_FURTHER: Final = 4
+"""Of so many powers of two fewer where what all machine code needs is loaded already."""
 STEPS_BEFORE_COMPILING = 2**19
 """Those before it is compiled."""
 _INLINED: Final[list[Callable[..., Any]]] = []
@@ -53,7 +55,7 @@ class Compiled:
         if self._entries:
             return self(*arguments)
         self._steps += steps
-        is_little = self._steps <= STEPS_BEFORE_LOADING
+        is_little = self._steps <= STEPS_BEFORE_LOADING >> (0 if _kind_of[0] is by_python else _TO_FURTHER)
         if not is_little and self._steps <= STEPS_BEFORE_COMPILING:
             is_little = not (self._is_kept and stored.is_there(self._name, _types(arguments)))
         return (self._function if is_little else self)(*arguments)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import fsum
+from collections.abc import Iterator
+from math import frexp, fsum, ldexp
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,8 @@ from spinsim.inputs.whole import as_floats
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
 _LARGEST_VALUE: Final = 1e300
 _SMALLEST_EXPONENT: Final = -1000
+_LEAST_EXPONENT: Final = -1074  # of float64
+_FEW: Final = 2**9  # numbers that fsum adds up sooner
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 
@@ -34,9 +37,9 @@ def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
             f"{what} have shape {array.shape}: give ({length},) or (samples, {length}) for {length} {unit}"
         )
     probe = array.reshape(-1)
-    bad = np.flatnonzero(~np.isfinite(probe)) if array.dtype == np.float64 else np.empty(0, np.intp)
-    if len(bad):
-        raise InputError(f"{what} contain {probe[bad[0]]} at position {bad[0]}: every value must be finite")
+    if array.dtype == np.float64 and not np.isfinite(probe).all():
+        bad = np.flatnonzero(~np.isfinite(probe))[0]
+        raise InputError(f"{what} contain {probe[bad]} at position {bad}: every value must be finite")
     return rows
 
 
@@ -61,29 +64,48 @@ def relative_change(given: npt.NDArray[Any], held: npt.NDArray[Any]) -> float:
     if held is given:
         return 0.0
     there = given != 0
+    if not there.any():
+        return 0.0
     return float(np.max(np.abs(held[there] / given[there] - 1), initial=0))
 
 
 def power_above(rows: Rows) -> float:
     """Smallest power of two above every |value|, 0 where all are 0."""
     largest = float(np.abs(distinct(rows)).max()) if rows.size else 0.0
-    return float(np.ldexp(1.0, int(np.frexp(largest)[1]))) if largest else 0.0
+    return ldexp(1.0, frexp(largest)[1]) if largest else 0.0
 
 
 def mean_square(rows: Rows, unit: float) -> float:
     """Mean of (value / unit)^2, summed without rounding so that it does not depend on the processor."""
-    if not rows.size:
-        return 0.0
     values = distinct(rows)
+    if not values.any():
+        return 0.0
     if values.dtype == np.int8:
         return int(np.square(values, dtype=np.int16).sum(dtype=np.int64)) / unit**2 / values.size
-    return fsum(((values / unit) ** 2).flat) / values.size
+    return sum_of((values / unit) ** 2) / values.size
 
 
 def _sum_of_sizes(row: Rows) -> float:
     """Sum of |values| without rounding but of the result."""
     sizes = np.abs(row)
-    return float(sizes.sum(dtype=np.int64)) if row.dtype == np.int8 else fsum(sizes)
+    return float(sizes.sum(dtype=np.int64)) if row.dtype == np.int8 else sum_of(sizes)
+
+
+def sum_of(values: npt.NDArray[np.float64]) -> float:
+    """The sum of all values, rounded once."""
+    numbers = values.reshape(-1)
+    return fsum(numbers.tolist() if numbers.size <= _FEW else [float(part.sum()) for part in parts_of(numbers)])
+
+
+def parts_of(values: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64]]:
+    """Arrays that add up to the values; within one of them any sum is exact, in whatever order."""
+    rest, room = values, 53 - len(values).bit_length()
+    while rest.any():
+        exponent = int(np.frexp(np.abs(rest).max())[1])
+        unit = np.ldexp(1.0, max(exponent - room, _LEAST_EXPONENT))
+        part = np.rint(rest / unit) * unit
+        yield part
+        rest = rest - part
 
 
 def lowest_bit(values: Rows) -> int:
@@ -113,7 +135,7 @@ def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
         lowest = bits if lowest is None else min(lowest, bits)
     if lowest is None:
         return 1.0, False
-    finest = int(np.frexp(total)[1]) - _EXACT_BITS
+    finest = frexp(total)[1] - _EXACT_BITS
     if finest < _SMALLEST_EXPONENT:
         raise InputError(f"couplings and fields add up to {total:g}, too small for float64: rescale them to order 1")
-    return float(np.ldexp(1.0, max(lowest, finest))), lowest < finest
+    return ldexp(1.0, max(lowest, finest)), lowest < finest

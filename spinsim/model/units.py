@@ -38,7 +38,7 @@ def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
     None where a J is 0 or samples differ in |J|, as they would then move otherwise alone than together.
     """
     sizes = np.abs(model.couplings)
-    if model.bonds == 0 or not sizes.all() or np.any(sizes != sizes[0]):
+    if model.bonds == 0 or not sizes.all() or (len(sizes) > 1 and np.any(sizes != sizes[0])):
         return None
     quanta = np.rint(sizes[0] / model.quantum).astype(np.int64)
     unit = int(np.gcd.reduce(quanta))
@@ -53,7 +53,7 @@ def units_of(model: Ising) -> Units | None:
     if model.lattice is not None or model.weights is None:
         return None
     sizes = np.abs(model.fields)
-    if np.any(sizes != sizes[0]):
+    if len(sizes) > 1 and np.any(sizes != sizes[0]):
         return None
     of_bonds, weights = model.weights
     quanta = np.rint(sizes[0] / model.quantum).astype(np.int64)

@@ -6,6 +6,7 @@ The lowest state of each read is kept where energies are looked at: ``LOOKS`` ti
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -112,11 +113,9 @@ class Schedule:
     """
 
     def __init__(self, betas: Betas, sweeps: Counts) -> None:
-        self.betas, self._ends = betas, np.cumsum(sweeps)
+        self.betas, self._sweeps, self._ends = betas, sweeps, np.cumsum(sweeps)
         self._begins = self._ends - sweeps
-        self.total, steps = int(sweeps.sum()), len(betas)
-        self._marks = np.zeros(steps, np.bool_)
-        self._marks[[step - 1 for step in {round(steps * look / LOOKS) for look in range(1, LOOKS + 1)} if step]] = True
+        self.total, self._marks = int(sweeps.sum()), _marks(len(betas))
 
     def end_of_step(self, place: int) -> int:
         """Return how many sweeps are done when the temperature of a sweep is left."""
@@ -124,6 +123,8 @@ class Schedule:
 
     def between(self, first: int, stop: int) -> tuple[Betas, Counts, Marks]:
         """Return what ``Reads.anneal`` takes for the sweeps from ``first`` to before ``stop``."""
+        if not first and stop == self.total:
+            return self.betas, self._sweeps, self._marks
         earliest, latest = np.searchsorted(self._ends, (first, stop - 1), "right").tolist()
         steps = slice(earliest, latest + 1)
         ends = self._ends[steps]
@@ -145,6 +146,14 @@ class Schedule:
         looks = np.zeros(len(steps), np.bool_)
         looks[-1] = True
         return int(places[-1]) + 1, (self.betas[steps], counts, looks)
+
+
+@lru_cache(maxsize=32)
+def _marks(steps: int) -> Marks:
+    """Return after which of so many inverse temperatures energies are looked at."""
+    marks = np.zeros(steps, np.bool_)
+    marks[[step - 1 for step in {round(steps * look / LOOKS) for look in range(1, LOOKS + 1)} if step]] = True
+    return marks
 
 
 class Done(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ import spinsim as ss
 from spinsim.errors import InputError
 from spinsim.model.colouring import adjacency, colouring
 from spinsim.model.drawing import GAUSSIAN_GRID
+from spinsim.model.quanta import sum_of
 
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 
@@ -152,3 +155,16 @@ def test_numbers_and_objects_that_are_none_are_refused_in_a_sentence():
     ):
         with pytest.raises(ss.InputError, match=words):
             call()
+
+
+@pytest.mark.parametrize("size", [3, 512, 513, 4000])
+def test_sums_are_rounded_once_however_many_there_are(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for values in (
+        rng.normal(size=size) * np.exp2(rng.integers(-60, 60, size)),
+        rng.normal(size=size) ** 2,
+        np.full(size, 0.1),
+        np.full(size, 5e-324),
+        np.zeros(size),
+    ):
+        assert sum_of(values) == fsum(values.tolist())

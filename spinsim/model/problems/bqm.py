@@ -27,13 +27,12 @@ def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
     if not variables:
         raise InputError("a dimod model without variables has nothing to simulate: add at least one")
     linear, rows, columns, pairs = _biases(bqm, variables)
-    every = np.arange(len(variables))
-    ends = np.concatenate([np.stack([every, every], axis=1), np.stack([rows, columns], axis=1)]).astype(np.int64)
+    sites, every = len(variables), np.arange(len(variables))
+    ends = np.empty((sites + len(rows), 2), np.int64)
+    ends[:, 0], ends[:, 1] = np.concatenate([every, rows]), np.concatenate([every, columns])
     values = np.concatenate([linear, pairs])
-    labels = as_labels(variables, len(variables))
-    return Quadratic(len(variables), ends, values, kind, number_in(bqm.offset, "offset"), labels, name=name).check(
-        in_order=True
-    )
+    labels = as_labels(variables, sites)
+    return Quadratic(sites, ends, values, kind, number_in(bqm.offset, "offset"), labels, name=name).check(in_order=True)
 
 
 def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, Values]:

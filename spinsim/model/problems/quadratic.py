@@ -18,7 +18,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.whole import check_whole
 from spinsim.model.graph import Graph
 from spinsim.model.problems.labels import Labels, shown
-from spinsim.model.quanta import lowest_bit
+from spinsim.model.quanta import lowest_bit, parts_of
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
@@ -30,7 +30,6 @@ Ends = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
 _TERMS_AT_ONCE: Final = 2**14
 _PRODUCTS_AT_ONCE: Final = 2**21
-_LEAST_EXPONENT: Final = -1074  # of float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +91,14 @@ class Quadratic:
     def is_same(self, other: Quadratic) -> bool:
         """Return whether another problem has the same variables, terms and constant, term by term."""
         mine, its = ((one.sites, one.vartype, one.offset, one.labels, one.is_maxcut) for one in (self, other))
-        return mine == its and np.array_equal(self.ends, other.ends) and np.array_equal(self.values, other.values)
+        return mine == its and np.array_equal(self.values, other.values) and np.array_equal(self.ends, other.ends)
 
     def split(self) -> tuple[npt.NDArray[np.int64], Values, Ends, Values]:
         """Variables and values of the linear terms, then ends and values of the others."""
         diagonal = self.ends[:, 0] == self.ends[:, 1]
+        first = int(np.count_nonzero(diagonal))
+        if diagonal[:first].all():  # nothing is copied
+            return self.ends[:first, 0], self.values[:first], self.ends[first:], self.values[first:]
         return self.ends[diagonal, 0], self.values[diagonal], self.ends[~diagonal], self.values[~diagonal]
 
     def added_up(self) -> tuple[Values, Ends, Values]:
@@ -148,19 +150,22 @@ class Quadratic:
         at, linear, ends, pairs = spins.split()
         sums = sums_at(at, linear, self.sites)
         rounded = len(at) > self.sites and _are_rounded(sums, at, linear)
-        present = pairs != 0
+        # terms of binary variables may become 0 in spins
+        lost = spins is not self and np.count_nonzero(pairs) < np.count_nonzero(self.split()[3])
+        maxcut_weight = fsum(pairs) if self.is_maxcut else None
+        if not pairs.all():
+            ends, pairs = ends[pairs != 0], pairs[pairs != 0]
         model = Ising(
-            Graph(self.sites, ends[present].astype(np.int32)),
-            -pairs[present],
+            Graph(self.sites, ends.astype(np.int32)),
+            -pairs,
             0.0 - sums if sums.any() else 0.0,  # 0.0 - x, as -x would store -0.0
             name=self.name,
             offset=spins.offset,
-            maxcut_weight=fsum(pairs) if self.is_maxcut else None,
+            maxcut_weight=maxcut_weight,
             labels=self.labels,
             vartype=self.vartype,
         )
         model.problem = replace(self, labels=model.labels)
-        lost = np.count_nonzero(pairs) < np.count_nonzero(self.split()[3])
         model.rounded = bool(model.rounded or rounded or lost)
         return model
 
@@ -172,14 +177,12 @@ class Quadratic:
         )  # by which linear terms are multiplied
         for first in range(0, len(self.values), _TERMS_AT_ONCE):
             one, other = self.ends[first : first + _TERMS_AT_ONCE].T
-            parts, other = (
-                _parts(self.values[first : first + _TERMS_AT_ONCE]),
-                np.where(one == other, self.sites, other),
-            )
-            sums, columns = np.empty((len(states), parts.shape[1])), max(1, _PRODUCTS_AT_ONCE // len(one))
+            other = np.where(one == other, self.sites, other)
+            parts = np.reshape(list(parts_of(self.values[first : first + _TERMS_AT_ONCE])), (-1, len(one)))
+            sums, columns = np.empty((len(states), len(parts))), max(1, _PRODUCTS_AT_ONCE // len(one))
             for column in range(0, len(states), columns):
                 some = of_sites[:, column : column + columns]
-                sums[column : column + columns] = (parts.T @ (some[one] * some[other])).T
+                sums[column : column + columns] = (parts @ (some[one] * some[other])).T
             found.append(sums)
         every = np.concatenate([np.full((len(states), 1), self.offset), *found], axis=1)
         return np.array([fsum(row) for row in every.tolist()])
@@ -228,17 +231,6 @@ def _are_rounded(sums: Values, at: npt.NDArray[np.int64], values: Values) -> boo
     """Whether some of the sums at all places are not exactly those of the values."""
     every = np.concatenate([at, np.arange(len(sums))])
     return bool(sums_at(every, np.concatenate([values, -sums]), len(sums)).any())
-
-
-def _parts(values: Values) -> Values:
-    """Numbers that add up to each value, (values, parts): of one part any sum is exact, in whatever order."""
-    parts, rest, room = [], values, 53 - len(values).bit_length()
-    while rest.any():
-        exponent = int(np.frexp(np.abs(rest).max())[1])
-        unit = np.ldexp(1.0, max(exponent - room, _LEAST_EXPONENT))
-        parts.append(np.rint(rest / unit) * unit)
-        rest = rest - parts[-1]
-    return np.stack(parts, axis=1) if parts else np.empty((len(values), 0))
 
 
 def _total(offset: float, *parts: Values) -> float:

@@ -31,6 +31,7 @@ LANES_APART: Final = 32
 """Replicas of which no two share a column of lanes (packed/classes.py), so that threads may share them out."""
 ATTEMPTS: Final = 8
 """Of so many spins take as long as 128 spins of other updates, in whose words the worth of a thread is told."""
+Quanta = npt.NDArray[np.int64]
 _ALL_LANES: Final = packing.lane_masks(LANES)[0]
 
 
@@ -71,20 +72,26 @@ class ReplicaByReplica:
         self.colours = int(colour.max()) + 1
         couplings, fields = model.integer_couplings(0), model.integer_fields(0)
         self.unit = max(1, int(np.gcd(np.gcd.reduce(couplings), np.gcd.reduce(fields))))
-        largest = int(np.abs(couplings).sum()) + int(np.abs(fields).max())  # of a local field, at most
-        narrow = 2 * (largest if 2 * largest < 2**31 else model.largest_local_field) // self.unit < 2**31
-        width: type[np.signedinteger] = np.int32 if narrow else np.int64
         doubled = 2 * couplings // self.unit
+        width: type[np.signedinteger] = np.int32 if self._are_narrow(model, couplings, fields) else np.int64
         self.fields = (fields // self.unit)[self.order].astype(width)
         self.bonds = self._bonds(model, doubled.astype(width))
+
+    def _are_narrow(self, model: Ising, couplings: Quanta, fields: Quanta) -> bool:
+        """Return whether ``int32`` holds twice every local field, in units; rough bounds say so of most models."""
+        sizes, limit = np.abs(couplings), 2**31
+        if 2 * (int(sizes.sum()) + int(np.abs(fields).max())) // self.unit < limit:
+            return True
+        is_wide = 2 * int(sizes.max(initial=0)) // self.unit >= limit
+        return not is_wide and 2 * model.largest_local_field // self.unit < limit
 
     def _bonds(self, model: Ising, doubled: npt.NDArray[np.signedinteger]) -> Bonds:
         sites, place = model.sites, np.argsort(self.order).astype(np.uint32)
         if sites <= MOST_IN_MATRIX and sites**2 <= SPARSEST * 2 * model.bonds:
-            one, other = place[model.graph.edges].T
+            one, other = place.astype(np.intp)[model.graph.edges].T
             matrix = np.zeros((sites, sites), doubled.dtype)
-            np.add.at(matrix, (one, other), doubled)
-            np.add.at(matrix, (other, one), doubled)
+            np.add.at(matrix.reshape(-1), one * sites + other, doubled)
+            matrix += matrix.T
             return Bonds(matrix, np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, doubled.dtype))
         rows = adjacency(model.graph)
         degree = np.diff(rows.start)[self.order]
