@@ -188,7 +188,7 @@ def test_a_loop_of_fields_on_the_command_line(do) -> None:
         ("anneal --temperatures 3:-1:4", ("'3:-1:4'", "not all above 0")),
         (
             "anneal --temperatures 3:1:4 --fields 1:0:3",
-            ("field has 3 numbers", "there are 4 temperatures: give one for each"),
+            ("field has 3 numbers for 4 temperatures", "give one for each"),
         ),
         ("anneal --temperatures 3:1:4 --fields 1:nan:4", ("'1:nan:4'", "not all finite")),
         ("anneal --schedule list", ("schedule 'list'", "choose linear or geometric")),
