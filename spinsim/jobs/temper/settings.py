@@ -62,6 +62,12 @@ class TemperSettings(Table):
         "Whether link overlaps and the smallest Fourier modes are measured; by default not in searches",
         before=False,
     )
+    magnetization_modes: bool | None = setting(
+        True,
+        "Whether Fourier modes of the magnetisation are among the correlations, for its correlation length",
+        shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
+        before=True,
+    )
     groups: int | None = setting(
         1,
         "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
@@ -199,8 +205,12 @@ class Temper(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
+        """Leave to model and device what is not given: which modes are measured, and the size of a search.
+
+        A search has no correlations unless they are asked for.
+        """
         given = tables[cls.job]
+        given.setdefault("magnetization_modes", None)
         if {"target", "time_limit"} & set(given):
             if tables["run"].setdefault("replicas", None) is None:
                 given.setdefault("groups", None)
