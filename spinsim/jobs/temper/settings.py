@@ -63,7 +63,7 @@ class TemperSettings(Table):
         before=False,
     )
     magnetization_modes: bool | None = setting(
-        True,
+        None,
         "Whether Fourier modes of the magnetisation are among the correlations, for its correlation length",
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
@@ -205,12 +205,8 @@ class Temper(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Leave to model and device what is not given: which modes are measured, and the size of a search.
-
-        A search has no correlations unless they are asked for.
-        """
+        """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
-        given.setdefault("magnetization_modes", None)
         if {"target", "time_limit"} & set(given):
             if tables["run"].setdefault("replicas", None) is None:
                 given.setdefault("groups", None)
