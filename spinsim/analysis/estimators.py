@@ -36,7 +36,14 @@ class Functions(NamedTuple):
 def observables_of(result: Tempered) -> tuple[Observable, ...]:
     """Returns what the summary of a run has."""
     copies, in_time = result.energy.shape[2], result.in_time is not None
-    return observables(result.model, copies, result.has_correlations, staggered=result.has_staggered, in_time=in_time)
+    return observables(
+        result.model,
+        copies,
+        result.has_correlations,
+        staggered=result.has_staggered,
+        in_time=in_time,
+        magnetization_modes=result.has_magnetization_modes,
+    )
 
 
 def measured(result: Tempered) -> Measured:

@@ -6,7 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from spinsim.model.described import described
 from spinsim.model.ising import Ising
+from spinsim.model.quanta import distinct
 
 _CLEAR: Final = 4.0  # standard errors by which the mean coupling of a model is above 0
 
@@ -30,3 +32,14 @@ def favours_parallel_spins(model: Ising) -> bool:
         return True
     couplings = model.couplings
     return couplings.size > 0 and bool(couplings.mean() > _CLEAR * couplings.std() / np.sqrt(couplings.size))
+
+
+def is_symmetric_glass(model: Ising) -> bool:
+    """Return True for drawn couplings that are even about 0, in zero field: <s_i s_j> then averages to 0 over disorder.
+
+    The magnetisation of such a glass, and each of its modes, is that of free spins. The settings by which couplings
+    were drawn decide, so that all sizes of one model agree; couplings that were given count as none of these.
+    """
+    made = described(model)
+    drawn = made.get("couplings") == "gaussian" or (made.get("couplings"), made.get("bond_fraction")) == ("pm-j", 0.5)
+    return drawn and not np.any(distinct(model.fields))

@@ -226,7 +226,8 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
 def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
     """Returns what is found at other temperatures; ``reference`` as ``Facts`` has it."""
     copies = min(result.energy.shape[2], COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
-    return observables(result.model, copies, result.has_correlations, reference, result.has_staggered)
+    measured = result.has_staggered, False, result.has_magnetization_modes
+    return observables(result.model, copies, result.has_correlations, reference, *measured)
 
 
 class _Time(NamedTuple):

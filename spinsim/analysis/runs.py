@@ -170,7 +170,11 @@ class Tempered(Run, Protocol):
 
     @property
     def magnetization_mode(self) -> Floats:
-        """The same of spins, (steps, samples, copies, temperatures, axes)."""
+        """The same of spins, (steps, samples, copies, temperatures, axes); no axes where it was not measured."""
+
+    @property
+    def has_magnetization_modes(self) -> bool:
+        """True if Fourier modes of the magnetisation were measured."""
 
     @property
     def has_correlations(self) -> bool:

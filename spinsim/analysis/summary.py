@@ -101,7 +101,8 @@ def summarize(result: Tempered) -> Summary:
     looked_at = {"energy": "energy" if "energy" in series else "e_s", "q^2": "q^2", "q_link": "q_link"}
     judged = judge(result, {name: series[key][..., 0] for name, key in looked_at.items() if key in series})
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
-    notes = _on_samples(result, long_enough) + left_out(result.model, result.energy.shape[2], result.has_correlations)
+    measured = result.energy.shape[2], result.has_correlations, result.has_magnetization_modes
+    notes = _on_samples(result, long_enough) + left_out(result.model, *measured)
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     found = _estimates(result, series, times)

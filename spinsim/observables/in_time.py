@@ -28,6 +28,7 @@ from spinsim.observables.observable import (
     in_time,
     isotropic,
     modes,
+    spin_modes,
     two_copies,
     zero_field,
 )
@@ -101,7 +102,7 @@ IN_TIME: Final = (
     Observable(
         "correlation_time_over_slices", "xi_t/L_t", r"$\xi_\tau/L_\tau$",
         "second-moment correlation length of spins in time / slices",
-        of="magnetization", moments=("m^2", "|m(k_time)|^2"), series="m^2", needs=(in_time, zero_field, modes),
+        of="magnetization", moments=("m^2", "|m(k_time)|^2"), series="m^2", needs=(in_time, zero_field, spin_modes),
         crosses=True, value=lambda at, zero, smallest: time_over_slices(at.model, zero, smallest),
         words=r"second-moment correlation length in time over slices $\xi_\tau/L_\tau$",
     ),

@@ -28,6 +28,7 @@ class Facts(NamedTuple):
             to, ``infinity`` or ``hottest`` for the highest temperature of the ladder; empty for all others.
         staggered: Whether staggered magnetisations were measured.
         in_time: Whether the model is one of space and time whose slices were measured.
+        magnetization_modes: Whether Fourier modes of the magnetisation are among the correlations.
     """
 
     model: Ising
@@ -36,6 +37,7 @@ class Facts(NamedTuple):
     reference: str = ""
     staggered: bool = False
     in_time: bool = False
+    magnetization_modes: bool = True
 
 
 _NONE: Final = np.empty(0)
@@ -100,6 +102,11 @@ def like_sublattices(facts: Facts) -> bool:
 def modes(facts: Facts) -> bool:
     """Returns whether Fourier modes of a periodic lattice were measured."""
     return facts.correlations and facts.model.lattice is not None and facts.model.lattice.periodic
+
+
+def spin_modes(facts: Facts) -> bool:
+    """Returns whether modes of the magnetisation are among them."""
+    return modes(facts) and facts.magnetization_modes
 
 
 def links(facts: Facts) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from spinsim.errors import argument
 from spinsim.model.ising import Ising
 from spinsim.observables.formulas import binder_cumulant, length_over_side
 from spinsim.observables.in_time import IN_TIME
@@ -24,6 +25,7 @@ from spinsim.observables.observable import (
     like_sublattices,
     links,
     modes,
+    spin_modes,
     staggered,
     two_copies,
     uniform,
@@ -89,7 +91,7 @@ TABLE: Final = (
     ),
     Observable(
         "correlation_length_over_L", "xi_m/L", r"$\xi/L$", "second-moment correlation length / L",
-        of="magnetization", moments=("m^2", "|m(k)|^2"), series="m^2", needs=(zero_field, modes), crosses=True,
+        of="magnetization", moments=("m^2", "|m(k)|^2"), series="m^2", needs=(zero_field, spin_modes), crosses=True,
         value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
         words=r"second-moment correlation length over side $\xi/L$",
     ),
@@ -97,7 +99,7 @@ TABLE: Final = (
         "correlation_length_over_L", "xi_m/L", r"$\xi/L$",
         "second-moment correlation length / L, of <m^2> - <m>^2 and <|m(k)|^2>",
         of="magnetization", moments=("(m - <m>)^2", "|m(k)|^2"), series="(m - <m>)^2",
-        needs=(a_field, modes, uniform), crosses=True,
+        needs=(a_field, spin_modes, uniform), crosses=True,
         value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
         sentence="The correlation length is left out: with disorder in a field it takes <m(k)> of each sample, and the "
         "file holds |m(k)|^2 alone.",
@@ -292,6 +294,7 @@ def observables(
     reference: str = "",
     staggered: bool = False,
     in_time: bool = False,
+    magnetization_modes: bool = True,
 ) -> tuple[Observable, ...]:
     """Returns what the summary of a run has, in its order; in a field all susceptibilities and lengths are connected.
 
@@ -302,15 +305,22 @@ def observables(
         reference: Of reweighted averages, see ``Facts``.
         staggered: Whether staggered magnetisations were measured.
         in_time: Whether slices in time were measured.
+        magnetization_modes: Whether Fourier modes of the magnetisation were, beside those of overlaps.
     """
-    facts = Facts(model, copies, correlations, reference, staggered, in_time)
+    facts = Facts(model, copies, correlations, reference, staggered, in_time, magnetization_modes)
     return tuple(o for o in TABLE if o.is_in(facts))
 
 
-def left_out(model: Ising, copies: int, correlations: bool) -> list[str]:
+def left_out(model: Ising, copies: int, correlations: bool, magnetization_modes: bool) -> list[str]:
     """Returns what a run cannot have though it has nearly all that it takes: sentences that say what is missing."""
-    facts = Facts(model, copies, correlations)
-    return list(dict.fromkeys(o.sentence for o in TABLE if o.sentence and o.is_missed_in(facts)))
+    facts = Facts(model, copies, correlations, magnetization_modes=magnetization_modes)
+    said = dict.fromkeys(o.sentence for o in TABLE if o.sentence and o.is_missed_in(facts))
+    whole = facts._replace(magnetization_modes=True)
+    fewer = any(o.is_in(whole) and not o.is_in(facts) for o in TABLE)
+    if not fewer:
+        return list(said)
+    what = "The correlation length of the magnetisation is left out: its Fourier modes were not measured"
+    return [*said, f"{what}, run with {argument('magnetization_modes', True)}."]
 
 
 def printed_order(names: list[str]) -> list[str]:

@@ -246,10 +246,10 @@ def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
     attributes = provenance(config, model)
     if config.run.out:
         return Path(config.run.out), attributes
-    return _usual_path(config, model.name, attributes["config_sha256"]), attributes
+    return usual_path(config, model.name, attributes["config_sha256"]), attributes
 
 
-def _usual_path(config: Config, name: str, identity: str) -> Path:
+def usual_path(config: Config, name: str, identity: str) -> Path:
     """Where a run goes that is not told; one that was made by extending a shorter one lies under that one's name."""
     usual = Path(f"runs/{config.job}-{name}-{identity[:8]}.h5")
     if job_of(config.job).lengths(config) and not os.path.lexists(usual):

@@ -138,6 +138,7 @@ def tempering(
     pause: Callable[[], bool] | None = None,
     correlations: bool = True,
     compared: Container[int] | None = None,
+    magnetization_modes: bool = True,
 ) -> Iterator[TemperFrame | None]:
     """Thermalise, then yield a measurement after every ``times.measure_every`` sweeps.
 
@@ -152,13 +153,14 @@ def tempering(
         correlations: Whether link overlaps and modes are measured too.
         compared: Numbers of the measurements whose overlaps are wanted, by default all; of others a CPU saves the time
             of counting them, where correlations are not measured, and ``overlap`` has no pairs.
+        magnetization_modes: Whether modes of the spins are among the correlations, beside those of overlaps.
 
     Raises:
         InputError: for a bad ladder, one that does not fit the engine and measurements that have no room, before the
             first sweep.
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
-    wanted = Wanted(correlations)
+    wanted = Wanted(correlations, magnetization_modes=magnetization_modes)
     return tempering_in_beta(engine, 1.0 / ladder, times, copies, on_updates, pause, wanted, compared)
 
 

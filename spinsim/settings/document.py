@@ -74,7 +74,7 @@ def _values(one: Setting) -> str:
 
 
 def _default(one: Setting) -> str:
-    if one.kind is bool:
+    if one.kind is bool and not one.shown:
         return f"`{str(one.default).lower()}`"
     in_words = one.shown and "<" not in one.shown
     return one.default_text if in_words or not one.default_text else f"`{one.default_text}`"

@@ -96,6 +96,21 @@ def test_correlations_are_those_of_the_configurations(device: str, name: str) ->
             np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["one-copy", "many-pairs", "graph", "square-in-time", "site-packed-one-copy"])
+def test_modes_of_spins_can_be_left_out(device: str, name: str) -> None:
+    make, temperatures, copies = MODELS[name]
+    engine = create_engine(make(), temperatures * copies, Dynamics(seed=3), device)
+    engine.set_ladder(1 / np.geomspace(1.0, 2.0, temperatures), copies)
+    times = (1, 2) if engine.model.graph.slices > 1 else ()
+    wanted = Wanted(times=times, even=bool(times))
+    whole = engine.begin_measurement(wanted)().correlations
+    part = engine.begin_measurement(wanted._replace(magnetization_modes=False))().correlations
+    assert part.magnetization_mode.shape == (*whole.magnetization_mode.shape[:-1], 0)
+    for name, values in whole._asdict().items():
+        if name != "magnetization_mode" and values.size:
+            np.testing.assert_array_equal(getattr(part, name), values)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", MODELS)
 def test_devices_find_the_same_bits(name: str) -> None:

@@ -87,7 +87,8 @@ def tempered(model: ss.Ising, temperatures: list[float] | str, sweeps: int, ther
     names += ("permutation", "attempts", "accepts", "round_trips", "best_energy", "best_spins")
 
     def case(device: str) -> Found:
-        result = ss.temper(model, temperatures, sweeps, thermalize, device=device, **options)
+        every = {"magnetization_modes": True}  # also of glasses, where they are noise and left out by default
+        result = ss.temper(model, temperatures, sweeps, thermalize, device=device, **every, **options)
         return {name: getattr(result, name) for name in names}
 
     return case

@@ -30,7 +30,8 @@ def test_against_enumeration(device: str, couplings: str) -> None:
     Standard errors of energies are some 1e-3, of overlaps 3e-3: four times as much is seen in any of the rows.
     """
     model = ss.EdwardsAnderson(ss.square(4), samples=2, couplings=couplings, seed=21)
-    result = ss.temper(model, LADDER, sweeps=8000, thermalize=1000, replicas=4, measure_every=4, seed=3, device=device)
+    times = {"sweeps": 8000, "thermalize": 1000, "measure_every": 4}
+    result = ss.temper(model, LADDER, replicas=4, seed=3, device=device, magnetization_modes=True, **times)
     m, q = result.magnetization / model.sites, result.overlap[:, :, [0, 5]] / model.sites  # pairs (0, 1) and (2, 3)
     mode = result.magnetization_mode[..., 0] / model.sites**2
     overlap_mode = result.overlap_mode[..., 1][:, :, [0, 5]] / model.sites**2

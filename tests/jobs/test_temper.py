@@ -22,7 +22,7 @@ from spinsim.observables.formulas import correlation_length
 
 COMMAND = (
     "temper --lattice cubic --size 4 --couplings pm-j --samples 3 --temperatures 0.8:2.5:6g --sweeps 120 "
-    "--thermalize 20"
+    "--thermalize 20 --magnetization-modes"
 )
 
 
@@ -35,7 +35,7 @@ def same(one: TemperResult, other: TemperResult) -> bool:
 def test_the_file_holds_what_python_returns(do, tmp_path) -> None:
     model = ss.EdwardsAnderson(ss.cubic(4), samples=3)
     ladder = ss.sampling.temperature_schedule(0.8, 2.5, 6, "geometric")
-    result = ss.temper(model, ladder, sweeps=120, thermalize=20)
+    result = ss.temper(model, ladder, sweeps=120, thermalize=20, magnetization_modes=True)
     written = load_temper(do(COMMAND))
     assert same(result, written)
     assert written.finished

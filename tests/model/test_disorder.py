@@ -84,9 +84,9 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_averages_and_ground_states_against_enumeration(name: str) -> None:
     model, temperature, rows = MODELS[name](), 1.7, []
-    result = ss.temper(
-        model, [temperature, 1.4 * temperature], sweeps=2000, thermalize=200, measure_every=5, replicas=32, seed=2
-    )
+    times = {"sweeps": 2000, "thermalize": 200, "measure_every": 5}
+    ladder = [temperature, 1.4 * temperature]
+    result = ss.temper(model, ladder, replicas=32, seed=2, magnetization_modes=True, **times)
     lowest = ss.anneal(model, np.geomspace(4, 0.05, 40), sweeps=10, replicas=64, seed=1).best_energy.min(axis=1)
     states = np.arange(2**model.sites)
     spins = (2 * (states >> np.arange(model.sites)[:, None] & 1) - 1).astype(np.int8)

@@ -101,7 +101,8 @@ def test_averages_against_enumeration(name: str) -> None:
     """Energy, m^2 and all that correlations measure; of 32 copies the overlaps of 16 pairs that share none."""
     model, temperature = MODELS[name](), 2.5
     ladder = [temperature, 1.4 * temperature]
-    result = ss.temper(model, ladder, sweeps=3000, thermalize=200, measure_every=5, replicas=32, seed=2)
+    times = {"sweeps": 3000, "thermalize": 200, "measure_every": 5}
+    result = ss.temper(model, ladder, replicas=32, seed=2, magnetization_modes=True, **times)
     apart = [k for k, (a, b) in enumerate(copy_pairs(32)) if a % 2 == 0 and b == a + 1]
     rows = []
     for k in range(model.samples):

@@ -70,8 +70,8 @@ def test_the_same_in_temper_and_transfer() -> None:
 
 
 def identity(text: str | None) -> str:
-    config = build_config(Temper, {"temper": {"temperatures": text}}).with_temperatures(ss.Ising(ss.square(4)))
-    return config.sha256(None)
+    config = build_config(Temper, {"temper": {"temperatures": text, "magnetization_modes": True}})
+    return config.with_temperatures(ss.Ising(ss.square(4))).sha256(None)
 
 
 def test_identities() -> None:

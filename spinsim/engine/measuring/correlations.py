@@ -34,7 +34,8 @@ class Correlations(NamedTuple):
         link_overlap: Sum over bonds of (s_i s_j)_a (s_i s_j)_b, likewise.
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis, k = 2 pi / side, float64 (samples,
             pairs, temperatures, axes); no axes without a lattice.
-        magnetization_mode: The same of the spins, (samples, copies, temperatures, axes).
+        magnetization_mode: The same of the spins, (samples, copies, temperatures, axes); no axes where it was not asked
+            for.
         overlap_powers: Sums over slices of the second and the fourth power of the overlap within a slice, int64
             (samples, pairs, temperatures, 2); no powers where there is no time.
         magnetization_powers: The same of the magnetisation, (samples, copies, temperatures, 2).
@@ -65,12 +66,14 @@ class Wanted(NamedTuple):
         times: At which times spins are correlated with themselves, in slices.
         even: Whether products of neighbours in space are too, an operator of even parity, and compared between copies.
         overlaps: False where a CPU is to leave overlaps out, of what is not ``full``: there are no pairs then.
+        magnetization_modes: Whether modes of the spins are among what is ``full``, beside those of overlaps.
     """
 
     full: bool = True
     times: tuple[int, ...] = ()
     even: bool = False
     overlaps: bool = True
+    magnetization_modes: bool = True
 
 
 WITHOUT_TIMES: Final = Wanted()
@@ -155,3 +158,16 @@ def by_kind(found: Any, shape: tuple[int, int, int]) -> tuple[Any, Any]:
     copies = found.shape[1] // temperatures - pairs
     of_pairs, of_copies = found[:, :first], found[:, first:]
     return of_pairs.reshape(*shape, each), of_copies.reshape(samples, copies, temperatures, each)
+
+
+def modes_by_kind(found: Floats, shape: tuple[int, int, int], copies: int, of_spins: bool) -> tuple[Floats, Floats]:
+    """Modes (samples, compared, axes) of overlaps and of spins; these have no axes where they were not asked for.
+
+    Args:
+        found: Of pairs of copies, then of copies where these were compared with the reference.
+        shape: (samples, pairs, temperatures).
+        copies: Of the ladder.
+        of_spins: Whether modes of spins were asked for.
+    """
+    of_overlaps, of_copies = by_kind(found, shape)
+    return of_overlaps, of_copies if of_spins else np.empty((shape[0], copies, shape[2], 0))

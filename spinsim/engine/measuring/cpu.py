@@ -17,6 +17,7 @@ from spinsim.engine.measuring.correlations import (
     by_kind,
     compared,
     layers,
+    modes_by_kind,
     overlaps_alone,
     waves,
 )
@@ -153,27 +154,31 @@ class CpuMeasuring:
         model, pairs, comparison = self._model, len(copy_pairs(ladder.copies)), self._comparison
         shape = model.samples, pairs, ladder.temperatures
         links = np.empty(shape, np.int64)
-        modes = np.empty((model.samples, len(self._waves), shape[1] * shape[2] + ladder.replicas))
-        powers = np.zeros((model.samples, modes.shape[2], 2 if self._slices else 0), np.int64)
+        of_pairs = shape[1] * shape[2]
+        compared_all = of_pairs + ladder.replicas
+        in_waves = compared_all if wanted.magnetization_modes else of_pairs  # pairs come first
+        modes = np.empty((model.samples, len(self._waves), in_waves))
+        powers = np.zeros((model.samples, compared_all, 2 if self._slices else 0), np.int64)
         in_time = np.empty((model.samples, ladder.replicas, len(times)), np.int64)
         even_in_time = np.empty((*in_time.shape[:2], len(times) if even else 0), np.int64)
         in_space = np.empty((model.samples, pairs if even else 0, ladder.temperatures), np.int64)
 
         def measure(k: int) -> None:
             one, other = compared(holder[k], ladder.copies, comparison.reference)
-            first = links[k].size
             (words,) = self._words_of(slice(k, k + 1))
-            links[k] = comparison.differing_bonds(words, one[:first], other[:first]).reshape(shape[1:])
+            links[k] = comparison.differing_bonds(words, one[:of_pairs], other[:of_pairs]).reshape(shape[1:])
             if self._slices:
                 differing = count_items(words, self._slices, one, other)
                 second_and_fourth_powers(differing, self._slices.size, powers[k])
             if times:
-                in_time[k] = count_items(words, self._in_time(times), one[first:], other[first:]).T
+                in_time[k] = count_items(words, self._in_time(times), one[of_pairs:], other[of_pairs:]).T
             if even:
-                counted = even.count(words, one, other, first)
+                counted = even.count(words, one, other, of_pairs)
                 in_space[k] = counted.bonds - 2 * counted.differing.reshape(shape[1:])
                 even_in_time[k] = counted.bonds - 2 * counted.turned.T
-            by_layer = comparison.differing_in_layers(words, one, other) if self._waves else []
+            if not modes.size:
+                return
+            by_layer = comparison.differing_in_layers(words, one[:in_waves], other[:in_waves])
             for differing, of_axis, found in zip(by_layer, self._waves, modes[k], strict=True):
                 squared_modes(differing, model.sites // len(differing), of_axis, found)
 
@@ -185,7 +190,7 @@ class CpuMeasuring:
         return Correlations(
             self._overlaps(ladder, holder),
             model.bonds - 2 * links,
-            *by_kind(modes.swapaxes(1, 2), shape),
+            *modes_by_kind(modes.swapaxes(1, 2), shape, ladder.copies, wanted.magnetization_modes),
             *by_kind(powers, shape),
             (model.sites - 2 * in_time).reshape(*holder.shape, len(times)),
             even_in_time.reshape(*holder.shape, -1 if even else 0),

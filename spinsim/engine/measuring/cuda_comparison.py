@@ -14,6 +14,7 @@ from spinsim.engine.measuring.correlations import (
     Correlations,
     Wanted,
     by_kind,
+    modes_by_kind,
     waves,
 )
 from spinsim.engine.measuring.in_time.cuda import InTime
@@ -110,7 +111,7 @@ class Compared:
         pairs: Pairs of replicas of a sample.
         sides: Sides of the lattice where there are modes, else none.
         powers: Of sums of slices: 2, or 0 where there is no time.
-        count: Pairs of replicas of a sample, and where there are modes or slices each replica alone.
+        count: Pairs of replicas of a sample, and each replica alone where spins have modes, slices or times.
     """
 
     def __init__(self, device: int, model: Ising, tempering: CudaTempering, wanted: Wanted) -> None:
@@ -121,7 +122,8 @@ class Compared:
         self.pairs = self.shape[1] * self.shape[2]
         self.sides = model.lattice.shape if full and model.lattice else ()
         self.powers = 2 if full and model.graph.slices > 1 else 0
-        self.count = self.pairs + (ladder.replicas if self.sides or self.powers or times else 0)
+        are_alone = (self.sides and wanted.magnetization_modes) or self.powers or times
+        self.count = self.pairs + (ladder.replicas if are_alone else 0)
 
     @property
     def alone(self) -> int:
@@ -255,7 +257,8 @@ class Comparison:
         modes = found["modes"] if self.axes else np.empty(none)
         powers = found["powers"] if what.powers else np.empty(none, np.int64)
         in_time = found["in_time"].reshape(samples, ladder.copies, temperatures, -1 if what.times else 0)
-        kinds = *by_kind(modes, what.shape), *by_kind(powers, what.shape)
+        of_spins = what.wanted.magnetization_modes
+        kinds = *modes_by_kind(modes, what.shape, ladder.copies, of_spins), *by_kind(powers, what.shape)
         even = found["even_in_time"].reshape(*in_time.shape[:3], -1 if what.wanted.even else 0)
         return Correlations(
             found["overlap"], found["link_overlap"], *kinds, in_time, even, found["link_overlap_in_space"]

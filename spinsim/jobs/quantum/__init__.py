@@ -138,7 +138,9 @@ class QuantumJob(Job):
         from spinsim.run.recounting import recounted_on_ladder
 
         even = result.even_correlation_in_time.shape[-1] > 0
-        wanted = Wanted(times=tuple(map(int, result.time)), even=even)
+        wanted = Wanted(
+            times=tuple(map(int, result.time)), even=even, magnetization_modes=result.has_magnetization_modes
+        )
         ladder = result.points.couplings
         again: QuantumResult = recounted_on_ladder(result, ladder, row_of, device, threads, wanted)
         return replace(again, local_squares=None, local_measurements=None)  # which are of all measurements

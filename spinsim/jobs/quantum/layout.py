@@ -45,6 +45,7 @@ def quantum_layout(
     start: npt.NDArray[np.int8] | None = None,
     even: bool = False,
     local: bool = False,
+    magnetization_modes: bool = True,
 ) -> Layout:
     """Returns a layout with a row after every few sweeps, points from the end that is deepest in the ordered phase.
 
@@ -57,9 +58,12 @@ def quantum_layout(
         start: Initial configurations where they were given.
         even: Whether products of neighbours in space are measured.
         local: Whether sums for local susceptibilities are kept.
+        magnetization_modes: Whether modes of the magnetisation are measured.
     """
-    layout = measured_layout(Sizes.of(model), copies, points, times, placement, even, local)
-    summary = summary_series(observables(model, copies, correlations=True, in_time=True), points.axis)
+    wanted = even, local, magnetization_modes
+    layout = measured_layout(Sizes.of(model), copies, points, times, placement, *wanted)
+    found = observables(model, copies, correlations=True, in_time=True, magnetization_modes=magnetization_modes)
+    summary = summary_series(found, points.axis)
     return replace(layout, sums=(*layout.sums, *summary), start=start)
 
 
@@ -71,6 +75,7 @@ def measured_layout(
     placement: Placement | None,
     even: bool = False,
     local: bool = False,
+    magnetization_modes: bool = True,
 ) -> Layout:
     """The same without the summary of an analysis: what the sizes of a model are enough for."""
     count, links = (np.int32 if items < 2**31 else np.int64 for items in (model.sites, model.bonds))
@@ -92,7 +97,7 @@ def measured_layout(
     ]
     if even:
         measured.append(Series("even_correlation_in_time", (*state, "time"), links, _EVEN))
-    if model.dimension:
+    if model.dimension and magnetization_modes:
         measured.append(Series("magnetization_mode", (*state, "axis"), np.float64, mode.format(spins)))
     if copies > 1:
         measured += [
@@ -108,7 +113,7 @@ def measured_layout(
     scales = {
         "sample": np.arange(model.samples),
         "time": np.array(times, np.int64),
-        "axis": np.arange(model.dimension),
+        "axis": np.arange(model.dimension if magnetization_modes or copies > 1 else 0),
         "site": np.arange(model.sites // points.slices),
     }
     ladder = (points.axis, points.values, UNITS[points.axis])
@@ -173,9 +178,9 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     slices = slices_of(file)
     if not len(times) or times[0] != 1 or times[-1] >= slices or not (np.diff(times) > 0).all():
         raise DamageError(f"its times do not rise from 1 within its {slices} slices")
-    even = "even_correlation_in_time" in group
+    wanted = "even_correlation_in_time" in group, LOCAL in file, "magnetization_mode" in group
     listed = tuple(map(int, times))
-    layout = measured_layout(sizes, copies, points, listed, placement_outline(file), even, LOCAL in file)
+    layout = measured_layout(sizes, copies, points, listed, placement_outline(file), *wanted)
     return layout, copies * len(points)
 
 

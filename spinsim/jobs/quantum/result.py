@@ -67,7 +67,7 @@ class QuantumResult(LadderResult):
         link_overlap: Sums over bonds of two copies' products s_i s_j, likewise.
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis, time first, ``float64``
             (steps, samples, pairs of copies, points, axes).
-        magnetization_mode: The same of spins, (steps, samples, copies, points, axes).
+        magnetization_mode: The same of spins, (steps, samples, copies, points, axes); no axes where not measured.
         even_correlation_in_time: Sums over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), of the shape
             of ``correlation_in_time``; no times where they were not asked for.
         link_overlap_in_space: Likewise over bonds in space alone, (steps, samples, pairs of copies, points); no pairs
@@ -116,6 +116,11 @@ class QuantumResult(LadderResult):
 
     has_correlations = True
     has_staggered = False
+
+    @property
+    def has_magnetization_modes(self) -> bool:
+        """True if Fourier modes of the magnetisation were measured."""
+        return bool(self.magnetization_mode.shape[-1])
 
     @property
     def energy(self) -> Floats:
@@ -228,8 +233,8 @@ class QuantumResult(LadderResult):
     def _layout(self) -> Layout:
         times = tuple(map(int, self.time))
         even = self.even_correlation_in_time.shape[-1] > 0
-        local = self.local_squares is not None
-        return quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, None, even, local)
+        wanted = even, self.local_squares is not None, self.has_magnetization_modes
+        return quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, None, *wanted)
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.

@@ -123,7 +123,7 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
         slabs=False,
         round_sweeps=plan.round_sweeps,
     )
-    wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations)
+    wanted = Wanted(full=True, times=q.time_list, even=q.even_correlations, magnetization_modes=q.magnetization_modes)
     ladder = points.couplings
     frames = tempering_in_beta(engine, ladder, q.times, run.number_of_replicas, watch.on_updates, saving.due, wanted)
     local = LocalSums(engine, run.number_of_replicas, len(points)) if q.local_susceptibility else None
@@ -148,7 +148,7 @@ def _check_steps(points: Points, model: Ising) -> None:
 def _layout(plan: QuantumPlan, points: Points, placement: Placement | None) -> Layout:
     """What the file of a plan holds."""
     q, copies = plan.config.quantum, plan.config.run.number_of_replicas
-    wanted = q.even_correlations, q.local_susceptibility
+    wanted = q.even_correlations, q.local_susceptibility, q.magnetization_modes
     return quantum_layout(plan.model, copies, points, q.time_list, placement, plan.start, *wanted)
 
 

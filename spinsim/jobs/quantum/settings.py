@@ -75,6 +75,11 @@ class QuantumSettings(Table):
         "Correlate products of neighbours in space at these times too, for gaps of even parity",
         before=False,
     )
+    magnetization_modes: bool = setting(
+        True,
+        "Whether Fourier modes of the magnetisation are measured, for its correlation lengths in space and in time",
+        before=True,
+    )
     local_susceptibility: bool = setting(
         False,
         "Add up each site's (sum over slices of its spin)^2 at measurements, for the distribution of local responses",

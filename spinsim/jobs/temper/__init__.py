@@ -136,7 +136,8 @@ class TemperJob(Job):
         from spinsim.jobs.temper.running import row_of
         from spinsim.run.recounting import recounted_on_ladder
 
-        beta, wanted = 1 / result.temperature, Wanted(result.has_correlations)
+        beta, modes = 1 / result.temperature, result.has_magnetization_modes
+        wanted = Wanted(result.has_correlations, magnetization_modes=modes)
         again: TemperResult = recounted_on_ladder(result, beta, row_of, device, threads, wanted)
         return again
 

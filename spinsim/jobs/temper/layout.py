@@ -34,6 +34,7 @@ def temper_layout(
     placement: Placement | None = None,
     start: npt.NDArray[np.int8] | None = None,
     staggered: bool | None = None,
+    magnetization_modes: bool = True,
 ) -> Layout:
     """A row after every few sweeps, temperatures from the lowest to the highest.
 
@@ -45,15 +46,17 @@ def temper_layout(
         placement: How the temperatures were placed, if they were.
         start: Initial configurations where they were given.
         staggered: Whether staggered magnetisations are measured; by default where the model is bipartite.
+        magnetization_modes: Whether modes of the magnetisation are among the correlations.
     """
     measured = model.is_bipartite if staggered is None else staggered
-    layout = tempering_layout(Sizes.of(model), copies, temperatures, correlations, placement, measured)
-    return replace(layout, sums=(*layout.sums, *model.once(_summary, copies, correlations, measured)), start=start)
+    sizes, which = Sizes.of(model), (correlations, measured, magnetization_modes)
+    layout = tempering_layout(sizes, copies, temperatures, correlations, placement, measured, magnetization_modes)
+    return replace(layout, sums=(*layout.sums, *model.once(_summary, copies, *which)), start=start)
 
 
-def _summary(model: Ising, copies: int, correlations: bool, staggered: bool) -> list[Series]:
+def _summary(model: Ising, copies: int, correlations: bool, staggered: bool, modes: bool) -> list[Series]:
     """Room for what an analysis finds."""
-    return summary_series(observables(model, copies, correlations, staggered=staggered))
+    return summary_series(observables(model, copies, correlations, staggered=staggered, magnetization_modes=modes))
 
 
 def tempering_layout(
@@ -63,9 +66,10 @@ def tempering_layout(
     correlations: bool,
     placement: Placement | None,
     staggered: bool,
+    magnetization_modes: bool,
 ) -> Layout:
     """The same without the summary of an analysis: what the sizes of a model are enough for."""
-    axes = model.dimension if correlations else 0
+    axes = model.dimension if correlations and (magnetization_modes or copies > 1) else 0
     count, links = (np.int32 if items < 2**31 else np.int64 for items in (model.sites, model.bonds))
     state, pairs = ("sample", "copy", "temperature"), ("sample", "copy_pair", "temperature")
     mode = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (x), 1 (y) or 2 (z)"
@@ -77,7 +81,7 @@ def tempering_layout(
     ]
     if staggered:
         measured.append(Series("staggered_magnetization", state, count, STAGGERED))
-    if axes:
+    if axes and magnetization_modes:
         measured.append(Series("magnetization_mode", (*state, "axis"), np.float64, mode.format("spins")))
     if copies > 1:
         measured.append(Series("overlap", pairs, count, "sum over sites of the product of two copies' spins"))
@@ -96,8 +100,8 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     group = group_of(file, MEASUREMENTS)
     copies, ladder = length_of(group, "copy"), ladder_of(group, "temperature", rising=True)
     correlations = any(name in group for name in ("link_overlap", "magnetization_mode", "overlap_mode"))
-    staggered = "staggered_magnetization" in group
-    layout = tempering_layout(sizes, copies, ladder, correlations, placement_outline(file), staggered)
+    others = "staggered_magnetization" in group, "magnetization_mode" in group
+    layout = tempering_layout(sizes, copies, ladder, correlations, placement_outline(file), *others)
     return layout_with_search_of(file, layout), copies * len(ladder)
 
 

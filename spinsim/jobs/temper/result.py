@@ -48,7 +48,7 @@ class TemperResult(LadderResult):
             was not measured.
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis of the lattice,
             ``float64`` (steps, samples, pairs of copies, temperatures, axes); no axes where it was not measured.
-        magnetization_mode: The same of spins, (steps, samples, copies, temperatures, axes).
+        magnetization_mode: The same of spins, (steps, samples, copies, temperatures, axes), likewise.
         staggered_magnetization: Sums of spins over the sublattice of site 0 less those over the other, of the shape of
             ``energy``; no copies where the lattice is not bipartite and in older files.
         placement: How the temperatures were placed, None where they were given.
@@ -96,14 +96,26 @@ class TemperResult(LadderResult):
         return bool(self.link_overlap.shape[2] or self.magnetization_mode.shape[-1])
 
     @property
+    def has_magnetization_modes(self) -> bool:
+        """True if Fourier modes of the magnetisation were measured."""
+        return bool(self.magnetization_mode.shape[-1])
+
+    @property
     def has_staggered(self) -> bool:
         """Whether staggered magnetisations were measured."""
         return bool(self.staggered_magnetization.shape[2])
 
     @property
     def _layout(self) -> Layout:
-        copies, measured = self.energy.shape[2], (self.has_correlations, self.placement)
-        layout = temper_layout(self.model, copies, self.temperature, *measured, staggered=self.has_staggered)
+        layout = temper_layout(
+            self.model,
+            self.energy.shape[2],
+            self.temperature,
+            self.has_correlations,
+            self.placement,
+            staggered=self.has_staggered,
+            magnetization_modes=self.has_magnetization_modes,
+        )
         return layout if self.search is None else self.search.in_layout(layout)
 
     def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:

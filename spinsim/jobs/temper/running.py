@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.magnets import is_symmetric_glass
 from spinsim.engine import Engine, check_run, create_engine, resolve_device
 from spinsim.engine.choosing import choose
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
@@ -32,6 +34,7 @@ from spinsim.run.common import (
     dynamics_of,
     identify,
     to_file,
+    usual_path,
 )
 from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
@@ -81,15 +84,19 @@ def plan_temper(config: Temper) -> TemperPlan:
 
 
 def filled_in(config: Temper, model: Ising, device: str) -> Temper:
-    """A configuration with its ladder, and with the size of a search where it was left out.
+    """A configuration with its ladder, and with the size of a search and the choice of modes where they were left out.
 
-    Where its file has been begun already, on whatever device, the ladder and the size of a search are as that has them.
+    Where its file has been begun already, on whatever device, these, and the ladder of a search, are as that has them.
     """
     t = config.temper
     if t.searches and t.temperatures is None:
         ladder = tables_of_file(config.run.out, config.job).get(config.job, {}).get("temperatures")
         config = replace(config, temper=replace(t, temperatures=ladder))
-    config = config.with_temperatures(model)
+    return _with_modes(_sized(config.with_temperatures(model), model, device), model)
+
+
+def _sized(config: Temper, model: Ising, device: str) -> Temper:
+    """A configuration with the size of a search where it was left out."""
     run, t = config.run, config.temper
     if None not in (run.replicas, t.groups, t.restart_after):
         return config
@@ -105,6 +112,24 @@ def filled_in(config: Temper, model: Ising, device: str) -> Temper:
     if after is None:
         after = of_job.get("restart_after", 0) if begun else usual_restart(model.sites)
     return replace(config, run=replace(run, replicas=copies), temper=replace(t, groups=groups, restart_after=after))
+
+
+def _with_modes(config: Temper, model: Ising) -> Temper:
+    """A configuration that says whether modes of the magnetisation are measured."""
+    t, out = config.temper, config.run.out
+    if t.magnetization_modes is not None:
+        return config
+    having, lacking = (replace(config, temper=replace(t, magnetization_modes=choice)) for choice in (True, False))
+    begun = tables_of_file(out, config.job)
+    if begun:
+        return having if begun[config.job].get("magnetization_modes", True) else lacking
+    if not t.correlations or model.lattice is None or not is_symmetric_glass(model):
+        return having
+    if out is None and config.model.instance is None:  # a command, whose file is named by its identity
+        paths = [usual_path(one, model.name, one.sha256(None)) for one in (having, lacking)]
+        if [os.path.lexists(path) for path in paths] == [True, False]:
+            return having
+    return lacking
 
 
 def row_of(frame: TemperFrame) -> dict[str, Any]:
@@ -155,10 +180,12 @@ def _run_of(
 ) -> LadderRun:
     """The run of a plan on a ladder, about to begin."""
     t, copies = plan.config.temper, plan.config.run.number_of_replicas
-    layout = temper_layout(plan.model, copies, ladder, t.correlations, placement, plan.start)
+    modes = bool(t.magnetization_modes)
+    layout = temper_layout(plan.model, copies, ladder, t.correlations, placement, plan.start, magnetization_modes=modes)
     if not t.searches:
         engine = _engine_of(plan, ladder, plan.config.run.seed, 1)
-        frames = tempering(engine, ladder, t.times, copies, watch.on_updates, saving.due, t.correlations)
+        how = copies, watch.on_updates, saving.due, t.correlations
+        frames = tempering(engine, ladder, t.times, *how, magnetization_modes=modes)
         return LadderRun(plan, saving, watch, engine, frames, layout, row_of)
     target = targets_of(plan.model, t.target)
     search = Search(plan.model, target, t.time_limit, watch.on_note)
@@ -171,7 +198,7 @@ def _run_of(
         engine = _engine_of(plan, ladder, seed_of_start(plan.config.run.seed, number), groups)
         most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
         times = Times(0, most, t.measure_every, t.swap_every)
-        how = copies, watch.on_updates, is_to_pause, t.correlations, () if number else rows
+        how = copies, watch.on_updates, is_to_pause, t.correlations, () if number else rows, modes
         return engine, tempering(engine, ladder, times, *how)
 
     _check_groups(plan, copies * len(ladder))

@@ -72,6 +72,12 @@ class TemperSettings(Table):
         "Whether link overlaps and the smallest Fourier modes are measured; by default not in searches",
         before=False,
     )
+    magnetization_modes: bool | None = setting(
+        None,
+        "Whether Fourier modes of the magnetisation are among the correlations, for its correlation length",
+        shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
+        before=True,
+    )
     groups: int | None = setting(
         1,
         "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
