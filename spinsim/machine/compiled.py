@@ -55,7 +55,7 @@ class Compiled:
         if self._entries:
             return self(*arguments)
         self._steps += steps
-        is_little = self._steps <= STEPS_BEFORE_LOADING >> (0 if _kind_of[0] is by_python else _TO_FURTHER)
+        is_little = self._steps <= STEPS_BEFORE_LOADING >> (_TO_FURTHER if stored.has_loaded() else 0)
         if not is_little and self._steps <= STEPS_BEFORE_COMPILING:
             is_little = not (self._is_kept and stored.is_there(self._name, _types(arguments)))
         return (self._function if is_little else self)(*arguments)

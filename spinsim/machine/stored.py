@@ -196,6 +196,11 @@ def fingerprint() -> Callable[[tuple[Any, ...]], bytes]:
     return function
 
 
+def has_loaded() -> bool:
+    """Return True if this process has loaded what all machine code needs, so that more of it costs little."""
+    return _llvm.cache_info().currsize > 0
+
+
 @cache
 def _llvm() -> Any:
     import llvmlite.binding as llvm
