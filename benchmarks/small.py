@@ -84,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Small problems with spinsim and dwave-samplers.")
     parser.add_argument("--seconds", type=float, default=1.0, help="Of each line, about.")
     budget = parser.parse_args().seconds
-    ours, theirs = spinsim.dimod.SpinsimSampler("cpu", threads=1), SimulatedAnnealingSampler()  # type: ignore[no-untyped-call]
+    ours, theirs = spinsim.dimod.SpinsimSampler("cpu", threads=1), SimulatedAnnealingSampler()
     watches = [Stopwatch(spinsim.dimod, "anneal_reads"), Stopwatch(of_dwave, "simulated_annealing")]
     print(
         f"{'problem':29}{'':6}{'call: spinsim':>14}{'dwave':>9}{'ratio':>7}{'of clock':>9}"

@@ -10,6 +10,8 @@ import contextlib
 import faulthandler
 import os
 import signal
+import sys
+import time
 import warnings
 from collections.abc import Callable
 from typing import Final
@@ -23,6 +25,8 @@ except ImportError:  # not on Windows
     resource = None  # type: ignore[assignment]
 
 _SECONDS: Final = 3  # of processor time; the headers of a whole file take some 0.02
+_PATIENCE: Final = 30  # of the clock: a child that uses no processor time, for whatever reason, tells nothing
+_LONGEST_NAP: Final = 0.02
 _PASSED: Final = 0
 
 
@@ -30,10 +34,10 @@ def survives(look: Callable[[], None]) -> bool | None:
     """Call a function in a child process.
 
     Returns:
-        True where it returned, False where it did not end or ended the process, None where it raised an exception or
-        there can be no child.
+        True where it returned, False where it did not end or ended the process, None where it raised an exception,
+        waited for something else, or there can be no child: only Linux lets any process fork safely.
     """
-    if resource is None or not hasattr(os, "fork"):
+    if resource is None or sys.platform != "linux":
         return None
     try:
         with warnings.catch_warnings():
@@ -43,17 +47,31 @@ def survives(look: Callable[[], None]) -> bool | None:
         return None
     if child == 0:
         _look_and_leave(look)
-    ended = False
-    try:
-        _, status = os.waitpid(child, 0)
-        ended = True
-    finally:
-        if not ended:  # by Ctrl-C, to which the child may be deaf
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+    status = _status_of(child)
+    if status is None:
+        return None
     if os.WIFSIGNALED(status):
         return False
     return True if os.WEXITSTATUS(status) == _PASSED else None
+
+
+def _status_of(child: int) -> int | None:
+    """Wait for a child; None where it takes too long. No child outlives this, not even by Ctrl-C."""
+    late, nap = time.monotonic() + _PATIENCE, 0.001
+    status = None
+    try:
+        while status is None and time.monotonic() < late:
+            ended, found = os.waitpid(child, os.WNOHANG)
+            if ended:
+                status = found
+            else:
+                time.sleep(nap)
+                nap = min(2 * nap, _LONGEST_NAP)
+    finally:
+        if status is None:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    return status
 
 
 def _look_and_leave(look: Callable[[], None]) -> None:

@@ -138,7 +138,7 @@ def endless(content: bytes) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no child processes here")
+@pytest.mark.skipif(sys.platform != "linux", reason="a child process is made on Linux alone")
 def test_headers_that_lead_in_a_circle_are_refused(tmp_path, monkeypatch, capsys) -> None:
     """Two altered bytes held all commands for ever, deaf to Ctrl-C."""
     monkeypatch.setattr("spinsim.store.probing._SECONDS", 1)
@@ -160,7 +160,7 @@ def test_damaged_values_bring_no_warnings_of_numpy(tmp_path, monkeypatch, capsys
     assert (shown.err, len(recwarn)) == ("", 0)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no child processes here")
+@pytest.mark.skipif(sys.platform != "linux", reason="a child process is made on Linux alone")
 def test_a_look_that_crashes_or_fails() -> None:
     def crash() -> None:
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -169,3 +169,10 @@ def test_a_look_that_crashes_or_fails() -> None:
         raise ValueError
 
     assert [survives(look) for look in (crash, fail, lambda: None)] == [False, None, True]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a child process is made on Linux alone")
+def test_a_child_that_waits_is_no_sign_of_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a lock that a thread of the parent held."""
+    monkeypatch.setattr("spinsim.store.probing._PATIENCE", 0.1)
+    assert survives(signal.pause) is None
