@@ -28,8 +28,8 @@ def test_a_sample_of_a_run_is_the_run_of_that_sample() -> None:
     """A replica's trajectory does not depend on other samples: a model of one sample alone gives the first one's."""
     alone = ss.Ising(ss.cubic(4), MODEL.couplings[0])
     for whole, one in (
-        (ss.temper(MODEL, [1.0, 2.0], 40, 10), ss.temper(alone, [1.0, 2.0], 40, 10)),
-        (ss.anneal(MODEL, [2.0, 1.0], replicas=4), ss.anneal(alone, [2.0, 1.0], replicas=4)),
+        [ss.temper(each, [1.0, 2.0], 40, 10, magnetization_modes=True) for each in (MODEL, alone)],
+        [ss.anneal(each, [2.0, 1.0], replicas=4) for each in (MODEL, alone)],
     ):
         part = sample_of(whole, 0)
         assert part.model.content_sha256() == one.model.content_sha256()

@@ -64,7 +64,7 @@ COMMANDS = [
     ("anneal --field nan", "nan", "not finite"),
     ("anneal --field inf", "inf", "not finite"),
     ("anneal --field x", "spinsim: --field 'x' is not a number: give one such as 0.5"),
-    ("anneal --fields 1 --steps 2", "field has 1 number and there are 2 temperatures: give one for each"),
+    ("anneal --fields 1 --steps 2", "field has 1 number for 2 temperatures: give one for each"),
     ("anneal --field 1e308", "1e+308", "rescale"),
     ("anneal --samples 0 --couplings pm-j", "samples 0", "from 1"),
     ("anneal --samples 262145 --couplings pm-j", "262145", "to 262144"),

@@ -18,8 +18,8 @@ MULTIPROCESSORS: Final = 132
 """Of an H200. Other GPUs, and several of them, take as many replicas, so that a command has the same result on all."""
 BYTES: Final = 2**28
 """What the replicas that fill a GPU may write."""
-TOGETHER: Final = 2**25
-"""Spins of the groups of a search on a GPU, where a group is no multiprocessor's own: more slow each other down."""
+TOGETHER: Final = 2**23
+"""Spins that a launch may update in a search whose groups have no multiprocessor each: more slow each other down."""
 LOOK: Final = 64
 """Bytes of what a look of a search brings to the host of each replica."""
 ROOM: Final = 2**32
@@ -74,7 +74,8 @@ def groups_of_search(outline: Outline, device: str, replicas: int, threads: int)
     if device != "cpu":
         busy = choose(outline).busy
         alone = busy.spins >= busy.group * outline.sites
-        together = MULTIPROCESSORS if alone else ceil(TOGETHER / (outline.sites * replicas))
+        of_a_launch = outline.sites * replicas / max(1, outline.largest_degree)  # about a colour
+        together = MULTIPROCESSORS if alone else ceil(TOGETHER / of_a_launch)
         return max(1, min(MULTIPROCESSORS, together, replicas_that_fill(outline, device, LOOK) // replicas))
     need = choose(outline).needed_bytes(outline, replicas)
     return max(1, min(ceil(threads / outline.samples), ROOM // need))
