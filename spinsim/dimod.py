@@ -296,7 +296,7 @@ class _Problem:
             "beta_schedule_type": self.kind,
             "seed": self.seed,
             "num_sweeps": done.sweeps,
-            "shortened": not done.interrupted and done.sweeps < self.schedule.total,
+            "shortened": self.reads is not None and not done.interrupted and done.sweeps < self.schedule.total,
             "interrupted": done.interrupted,
             "seconds": self._spent,
         }

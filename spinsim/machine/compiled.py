@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -12,6 +13,11 @@ from spinsim.machine import stored
 from spinsim.machine.clock import compiling, said_to_compile
 
 _LOCK: Final = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child that is made meanwhile would wait for a thread that it does not have
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+_LAYOUT: Final = 0x1 | 0x2 | 0x100 | 0x400
+"""NumPy's flags of arrays in the order of C or Fortran, aligned, writable."""
+_LARGEST: Final = 2**63 - 1
 STEPS_BEFORE_LOADING = 2**15
 """Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
 _TO_FURTHER: Final = 4
@@ -38,16 +44,14 @@ class Compiled:
         self._is_kept = function.__module__.startswith("spinsim.")  # whose sources are known
         self._numba: Any = None
         self._entry_point: Any = None
-        self._entries: dict[bytes, Callable[..., Any]] = {}
+        self._entries: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._by_types: dict[str, Callable[..., Any]] = {}
         self._steps = 0
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
-        if not self._entries:  # Numba's fingerprints are not loaded before they are needed
-            return self._entry(arguments)(*arguments)
-        entry = self._entries.get(stored.fingerprint()(arguments))
+        entry = self._entries.get(_kinds(arguments))
         return (entry or self._entry(arguments))(*arguments)
 
     def with_steps(self, steps: int, *arguments: Any) -> Any:
@@ -62,12 +66,12 @@ class Compiled:
 
     def _entry(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         """Machine code for arguments of these types: from disk, or else compiled and written there."""
-        with compiling(), _LOCK:
+        with _LOCK, compiling():
             types = _types(arguments)
             if types not in self._by_types:
                 found = stored.find(self._name, types) if self._is_kept else None
                 self._by_types[types] = found or self._compiled(arguments, types)
-            entry = self._entries[stored.fingerprint()(arguments)] = self._by_types[types]
+            entry = self._entries[_kinds(arguments)] = self._by_types[types]
             return entry
 
     def _compiled(self, arguments: tuple[Any, ...], types: str) -> Callable[..., Any]:
@@ -105,6 +109,22 @@ def forget(kernel: Compiled) -> None:
     kernel._by_types.clear()
 
 
+def _kinds(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a key that is the same for arguments that the same machine code takes."""
+    return tuple(
+        [
+            (value.dtype, value.ndim, value.flags.num & _LAYOUT)
+            if isinstance(value, np.ndarray)
+            else (type(value), *_kinds(value))
+            if isinstance(value, tuple)
+            else "uint64"
+            if type(value) is int and value > _LARGEST
+            else type(value)
+            for value in arguments
+        ]
+    )
+
+
 def _types(value: Any) -> str:
     """Write the types of arguments, which decide about their machine code, in a way that all processes share."""
     if isinstance(value, tuple):
@@ -118,7 +138,7 @@ def _types(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "bool"
     if isinstance(value, int):
-        return "int64"
+        return "int64" if value <= _LARGEST else "uint64"
     return "float64" if isinstance(value, float) else type(value).__name__
 
 

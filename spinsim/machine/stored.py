@@ -136,8 +136,11 @@ def _read(path: Path) -> MachineCode | None:
     checksum, content = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
     if hashlib.sha256(content).digest() != checksum:
         return None
-    stamp, fields = pickle.loads(content)  # noqa: S301  (as much trusted as byte code in the same folder)
-    return MachineCode(*fields) if stamp == _stamp() else None
+    try:
+        stamp, fields = pickle.loads(content)  # noqa: S301  (as much trusted as byte code in the same folder)
+        return MachineCode(*fields) if stamp == _stamp() else None
+    except (TypeError, ValueError):  # another version's file
+        return None
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -187,13 +190,6 @@ def _load(kernel: str, found: MachineCode) -> Callable[..., Any] | None:
 
 def _are_there(symbols: tuple[str, ...]) -> bool:
     return all(_llvm().address_of_symbol(symbol) for symbol in symbols)
-
-
-@cache
-def fingerprint() -> Callable[[tuple[Any, ...]], bytes]:
-    """Take Numba's function that tells arguments of different types apart: half a microsecond for twenty arrays."""
-    function: Callable[[tuple[Any, ...]], bytes] = _runtime("numba._dispatcher").compute_fingerprint
-    return function
 
 
 def has_loaded() -> bool:

@@ -98,7 +98,7 @@ class LadderRun(SampledRun):
     ) -> None:
         super().__init__(plan, saving, watch, engine)
         self._added = added
-        self._begin_exchange, self._frames, self.layout, self._row = engine.begin_exchange, frames, layout, row
+        self._frames, self.layout, self._row = frames, layout, row
 
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come, and a state from which the run can be extended."""
@@ -121,7 +121,7 @@ class LadderRun(SampledRun):
 
     def _write_again(self, file: RunFile | Kept) -> None:
         """Write exchanges, sums and lowest states as they are now."""
-        file.write_again(self._sums_of(self._begin_exchange()()))
+        file.write_again(self._sums_of(self.engine.begin_exchange()()))
         if self._added is not None:
             file.write_again({self._added.paths[name]: value for name, value in self._added.state().items()})
         self.write_best(file)

@@ -22,6 +22,8 @@ from spinsim.sampling.measure import measure
 from spinsim.sampling.portions import Portions, sweeps_a_portion
 
 LOOKS: Final = 32
+_WAITED: Final = 2 / 3  # of the time is left when the first estimates are believed
+_MISSING: Final = 3  # times the sweeps that seem to fit may be wanted until then
 _PROBE: Final = 1 / 50  # of the time is spent on the schedule as it is, to learn how fast sweeps are
 _OF_REST: Final = 8  # so small a part of the sweeps that fit is done before their number is estimated again
 _USED: Final = 0.95  # of the time left; the rest is for what follows
@@ -218,15 +220,24 @@ class _Pace:
         self._probe = max(0.0, end - seconds_without_compiling()) * _PROBE
         self._began = self._seconds = 0.0
         self._sweeps, self._count, self._known = 0.0, 1, False
+        self._squeezed, self._soon = False, _WAITED * self._probe / _PROBE  # of the clock
 
     def fitting(self, rest: int) -> int:
-        """Return how many of the remaining sweeps fit, at least one; all while that is not known yet."""
+        """Return how many of the remaining sweeps fit, at least one; all while that is not known yet.
+
+        Sweeps become faster as replicas cool: where not much is missing in the first third of the time, all are tried.
+        """
         if not self._limited:
             return rest
         left = max(0.0, self._end - seconds_without_compiling())
         if left and not self._known:
             return rest
-        return max(1, min(rest, int(self._sweeps / max(self._seconds, 1e-9) * left * _USED)))
+        found = max(1, min(rest, int(self._sweeps / max(self._seconds, 1e-9) * left * _USED)))
+        if found < rest and not self._squeezed:
+            if left > self._soon and _MISSING * found >= rest:
+                return rest
+            self._squeezed = True
+        return found
 
     def portion(self, fitting: int) -> int:
         """Return how many of the sweeps that fit come next."""
