@@ -189,7 +189,7 @@ def told(capsys, monkeypatch, tmp_path) -> Callable[[Path, tuple[tuple[str, str]
         for by, column in columns:
             assert column in ss.table(path, by=by)
         assert run(capsys, monkeypatch, "check", path).status == 0
-        assert run(capsys, monkeypatch, "plot", path, "--out", tmp_path / "time.pdf").status == 0
+        assert run(capsys, monkeypatch, "plot", path, "--what", "time", "--out", tmp_path / "time.pdf").status == 0
         return run(capsys, monkeypatch, "show", path).out, run(capsys, monkeypatch, "analyze", path, "--all").out
 
     return tell
@@ -206,7 +206,7 @@ def test_commands(do, told, capsys, monkeypatch, tmp_path) -> None:
     assert "U_qeq" in analysed
     assert "gaps of even parity: take --even-correlations" in shown
     larger = do(line.replace("--size 4", "--size 5"), "b.h5")
-    crossed = run(capsys, monkeypatch, "plot", path, larger, "--out", tmp_path / "crossings.pdf")
+    crossed = run(capsys, monkeypatch, "plot", path, larger, "--what", "crossings", "--out", tmp_path / "crossings.pdf")
     assert crossed.status == 0
     assert "L = 4 and L = 5" in crossed.out
 
@@ -222,7 +222,7 @@ def test_commands_of_the_general_form(do, told, capsys, monkeypatch, tmp_path) -
     larger = do(line.replace("--size 3", "--size 4").replace("--slices 8", "--slices 4"), "b.h5")
     finer = do(line.replace("--slices 8 --sweeps 2000", "--slices 10 --sweeps 100"), "d.h5")
     one_sentence(run(capsys, monkeypatch, "plot", path, finer), "two runs have size L = 3")
-    crossed = run(capsys, monkeypatch, "plot", path, larger, "--out", tmp_path / "crossings.pdf")
+    crossed = run(capsys, monkeypatch, "plot", path, larger, "--what", "crossings", "--out", tmp_path / "crossings.pdf")
     assert crossed.status == 0
     assert "L = 3 and L = 4" in crossed.out
     other = do("quantum --size 4 --k 0.2,0.3 --slices 8 --sweeps 200 --quiet", "c.h5")
@@ -268,7 +268,7 @@ def test_commands_tell_gaps_of_both_parities(do, capsys, monkeypatch, tmp_path) 
     drawn = run(capsys, monkeypatch, "plot", averages)
     assert "-time.pdf" in drawn.out
     assert "-gaps.pdf" in drawn.out
-    assert run(capsys, monkeypatch, "plot", leading, "--out", tmp_path / "leading.pdf").status == 0
+    assert run(capsys, monkeypatch, "plot", leading, "--what", "time", "--out", tmp_path / "leading.pdf").status == 0
     caption = " ".join((tmp_path / "leading.txt").read_text().split())
     assert "Even parity: the combination of 3 products of two spins that shows the lowest level best." in caption
 

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.model.problems.labels import as_labels, shown
+from spinsim.model.problems.labels import as_labels, no_pair, shown
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
-from spinsim.model.problems.qubo import no_pair
 
 Sites = npt.NDArray[np.int64]
 

@@ -153,3 +153,13 @@ def label_word(label: Hashable) -> str:
         except ValueError:
             return label
     return label_text(label)
+
+
+def no_pair(key: Any) -> str:
+    """Return the refusal of a key that is no pair of labels."""
+    if isinstance(key, tuple | frozenset) and len(key) > 2:
+        return (
+            f"term {shown(key)} is of degree {len(key)}, but only pairs are taken: reduce it to pairs first, such as "
+            "by dimod.make_quadratic"
+        )
+    return f"key {shown(key)} is no pair: give (u, v), and in a QUBO (u, u) for a linear term"

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from spinsim.errors import InputError
-from spinsim.model.problems.labels import shown, site_of
+from spinsim.model.problems.labels import no_pair, shown, site_of
 from spinsim.model.problems.matrices import from_matrix
 from spinsim.model.problems.quadratic import BINARY, Quadratic, from_terms, number_in
 
@@ -32,16 +32,6 @@ def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
         raise InputError("a QUBO without a term has no variables: give {(u, u): a, (u, v): b} with a value for each")
     given = from_terms(known, terms, values, vartype=BINARY, offset=number_in(offset, "offset"), name=name)
     return given.check().with_each_pair_once()
-
-
-def no_pair(key: Any) -> str:
-    """Return the refusal of a key that is no pair of labels."""
-    if isinstance(key, tuple | frozenset) and len(key) > 2:
-        return (
-            f"term {shown(key)} is of degree {len(key)}, but only pairs are taken: reduce it to pairs first, such as "
-            "by dimod.make_quadratic"
-        )
-    return f"key {shown(key)} is no pair: give (u, v), and in a QUBO (u, u) for a linear term"
 
 
 def to_qubo(problem: Quadratic) -> tuple[Qubo, float]:
