@@ -10,7 +10,7 @@ from typing import Any, Final
 from spinsim.inputs.texts import beyond_ising
 
 _MODEL: Final = ("lattice", "layer", "size", "width", "couplings")
-_TEMPERATURES: Final = ("temperatures", "temperature", "t-start", "t-stop")
+_TEMPERATURES: Final = ("temperatures", "temperature", "t-start", "t-stop", "reweight")
 _COPIES: Final = ("replicas",)
 _SAMPLES: Final = ("samples",)
 _THERMALIZE: Final = ("thermalize",)
@@ -100,7 +100,8 @@ def usage_sentence(error: Any) -> str:
 def _instead(wish: str, flags: Sequence[str]) -> str:
     """Returns which flags of a command serve a wish, or look like it; empty where there are none."""
     name = wish.lstrip("-").lower().replace("_", "-")
-    serving = [f"--{one}" for one in _WISHES.get(name, ()) if f"--{one}" in flags]
+    wanted = () if wish == "-h" else _WISHES.get(name, ())  # who asks for help finds it in the rest of the sentence
+    serving = [f"--{one}" for one in wanted if f"--{one}" in flags]
     if serving:
         inverse = " with T = 1 / beta" if name in _INVERSE and "--beta" not in serving else ""
         several = f"{', '.join(serving[:-1])} and {serving[-1]}" if len(serving) > 1 else serving[0]

@@ -128,11 +128,14 @@ def test_an_inset_shows_what_lies_around_crossings():
     caption = figures.crossings_figure(found).caption
     assert re.search(r"\$L = 4\$ and \$L = 8\$ cross at \$T = [\d.]+\(\d\d\)\$", caption)
     assert "+-" not in caption
+    assert "; insets enlarge them." in caption
 
 
 def test_curves_that_do_not_cross_have_no_inset():
     few = sizes.compare_sizes([ferromagnet(4, ladder=LADDER[:3]), ferromagnet(6)])
-    assert not any(ax.child_axes for ax in figures.crossings_figure(few).axes)
+    figure = figures.crossings_figure(few)
+    assert not any(ax.child_axes for ax in figure.axes)
+    assert "inset" not in figure.caption
 
 
 @pytest.mark.parametrize("style", ["single", "double"])

@@ -67,7 +67,8 @@ def crossings_figure(
         figure.draw_without_rendering()  # panels have their places: room for insets can be measured
         for ax, comparison in zip(panels, comparisons, strict=True):
             _draw_inset(ax, comparison)
-    figure.caption = _caption(comparisons, is_open, against)
+    insets = any(ax.child_axes for ax in panels)
+    figure.caption = _caption(comparisons, is_open, against, insets)
     return figure
 
 
@@ -155,7 +156,7 @@ def _empty_corner(ax: Axes, comparison: Comparison) -> tuple[float, float] | Non
     return None
 
 
-def _caption(comparisons: Sequence[Comparison], is_open: bool, against: str) -> str:
+def _caption(comparisons: Sequence[Comparison], is_open: bool, against: str, insets: bool) -> str:
     sentences = [f"Curves of several sizes against {against}."]
     for comparison in comparisons:
         pairs = "; ".join(in_math(pair.sentence) for pair in comparison.crossings)
@@ -163,7 +164,7 @@ def _caption(comparisons: Sequence[Comparison], is_open: bool, against: str) -> 
     sentences.append(BARS)
     if any(np.isfinite(pair.crossing.value) for comparison in comparisons for pair in comparison.crossings):
         sentences.append(
-            f"Diamonds in the colours of two sizes are their {CROSSINGS}, with bars where the error is known; insets "
-            "enlarge them."
+            f"Diamonds in the colours of two sizes are their {CROSSINGS}, with bars where the error is known"
+            f"{'; insets enlarge them' * insets}."
         )
     return " ".join([*sentences, OPEN] if is_open else sentences)
