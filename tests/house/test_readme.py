@@ -31,7 +31,12 @@ SHORTER = {
         "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
         "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices",
     },
-    "docs/spin_glass.md": {"--samples 800": "--samples 4", "6000": "60", "12000": "240", "120 ": "10 "},
+    "docs/spin_glass.md": {
+        "--samples 600": "--samples 4",
+        "5000": "60",
+        "10000": "240",
+        "--measure-every 100 ": "--measure-every 10 ",
+    },
     "runs/README.md": {"L$L.toml": "L$L.toml --samples 2 --thermalize 50 --sweeps 200 --measure-every 10"},
 }
 """What makes runs of an evening short enough for a test: the lines stay the same but for these numbers."""
