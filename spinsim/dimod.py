@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Dynamics, resolve_device
-from spinsim.engine.metropolis.by_replica.cpu import ATTEMPTS
+from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
 from spinsim.errors import InputError
 from spinsim.inputs import grids
 from spinsim.inputs.seeds import as_seed, seeds_of

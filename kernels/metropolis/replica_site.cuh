@@ -1,11 +1,11 @@
-// One site of a replica-packed lattice: 128 replicas updated at once, as in spinsim/engine/metropolis/replica_packed/cpu_sweep.py.
+// One site of a replica-packed lattice: 128 replicas updated at once, as in spinsim/engine/moves/metropolis/replica_packed/cpu_sweep.py.
 // A lattice's words lie in batch order, so that sites updated together stand side by side.
 #pragma once
 #include "metropolis/group.cuh"
 
-// The sites of one colour and parity of degree (spinsim/engine/metropolis/packed/batches.py).
+// The sites of one colour and parity of degree (spinsim/engine/moves/metropolis/packed/batches.py).
 struct Batch { u32 first, size, slots, base, parity, offset; };
-CHECK_LAYOUT(Batch, engine.metropolis.replica_packed.cuda_records.BATCH);
+CHECK_LAYOUT(Batch, engine.moves.metropolis.replica_packed.cuda_records.BATCH);
 
 struct Model {
     const u32* order;          // [place]: its site
@@ -16,7 +16,7 @@ struct Model {
     const uint2* negative;     // [place]: bytes 0xff where `signs` is 1
     size_t negative_stride;
 };
-CHECK_LAYOUT(Model, engine.metropolis.replica_packed.cuda_records.MODEL);
+CHECK_LAYOUT(Model, engine.moves.metropolis.replica_packed.cuda_records.MODEL);
 
 struct Tables {
     const uint4* always;       // [part][parity][class]
@@ -27,10 +27,10 @@ struct Tables {
 
     __device__ __forceinline__ size_t part(u32 sample, u32 block) const { return sample * stride + block; }
 };
-CHECK_LAYOUT(Tables, engine.metropolis.replica_packed.cuda_records.TABLES);
+CHECK_LAYOUT(Tables, engine.moves.metropolis.replica_packed.cuda_records.TABLES);
 
-static_assert(HOST(engine.metropolis.replica_packed.cuda_records.PLACE) == sizeof(uint4), "a place holds 128 lanes");
-static_assert(4 * (1 + HOST(engine.metropolis.replica_packed.cuda_records.SLOTS)) == 2 * sizeof(uint4), "a record is two quadruples");
+static_assert(HOST(engine.moves.metropolis.replica_packed.cuda_records.PLACE) == sizeof(uint4), "a place holds 128 lanes");
+static_assert(4 * (1 + HOST(engine.moves.metropolis.replica_packed.cuda_records.SLOTS)) == 2 * sizeof(uint4), "a record is two quadruples");
 
 // A site's number, its neighbours' places and the signs of its bonds; fetched one site ahead, so that nothing waits for it.
 struct Record {

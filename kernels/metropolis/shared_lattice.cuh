@@ -4,7 +4,7 @@
 #include "metropolis/replica_site.cuh"
 #include "synchronisation/staged.cuh"
 
-constexpr int MOST_SHARED_THREADS = HOST(engine.metropolis.replica_packed.cuda_lattices.MOST_SHARED_THREADS);
+constexpr int MOST_SHARED_THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.MOST_SHARED_THREADS);
 
 template <typename R>
 struct SharedLattice {

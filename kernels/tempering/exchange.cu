@@ -7,9 +7,9 @@ struct Sums {
     long long per_one, per_other;
     size_t stride;
 };
-CHECK_LAYOUT(Sums, engine.tempering.cuda.SUMS);
+CHECK_LAYOUT(Sums, engine.moves.exchange.cuda.SUMS);
 
-constexpr int THREADS = HOST(engine.tempering.cuda.THREADS);
+constexpr int THREADS = HOST(engine.moves.exchange.cuda.THREADS);
 
 // Tries one round of exchanges, a block a sample.
 template <int ROUNDS>

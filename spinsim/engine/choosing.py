@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.metropolis.anisotropic.update import UPDATE as ANISOTROPIC
-from spinsim.engine.metropolis.dense import update as dense
-from spinsim.engine.metropolis.replica_packed.update import UPDATE as REPLICA_PACKED
-from spinsim.engine.metropolis.site_packed.update import UPDATE as SITE_PACKED
-from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
+from spinsim.engine.moves.metropolis.anisotropic.update import UPDATE as ANISOTROPIC
+from spinsim.engine.moves.metropolis.dense import update as dense
+from spinsim.engine.moves.metropolis.replica_packed.update import UPDATE as REPLICA_PACKED
+from spinsim.engine.moves.metropolis.site_packed.update import UPDATE as SITE_PACKED
+from spinsim.engine.moves.metropolis.unpacked.update import UPDATE as UNPACKED
 from spinsim.engine.update import OfModel, Outline, Update
 from spinsim.errors import InputError
 from spinsim.machine.memory import require

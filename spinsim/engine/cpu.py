@@ -13,11 +13,11 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
 from spinsim.engine.measuring.in_time.local import HostSquares
+from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder
+from spinsim.engine.moves.exchange.snapshots import exchange_of, snapshot_of
+from spinsim.engine.moves.resample.moves import Moves, moves_of
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
-from spinsim.engine.resampling.moves import Moves, moves_of
-from spinsim.engine.tempering.cpu import CpuTempering
-from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
-from spinsim.engine.tempering.snapshots import exchange_of, snapshot_of
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -177,7 +177,7 @@ class CpuEngine:
         self._state.copy(moves_of(parent))
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         self._tempering = CpuTempering(ladder, self.model, self._dynamics)
         self._sweeper.set_ladder(ladder)

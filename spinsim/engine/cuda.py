@@ -18,11 +18,11 @@ from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_ladder import LadderMeasuring
 from spinsim.engine.measuring.in_time.local import HostSquares
+from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder
+from spinsim.engine.moves.exchange.snapshots import exchange_of, snapshot_of
+from spinsim.engine.moves.resample.moves import Moves, moves_of
 from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares
-from spinsim.engine.resampling.moves import Moves, moves_of
-from spinsim.engine.tempering.cuda import CudaTempering, GivenPlaces, Placed
-from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
-from spinsim.engine.tempering.snapshots import exchange_of, snapshot_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -227,7 +227,7 @@ class CudaEngine:
         self._counting.forget()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
         queue, counting = self._queue, self._counting
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         with queue.here():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
-from spinsim.engine.metropolis.anisotropic.cuda_instances import INSTANCES as ANISOTROPIC
-from spinsim.engine.metropolis.dense.cuda_instances import INSTANCES as DENSE
-from spinsim.engine.metropolis.replica_packed.cuda_instances import INSTANCES as REPLICA_PACKED
-from spinsim.engine.metropolis.site_packed.cuda_instances import INSTANCES as SITE_PACKED
-from spinsim.engine.metropolis.unpacked.cuda_instances import INSTANCES as UNPACKED
+from spinsim.engine.moves.metropolis.anisotropic.cuda_instances import INSTANCES as ANISOTROPIC
+from spinsim.engine.moves.metropolis.dense.cuda_instances import INSTANCES as DENSE
+from spinsim.engine.moves.metropolis.replica_packed.cuda_instances import INSTANCES as REPLICA_PACKED
+from spinsim.engine.moves.metropolis.site_packed.cuda_instances import INSTANCES as SITE_PACKED
+from spinsim.engine.moves.metropolis.unpacked.cuda_instances import INSTANCES as UNPACKED
 
 SHARED: Instances = (
     *(("metropolis/start.cu", instance("random_start", rounds)) for rounds in PHILOX_ROUNDS),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Correlations, Wanted
-from spinsim.engine.tempering.ladder import Exchange, Ladder
+from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
@@ -145,7 +145,7 @@ class Tempers(Protocol):
     """Exchanges the temperatures of replicas on a ladder, which ``set_beta`` takes away again."""
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
 
     def temper(self, rounds: int, sweeps: int) -> None:
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""

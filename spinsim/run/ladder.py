@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Engine
-from spinsim.engine.tempering.ladder import Exchange
+from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.run.common import AnyConfig, Plan, Watch
 from spinsim.run.kept import Kept
 from spinsim.run.ladder_layout import TEMPERING

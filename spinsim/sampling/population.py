@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import natural_log
+from spinsim.engine.moves.resample.parents import choose_parents
 from spinsim.engine.protocols import Counting, Resamples
-from spinsim.engine.resampling.parents import choose_parents
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
 from spinsim.inputs.seeds import as_seed

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Spins, Sweeps, Tempers
-from spinsim.engine.tempering.ladder import Exchange
 from spinsim.errors import InputError
 from spinsim.sampling.portions import Portions, ignore, never, sweeps_a_portion
 

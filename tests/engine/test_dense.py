@@ -22,10 +22,10 @@ from numba import njit
 from spinsim.acceptance import LARGEST_EXPONENT
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.choosing import update_of
-from spinsim.engine.metropolis.dense.cpu_sweep import MARGIN, log_bounds
-from spinsim.engine.metropolis.dense.plan import DensePlan
-from spinsim.engine.metropolis.dense.update import ON_CPU, UPDATE
-from spinsim.engine.metropolis.unpacked.update import UPDATE as UNPACKED
+from spinsim.engine.moves.metropolis.dense.cpu_sweep import MARGIN, log_bounds
+from spinsim.engine.moves.metropolis.dense.plan import DensePlan
+from spinsim.engine.moves.metropolis.dense.update import ON_CPU, UPDATE
+from spinsim.engine.moves.metropolis.unpacked.update import UPDATE as UNPACKED
 from spinsim.packing import Packing
 
 WIDTHS = {"small-integers": np.int16, "samples-field": np.int32, "wide-integers": np.int64, "several-bonds": np.int16}

@@ -44,7 +44,7 @@ def test_shared_memory(name: str) -> None:
 
 
 def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.replica_packed import cuda_lattices
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_memory", lambda device: 0)
     run_both("cuda", PACKED["cubic-samples"](), 130, 0.6, (1, 3))
@@ -60,14 +60,14 @@ def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_degrees(name: str, beta: float, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.replica_packed.degrees import cuda
+    from spinsim.engine.moves.metropolis.replica_packed.degrees import cuda
 
     monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
     run_both("cuda", PACKED[name](), 130, beta, (1, 2))
 
 
 def test_a_uniform_field_as_bonds(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.replica_packed import cuda
+    from spinsim.engine.moves.metropolis.replica_packed import cuda
 
     model = ss.Ising(PACKED["random-graph-field"]().graph, -1.0, 0.5)
     monkeypatch.setattr(cuda, "AS_BONDS", range(31))
@@ -77,7 +77,7 @@ def test_a_uniform_field_as_bonds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("where", ["shared", "global", "unpacked"])
 def test_portions_and_pauses(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.replica_packed import cuda_lattices
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     if where == "global":
         monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
@@ -108,7 +108,7 @@ def test_site_packed(name: str) -> None:
 
 @pytest.mark.parametrize("room", [2**17, 0])
 def test_unpacked(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.unpacked import cuda_words as cuda
+    from spinsim.engine.moves.metropolis.unpacked import cuda_words as cuda
 
     monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
     for model, beta in ((GENERAL["gaussian-samples-field"](), 0.6), (GENERAL["many-degrees"](), 0.2)):
@@ -158,7 +158,7 @@ def test_tempering_unpacked(name: str, copies: int) -> None:
 
 @pytest.mark.parametrize("name", ["cubic-samples", "hot", "warm"])
 def test_tempering_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.replica_packed import cuda_lattices
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
     make, beta, copies = TEMPERED[name][:3]

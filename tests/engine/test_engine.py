@@ -9,11 +9,11 @@ import pytest
 from engines import GENERAL, PACKED, SITE, check_counts, random_graph, random_signs, run_both
 
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
-from spinsim.engine.metropolis.packed.cuda_state import places
-from spinsim.engine.metropolis.replica_packed import cpu as packed_engine
-from spinsim.engine.metropolis.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, site_records
-from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.metropolis.site_packed import cpu as site_engine
+from spinsim.engine.moves.metropolis.packed.cuda_state import places
+from spinsim.engine.moves.metropolis.replica_packed import cpu as packed_engine
+from spinsim.engine.moves.metropolis.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, site_records
+from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.site_packed import cpu as site_engine
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.call import anneal
@@ -121,7 +121,7 @@ def test_groups_of_bonds_hold_every_bond(name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_kernels_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.replica_packed import cuda_lattices
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_memory", lambda device: 0)
     run_both("cuda", PACKED[name](), 130, 0.6, (1, 9))
@@ -181,8 +181,8 @@ def test_counts(device: str, name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", COUNTED)
 def test_counts_by_the_fewest_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.site_packed import cuda_lattices as cuda_site
-    from spinsim.engine.metropolis.unpacked import cuda_words as cuda_general
+    from spinsim.engine.moves.metropolis.site_packed import cuda_lattices as cuda_site
+    from spinsim.engine.moves.metropolis.unpacked import cuda_words as cuda_general
 
     monkeypatch.setattr(cuda_general, "MEASURE_BLOCKS", 0)
     monkeypatch.setattr(cuda_site, "COUNT_BLOCKS", 0)

@@ -50,7 +50,7 @@ def test_tempering_from_global_memory(model: Callable[[], Ising]) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["cubic-samples", "cubic-shared-signs", "hot", "open-square", "field", "graph"])
 def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.replica_packed.tempering import cuda_shared
+    from spinsim.engine.moves.metropolis.replica_packed.tempering import cuda_shared
 
     monkeypatch.setattr(cuda_shared, "HELD_BYTES", 2**30)
     make, beta, copies = TEMPERED[name]
@@ -60,7 +60,7 @@ def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.Monk
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [name for name in TEMPERED if TEMPERED[name][0]().magnitude])
 def test_tempering_of_small_lattices_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.metropolis.replica_packed import cuda_lattices
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
     make, beta, copies = TEMPERED[name]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from spinsim import packing
 from spinsim.acceptance import LARGEST_EXPONENT, acceptance, exp_reduced
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.metropolis.packed.classes import PLANES, Classes
-from spinsim.engine.metropolis.packed.cpu_tables import lay_one_temperature
-from spinsim.engine.metropolis.packed.kinds import (
+from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes
+from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_one_temperature
+from spinsim.engine.moves.metropolis.packed.kinds import (
     COLD_CLEAR,
     WARM_CLEAR,
     Kind,
@@ -24,9 +24,9 @@ from spinsim.engine.metropolis.packed.kinds import (
     cheap_bits,
     kind_of,
 )
-from spinsim.engine.metropolis.packed.lane_tables import Tables, build_tables, distinct_of, empty_tables
-from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.metropolis.site_packed.tables import build_site_tables
+from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, build_tables, distinct_of, empty_tables
+from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.site_packed.tables import build_site_tables
 from spinsim.model.colouring import colouring
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.cubic import cubic

@@ -8,17 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from spinsim.engine.metropolis.packed.batches import Costs, build_batches
-from spinsim.engine.metropolis.packed.classes import Classes
+from spinsim.engine.moves.metropolis.packed.batches import Costs, build_batches
+from spinsim.engine.moves.metropolis.packed.classes import Classes
 from spinsim.machine import compiled
 from spinsim.model.colouring import colouring
 from spinsim.model.graph import Graph
 
 GPU_RUN = """
 import sys
-import spinsim.cli, spinsim.engine.metropolis.replica_packed.cuda, spinsim.jobs.anneal.report
+import spinsim.cli, spinsim.engine.moves.metropolis.replica_packed.cuda, spinsim.jobs.anneal.report
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.model.instances import read_instance
 
 ReplicaPlan(read_instance("examples/data/G11.txt"), 128, Dynamics(seed=1), 256)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.tempering.ladder import Ladder, copy_pairs
+from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.geometry.waves import wave
 from spinsim.model.ising import Ising

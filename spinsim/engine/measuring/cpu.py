@@ -25,9 +25,9 @@ from spinsim.engine.measuring.cpu_comparison import differing_copies, second_and
 from spinsim.engine.measuring.cpu_items import count_items
 from spinsim.engine.measuring.in_time.cpu import CpuEven
 from spinsim.engine.measuring.in_time.items import pairs_in_time, slices
+from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs, holders
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
-from spinsim.engine.tempering.cpu import CpuTempering
-from spinsim.engine.tempering.ladder import Ladder, copy_pairs, holders
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, block_count

@@ -16,9 +16,9 @@ from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_held import Held, HeldStates, Reads
 from spinsim.engine.measuring.sums import Linear, Observables
+from spinsim.engine.moves.exchange.cuda import CudaTempering
+from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import LadderMeasurement, Spins
-from spinsim.engine.tempering.cuda import CudaTempering
-from spinsim.engine.tempering.ladder import Exchange
 
 THREADS: Final = 256  # of a sample
 LINEAR: Final = struct_type(one=np.int64, other=np.int64, third=np.int64, constant=np.int64)

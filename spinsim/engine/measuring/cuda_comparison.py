@@ -18,7 +18,7 @@ from spinsim.engine.measuring.correlations import (
     waves,
 )
 from spinsim.engine.measuring.in_time.cuda import InTime
-from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.model.ising import Ising
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents

@@ -11,7 +11,7 @@ from spinsim.engine.measuring.cuda import Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_held import KEEPING, HeldStates
-from spinsim.engine.tempering.cuda import CudaTempering
+from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.model.ising import Ising
 
 AT_ONCE: Final = 5  # measurements; more would make launches no cheaper to speak of

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import Counts, Engine, LadderMeasurement
 from spinsim.engine.split.parts import Part, SplitSpins, SplitSquares, where
 from spinsim.engine.split.together import Method, Together, done, joined
-from spinsim.engine.tempering.ladder import Exchange
 from spinsim.mesh.places import Kept
 from spinsim.model.ising import Ising
 
@@ -74,7 +74,7 @@ class SplitEngine(Together):
         self._do_own(Engine.take_from, [part.own(parent) for part in self._parts])
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
         self._do(Engine.set_ladder, beta, copies)
         self.at_once = min(self._all(_at_once))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from spinsim.engine.tempering.cuda_across import TemperingAcross
-from spinsim.engine.tempering.ladder import Exchange, Ladder
+from spinsim.engine.moves.exchange.cuda_across import TemperingAcross
+from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
 from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:

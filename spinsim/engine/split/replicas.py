@@ -20,14 +20,14 @@ import numpy.typing as npt
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder
+from spinsim.engine.moves.exchange.snapshots import exchange_of, snapshot_of
+from spinsim.engine.moves.resample.cpu import copy_replicas
+from spinsim.engine.moves.resample.moves import moves_of
 from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement
-from spinsim.engine.resampling.cpu import copy_replicas
-from spinsim.engine.resampling.moves import moves_of
 from spinsim.engine.split.parts import Part, ReplicaPart, SplitSpins, SplitSquares
 from spinsim.engine.split.together import Together, begun, done, finished, joined, timed
-from spinsim.engine.tempering.cpu import CpuTempering
-from spinsim.engine.tempering.ladder import NO_LADDER, Exchange, Ladder, check_ladder
-from spinsim.engine.tempering.snapshots import exchange_of, snapshot_of
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.mesh.places import Kept
@@ -214,7 +214,7 @@ class ReplicaSplit(Together):
         return [] if self._on_gpus and self._ladder is not None else super().part_rates()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/tempering/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         whole = self._make_whole() if self._ladder is None else self._ladder.whole
         whole.place.ask(done, whole.engine, Engine.set_ladder, beta, copies)()

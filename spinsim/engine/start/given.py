@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from spinsim.engine.choosing import update_of
 from spinsim.engine.dynamics import STARTS
+from spinsim.engine.moves.exchange.ladder import Exchange
+from spinsim.engine.moves.exchange.snapshots import snapshot_of
 from spinsim.engine.protocols import Engine
-from spinsim.engine.tempering.ladder import Exchange
-from spinsim.engine.tempering.snapshots import snapshot_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Engine
+from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import Spins
-from spinsim.engine.tempering.ladder import Exchange
 from spinsim.jobs.temper.settings import Temper
 from spinsim.run.common import Plan, Watch
 from spinsim.run.kept import Kept

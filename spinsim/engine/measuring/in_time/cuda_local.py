@@ -12,8 +12,8 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.measuring.cuda_held import HeldSpins
 from spinsim.engine.measuring.in_time.local import Integers, shape_of_sums
+from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.protocols import Spins
-from spinsim.engine.tempering.ladder import Ladder
 from spinsim.model.ising import Ising
 
 THREADS: Final = 256

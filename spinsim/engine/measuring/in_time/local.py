@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits, spins_up
 from spinsim.engine.measuring.kept_spins import bits_of
+from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.protocols import Spins
-from spinsim.engine.tempering.ladder import Ladder
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 

@@ -1,0 +1,1 @@
+"""Moves: what changes replicas, a folder for each algorithm."""

@@ -1,0 +1,194 @@
+"""Exchange of temperatures on a GPU: its state, the kernels that change it, and what the host reads of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.cuda.compile import instance
+from spinsim.cuda.fields import Fields
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
+from spinsim.cuda.totals import TotalsInTurn
+from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.measuring.sums import Observables
+from spinsim.engine.moves.exchange.ladder import Exchange, Ladder, copy_pairs, holders
+
+THREADS: Final = 128  # of a sample's exchanges
+EXCHANGE: Final = struct_type(
+    place=ADDRESS, holder=ADDRESS, attempts=ADDRESS, accepts=ADDRESS, trips=ADDRESS, last_end=ADDRESS, steps=ADDRESS,
+    copies=SIZE, temperatures=SIZE,
+)  # fmt: skip
+SUMS: Final = struct_type(one=ADDRESS, other=ADDRESS, per_one=np.int64, per_other=np.int64, stride=SIZE)
+TERM_SUMS: Final = struct_type(
+    up=ADDRESS, first=ADDRESS, second=ADDRESS, per_up=np.int64, per_first=np.int64, per_second=np.int64, stride=SIZE
+)
+PAIRS: Final = struct_type(holder=ADDRESS, copies=ADDRESS, replicas=SIZE, temperatures=SIZE, count=SIZE)
+LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # of replicas in packed words
+
+
+class GivenPlaces:
+    """Replicas at the temperatures of a ladder whose exchanges are made elsewhere.
+
+    Args:
+        ladder: The temperatures, however many replicas it has.
+        place: Which temperature each replica has, int32 (samples, replicas), on the device.
+
+    Attributes:
+        ladder: As given.
+        place: As given.
+    """
+
+    def __init__(self, ladder: Ladder, place: Any) -> None:
+        self.ladder, self.place = ladder, place
+
+    def set(self, place: npt.NDArray[np.int32]) -> None:
+        """Take the present places."""
+        self.place.set(np.ascontiguousarray(place))
+
+
+class DeviceExchange:
+    """The state of ``Exchange`` on a device, in one buffer, so that one copy fetches all of it.
+
+    Args:
+        ladder: Temperatures of each copy.
+        samples: Samples of the model.
+        stream: Of the kernels; the present one of CuPy.
+
+    Attributes:
+        arrays: ``Exchange`` on the device.
+        holder: The replica at each temperature, int32 (samples, copies, temperatures).
+    """
+
+    def __init__(self, ladder: Ladder, samples: int, stream: Any) -> None:
+        import cupy
+
+        begin = ladder.begin(samples)
+        self._fields = Fields(**{name: (array.shape, array.dtype) for name, array in begin._asdict().items()})
+        whole = np.zeros(self._fields.size, np.int64)
+        for name, given in begin._asdict().items():
+            getattr(self._split(whole), name)[...] = given
+        self._buffer = cupy.asarray(whole)
+        self.arrays = self._split(self._buffer)
+        holder = np.broadcast_to(np.arange(ladder.replicas, dtype=np.int32), (samples, ladder.replicas))
+        self.holder = cupy.asarray(np.ascontiguousarray(holder))
+        self._stream, self._totals = stream, TotalsInTurn(stream, clears=False)
+
+    def _split(self, words: Any) -> Exchange:
+        """The arrays of a buffer of int64."""
+        return Exchange(**self._fields.split(words))
+
+    def begin(self) -> Callable[[], Exchange]:
+        """Copy the state behind what is queued; the function returned waits for it."""
+        totals = self._totals.take((1, self._buffer.size))
+        totals.sums.data.copy_from_device_async(self._buffer.data, self._buffer.nbytes, self._stream)
+        fetched = self._totals.fetch(totals)
+        return lambda: self._split(fetched()[0])
+
+    def follow(self, other: DeviceExchange) -> None:
+        """Queue taking over the state of another one on the same device."""
+        for mine, theirs in ((self._buffer, other._buffer), (self.holder, other.holder)):
+            mine.data.copy_from_device_async(theirs.data, theirs.nbytes, self._stream)
+
+    def restore(self, exchange: Exchange, copies: int) -> None:
+        """Set the state."""
+        for name, value in exchange._asdict().items():
+            getattr(self.arrays, name).set(np.ascontiguousarray(value))
+        self.holder.set(holders(exchange.place, copies).reshape(self.holder.shape).astype(np.int32))
+
+
+class CudaTempering:
+    """Exchanges of one engine's replicas, whatever its packing.
+
+    Args:
+        queue: Where kernels are queued; the present device and stream of CuPy.
+        ladder: Temperatures of each copy.
+        steps: ``Ladder.steps``.
+        shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two, or, where there
+            are two terms, from the first three: a sum of spins, and one of each term.
+        observables: How they follow.
+
+    Attributes:
+        ladder: As given.
+        round: Exchanges tried.
+        state: How far they have come.
+        sums: Addresses of both sums; 0 when a kernel begins to add to them.
+        place: Temperature of each replica, on the device.
+        copies: Pairs of copies that are compared.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        ladder: Ladder,
+        steps: npt.NDArray[np.float64],
+        shape: tuple[int, ...],
+        observables: Observables,
+    ) -> None:
+        import cupy
+
+        self.ladder, self.round, self._stream, self._observables = ladder, 0, queue.stream, observables
+        self._samples = samples = shape[1]
+        self.state = state = DeviceExchange(ladder, samples, queue.stream)
+        self.place = state.arrays.place
+        terms = observables.terms
+        self._steps, self._sums = cupy.asarray(steps), cupy.zeros((3 if terms else 2, *shape[1:]), cupy.int64)
+        self.sums = tuple(part.data.ptr for part in self._sums)
+        e = state.arrays
+        self.record = record(
+            EXCHANGE, place=e.place, holder=state.holder, attempts=e.attempts, accepts=e.accepts, trips=e.trips,
+            last_end=e.last_end, steps=self._steps, copies=ladder.copies, temperatures=ladder.temperatures,
+        )  # fmt: skip
+        in_pairs = ladder.beta.ndim == 2
+        name = "tempering/exchange_terms.cu" if in_pairs else "tempering/exchange.cu"
+        expression = instance("exchange_terms" if in_pairs else "exchange_neighbours", queue.rng_rounds)
+        self._exchange = Launch(queue.device, name, expression, {
+            "exchange": self.record, "first_sample": queue.first_sample, "round": np.uint64(0), "key": queue.keys,
+            "sums": self._sums_of(self._sums),
+        })  # fmt: skip
+        self.copies = copy_pairs(ladder.copies)
+        self._copies = cupy.asarray(self.copies.astype(np.int32))
+
+    def _sums_of(self, sums: Any) -> npt.NDArray[np.void]:
+        """Sums (sums, samples, ...) as an exchange takes them; two terms at one temperature are one energy."""
+        addresses, stride = tuple(part.data.ptr for part in sums), sums[0, 0].size
+        if self.ladder.beta.ndim == 1:
+            count, weights = len(addresses), tuple(self._observables.energy.weights.values())
+            (one, other), (per_one, per_other) = addresses[-2:], weights[count - 2 : count]
+            return record(SUMS, one=one, other=other, per_one=per_one, per_other=per_other, stride=stride)
+        of_first, of_second = (tuple(term.weights.values()) for term in self._observables.terms)
+        up, first, second = addresses
+        return record(
+            TERM_SUMS, up=up, first=first, second=second, per_up=of_first[0], per_first=of_first[1],
+            per_second=of_second[2], stride=stride,
+        )  # fmt: skip
+
+    def exchange(self) -> None:
+        """Queue one round of exchanges, from the sums."""
+        self._exchange(self._stream, (self._samples, 1, 1), THREADS, round=self.round)
+        self.round += 1
+
+    def restore(self, exchange: Exchange, rounds: int) -> None:
+        """Go on from a state after so many rounds."""
+        self.state.restore(exchange, self.ladder.copies)
+        self.round = rounds
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Ask for the present state; the function returned waits for it."""
+        return self.state.begin()
+
+    def pairs(self, holder: Any) -> npt.NDArray[np.void]:
+        """Which replicas are compared, where the replica at each temperature stands at an address."""
+        ladder = self.ladder
+        count = len(self.copies) * ladder.temperatures
+        return record(
+            PAIRS, holder=holder, copies=self._copies, replicas=ladder.replicas, temperatures=ladder.temperatures,
+            count=count,
+        )  # fmt: skip
+
+
+Placed: TypeAlias = CudaTempering | GivenPlaces
+"""Replicas at the temperatures of a ``ladder``, whose indices are in ``place``."""

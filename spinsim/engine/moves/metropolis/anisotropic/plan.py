@@ -1,0 +1,78 @@
+"""What a run of an energy of two terms needs on every device: the order of the sites, couplings, acceptance limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.acceptance import acceptance_of_terms, check_betas
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.moves.metropolis.anisotropic.batches import build_batches
+from spinsim.engine.moves.metropolis.anisotropic.classes import TermClasses
+from spinsim.engine.moves.metropolis.anisotropic.sums import observables_of
+from spinsim.engine.moves.metropolis.packed.kinds import Limits
+from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, tables_of_lanes
+from spinsim.errors import InputError
+from spinsim.model.colouring import colouring
+from spinsim.model.ising import Ising
+from spinsim.model.terms import MOST_TERMS
+
+
+class TermPlan:
+    """A run of a model of two terms.
+
+    Args:
+        model: Couplings of one magnitude in each term, and a uniform field.
+        replicas: Replicas of each sample.
+        dynamics: How they move.
+        largest_batch: Sites that the engine's kernel takes at once.
+
+    Attributes:
+        shape: Of the packed state, (samples, blocks, sites, 2).
+        batches: The order of the sites.
+        edges: Bonds of each term, (bonds of it, 2).
+        negative: Of each term which couplings are below 0, (1 or samples, bonds of it).
+        lanes: Lanes in use, uint64 (blocks, 2).
+        classes: Flip classes.
+        used_tables: The first of the tables that sites look at, and the last plus one: all.
+        colours: Half-sweeps in a sweep.
+        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
+        observables: From the spins +1, those of the first sublattice and the unsatisfied bonds of each term.
+
+    Raises:
+        InputError: for a model without two such terms.
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, largest_batch: int) -> None:
+        terms, magnitudes, field = model.terms, model.term_magnitudes, model.uniform_field
+        if terms is None or magnitudes is None or field is None:
+            raise InputError(f"model {model.name} has no two terms of one magnitude each: state the term of every bond")
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        colour, negative = colouring(model.graph), model.negative_bonds()
+        self.colours = int(colour.max()) + 1
+        self.batches, kinds = build_batches(model.graph, terms, colour, negative, largest_batch)
+        self.first = int(np.count_nonzero(colour == 0)) if model.is_bipartite else 0
+        self.observables = observables_of(model, magnitudes, field, self.first)
+        self.classes = TermClasses(kinds, magnitudes, field)
+        self.used_tables = 0, self.classes.tables
+        mine = [terms == term for term in range(MOST_TERMS)]
+        self.edges = [np.ascontiguousarray(model.graph.edges[bonds]) for bonds in mine]
+        self.negative = [np.ascontiguousarray(negative[:, bonds]) for bonds in mine]
+        self.lanes = packing.lane_masks(replicas)
+        self.shape = (model.samples, len(self.lanes), model.sites, 2)
+
+    def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
+        """Acceptance tables for inverse temperatures as ``check_betas`` takes them, and what they follow from."""
+        betas = check_betas(beta, self.replicas)
+        lanes = np.concatenate([betas, np.tile(betas[-1:], (self.shape[1] * packing.LANES - self.replicas, 1))])
+        distinct, place = np.unique(lanes, axis=0, return_inverse=True)
+        limits = self.limits(distinct)
+        return tables_of_lanes(limits, place.reshape(-1)), limits
+
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """What decides flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""
+        costs = self.classes.costs()[:, :, None]
+        scaled = beta * self.model.quantum
+        certain, thresholds = acceptance_of_terms(costs, scaled, self.dynamics.zero_acceptance)
+        return Limits(np.ascontiguousarray(certain), np.ascontiguousarray(thresholds))  # as kernels read them

@@ -1,0 +1,43 @@
+"""What the update of an energy of two terms says of itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.moves.metropolis.anisotropic.classes import MOST_CLASS_BITS, bits_of_counts
+from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, pack
+from spinsim.engine.protocols import Engine
+from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency
+from spinsim.model.ising import Ising
+from spinsim.packing import Packing
+
+
+def suits(outline: Outline) -> bool:
+    """Whether bonds have two terms of one magnitude each, the field is uniform and classes have at most six bits."""
+    degrees, field = outline.degrees_of_terms, outline.in_field
+    if degrees is None or not outline.one_field:
+        return False
+    return sum(bits_of_counts(degrees, field)) + field <= MOST_CLASS_BITS
+
+
+def needed_bytes(outline: Outline, replicas: int) -> int:
+    """Memory that a run takes at most."""
+    return bytes_with_adjacency(outline, replicas, WORD_BYTES)
+
+
+def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
+    from spinsim.engine.moves.metropolis.anisotropic.cpu import engine
+
+    return engine(model, replicas, dynamics, threads)
+
+
+def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
+    from spinsim.engine.moves.metropolis.anisotropic.cuda import engine
+
+    return engine(model, replicas, dynamics, device)
+
+
+UPDATE: Final = Update(
+    *(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda), pace=Pace(600, in_one_call=False)
+)

@@ -1,0 +1,215 @@
+"""The update of dense models: local fields of every replica are kept, and a flip adds a row of couplings to them.
+
+Order, random numbers and exact comparison are those of unpacked/cpu_sweep.py, so that trajectories are too. Replicas
+are visited one by one, 64 sites at a time, in vectors of sites: a uniform bounds the cost that a flip may have, and a
+comparison of 64 costs with their bounds finds the next site that may flip. What flips changes the costs of its block
+at once, and all other fields when the block is done. So cost follows flips, and attempts take little more than their
+random numbers, however few replicas there are.
+
+The bound is -ln(u) of the upper 31 bits of the uniform in float32, ``MARGIN`` too large; what lies less than
+twice the margin below it is decided by all 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
+from spinsim.engine.moves.metropolis.dense.cpu_vectors import (
+    SITES,
+    TILE,
+    add_rows,
+    as_float,
+    begin_costs,
+    flip_costs,
+    float_bits,
+)
+from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import HALVE, MANTISSA_BITS_32, REFINE, TWO32, UPDATE
+from spinsim.engine.moves.metropolis.unpacked.replica_order import WORDS
+from spinsim.machine.compiled import kernel, part
+from spinsim.machine.intrinsics import trailing_zeros
+
+LN_2: Final = np.float32(math.log(2))
+LN: Final = tuple(
+    np.float32(x)
+    for x in (
+        2.21597645e-07, 0.999970257, -0.499333948, 0.327511728, -0.223966897, 0.131989658, -0.0532674789, 0.0102438284,
+    )
+)  # fmt: skip
+"""ln(1 + x) for x from 0 to 1 as a polynomial, from x^0 up: wrong by 3e-7 at most."""
+ONE_BITS: Final = np.int32(0x3F800000)
+MANTISSA: Final = np.int32(0x7FFFFF)
+BIAS_31: Final = np.int32(127 + 31)
+MARGIN: Final = np.float32(2.0**-14)  # twice 2^-15, by which half of 2^16 units of 2^-31 is known
+SURE: Final = np.float32(11.0)  # exp(-11) > 2^-16, below which fewer bits than these are known
+NOTHING: Final = np.uint64(0)
+ONE: Final = np.uint64(1)
+ALL: Final = np.uint64(2**64 - 1)
+
+
+@part
+def log_bounds(uniform):  # type: ignore[no-untyped-def]
+    """Uniform integers of 31 bits, as floats, to -ln(u 2^-31) + ``MARGIN``; of 0 more than any exponent that counts."""
+    for k in range(uniform.size):
+        bits = float_bits(uniform[k])
+        power = np.float32((bits >> MANTISSA_BITS_32) - BIAS_31)
+        x = as_float((bits & MANTISSA) | ONE_BITS) - np.float32(1.0)
+        p = x * LN[7] + LN[6]
+        p = p * x + LN[5]
+        p = p * x + LN[4]
+        p = p * x + LN[3]
+        p = p * x + LN[2]
+        p = p * x + LN[1]
+        p = p * x + LN[0]
+        uniform[k] = MARGIN - (power * LN_2 + p)
+
+
+@part
+def draw_bounds(bounds, order, colour, block, half_sweep, k0, k1, rounds, call):  # type: ignore[no-untyped-def]
+    """Bounds of the exponents of flips of 64 sites, of the ``WORDS`` replicas of a Philox call, (WORDS, 64)."""
+    of_0, of_1, of_2, of_3 = bounds[0], bounds[1], bounds[2], bounds[3]
+    for k in range(SITES):
+        time = half_sweep + np.uint64(colour[k])
+        word3 = rng.counter_plane(time, UPDATE, call)
+        x0, x1, x2, x3 = rng.philox(np.uint64(order[k]), block, rng.low32(time), word3, k0, k1, rounds)
+        of_0[k] = np.float32(np.int32(np.uint32(x0) >> HALVE))
+        of_1[k] = np.float32(np.int32(np.uint32(x1) >> HALVE))
+        of_2[k] = np.float32(np.int32(np.uint32(x2) >> HALVE))
+        of_3[k] = np.float32(np.int32(np.uint32(x3) >> HALVE))
+    log_bounds(bounds.reshape(WORDS * SITES))
+
+
+@part
+def word_of_call(word, site, block, time, call, k0, k1, rounds):  # type: ignore[no-untyped-def]
+    """One of the four words of a Philox call."""
+    x0, x1, x2, x3 = rng.philox(site, block, rng.low32(time), rng.counter_plane(time, UPDATE, call), k0, k1, rounds)
+    low, high = x0 if word == 0 else x1, x2 if word == 2 else x3
+    return np.float64(np.uint32(low if word < 2 else high))
+
+
+@part
+def decide(half_cost, double_beta, zero_acceptance, upper, lower):  # type: ignore[no-untyped-def]
+    """Whether a flip is accepted by all 64 bits of the uniform integer, of which these are the halves."""
+    if half_cost < 0:
+        return True
+    probability = zero_acceptance * TWO32
+    if half_cost:
+        mantissa, power = exp_reduced(max(-(np.float64(half_cost) * double_beta), -LARGEST_EXPONENT))
+        probability = np.ldexp(mantissa, np.int32(power + 32.0))
+    top = math.floor(probability)
+    return upper < top or (upper == top and lower < math.floor((probability - top) * TWO32))
+
+
+@kernel
+def begin_fields(up, local_fields, rows):  # type: ignore[no-untyped-def]
+    """Make ``local_fields`` (replicas, columns) those of the spins ``up``; they are those of spins -1."""
+    for r in range(up.shape[0]):
+        for at in range(0, rows.shape[1], TILE // rows.itemsize):
+            for b in range(up.shape[1]):
+                add_rows(local_fields[r], rows, np.int64(SITES * b), np.int64(at), NOTHING, up[r, b])
+
+
+@kernel
+def energies_from_fields(up, local_fields, fields, energy, magnetization):  # type: ignore[no-untyped-def]
+    """Energies in quanta, -1/2 times the sum of s (local field + h), and magnetisations, both (replicas,)."""
+    for r in range(energy.size):
+        total, spins = np.int64(0), np.int64(0)
+        for k in range(fields.size):
+            spin = np.int64((up[r, k // SITES] >> np.uint64(k % SITES)) & ONE) * 2 - 1
+            total += spin * (np.int64(local_fields[r, k]) + fields[k])
+            spins += spin
+        energy[r], magnetization[r] = -(total // 2), spins
+
+
+@part
+def flips_of_block(  # type: ignore[no-untyped-def]
+    spins, there, costs, bounds, local_fields, rows, first, double_beta, zero, visits, counter, key
+):
+    """Which of 64 sites of a replica flip, a word: each in turn, with what those before it have done.
+
+    Args:
+        spins: Which of them are up, a word.
+        there: Which of the 64 there are, likewise.
+        costs: Scratch, (64,) of the type of the fields.
+        bounds: Of the exponents of their flips, (64,).
+        local_fields: Of the replica, (columns,), which are left as they are.
+        rows: Twice the couplings, (sites, columns).
+        first: The first of the sites.
+        double_beta: Of the replica.
+        zero: Probability of a flip that costs nothing, and its exponent in float32.
+        visits: Sites in order and the colour of each.
+        counter: Counter word 1, the half-sweep, the Philox call of the replica, and its word in it.
+        key: The two key words and the Philox rounds.
+    """
+    (block, half_sweep, call, word), (k0, k1, rounds), (order, colour) = counter, key, visits
+    (zero_acceptance, zero_exponent), beta_32, flips = zero, np.float32(double_beta), NOTHING
+    left = begin_costs(costs, local_fields, first, spins, beta_32, bounds) & there
+    while left:
+        site = left & (~left + ONE)
+        later, j = ~(site | (site - ONE)), np.int64(trailing_zeros(left))
+        half_cost, sure = costs[j], min(bounds[j] - np.float32(2) * MARGIN, SURE)
+        accepted = (np.float32(half_cost) * beta_32 if half_cost else zero_exponent) < sure
+        if not accepted:
+            place, time = np.uint64(order[first + j]), half_sweep + np.uint64(colour[first + j])
+            upper = word_of_call(word, place, block, time, call, k0, k1, rounds)
+            lower = word_of_call(word, place, block, time, call + REFINE, k0, k1, rounds)
+            accepted = decide(half_cost, double_beta, zero_acceptance, upper, lower)
+        if accepted:
+            flips |= site
+            alike = spins if spins & site else ~spins
+            left = flip_costs(costs, rows[first + j], first, alike, beta_32, bounds) & later & there
+        else:
+            left &= later
+    return flips
+
+
+@kernel
+def sweep_dense(  # type: ignore[no-untyped-def]
+    up, local_fields, costs, visits, rows, double_beta, zero_acceptance, counter, key, half_sweep, sweeps
+):
+    """Update a chunk of replicas of one sample.
+
+    Args:
+        up: Spins, a bit for each site in order, set where it is +1: uint64 (replicas, blocks of 64), changed in place.
+        local_fields: Sums of J s over the neighbours plus h in quanta, (replicas, columns), changed in place. There are
+            as many columns as sites, and others of zeros up to whole tiles.
+        costs: Scratch, (64,) of the type of the fields.
+        visits: Sites in order and the colour of each, both with zeros up to whole blocks, and how many colours.
+        rows: 2 J in quanta, (sites in order, columns), of the type of the fields.
+        double_beta: Twice the inverse temperature times the quantum, of every replica.
+        zero_acceptance: Probability of a flip that costs nothing.
+        counter: Counter word 1, and the Philox call of the chunk's first replica within its block of 128.
+        key: The two key words and the Philox rounds, 7 or 10.
+        half_sweep: Half-sweeps done so far.
+        sweeps: Sweeps to do.
+    """
+    (order, colour, colours), (block, first_call), (k0, k1, rounds) = visits, counter, key
+    replicas, sites, tile = up.shape[0], rows.shape[0], TILE // rows.itemsize
+    zero = zero_acceptance, np.float32(-math.log(zero_acceptance))
+    bounds, flipped = np.empty((WORDS, SITES), np.float32), np.empty(replicas, np.int64)
+    minus, plus = np.empty(replicas, np.uint64), np.empty(replicas, np.uint64)
+    for _ in range(sweeps):
+        for b in range(up.shape[1]):
+            first, changed = np.int64(SITES * b), 0
+            there = ALL >> np.uint64(max(0, first + SITES - sites))
+            own = slice(first, first + SITES)
+            for r in range(replicas):
+                call, word = first_call + np.uint64(r // WORDS), r % WORDS
+                if word == 0:
+                    draw_bounds(bounds, order[own], colour[own], block, half_sweep, k0, k1, rounds, call)
+                spins = up[r, b]
+                flips = flips_of_block(
+                    *(spins, there, costs, bounds[word], local_fields[r], rows, first, double_beta[r], zero),
+                    *((order, colour), (block, half_sweep, call, word), (k0, k1, rounds)),
+                )
+                minus[r], plus[r], up[r, b] = flips & spins, flips & ~spins, spins ^ flips
+                flipped[changed] = r
+                changed += 1 if flips else 0
+            for at in range(0, rows.shape[1], tile):
+                for r in flipped[:changed]:
+                    add_rows(local_fields[r], rows, first, np.int64(at), minus[r], plus[r])
+        half_sweep += np.uint64(colours)

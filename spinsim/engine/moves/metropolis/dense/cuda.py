@@ -1,0 +1,152 @@
+"""Dense models on a GPU: a thread block has a group of replicas, whose spins stay in shared memory for many sweeps."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim import packing
+from spinsim.cuda.device import has_clusters, shared_memory
+from spinsim.cuda.launch import Launch
+from spinsim.engine.cuda import CudaEngine, CudaParts
+from spinsim.engine.cuda_queue import Queue, check_grid
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.sums import of_energy_and_down
+from spinsim.engine.moves.metropolis.dense import cuda_bytes, cuda_signs
+from spinsim.engine.moves.metropolis.dense.matrix import Matrix, matrix
+from spinsim.engine.moves.metropolis.dense.plan import SITES, DensePlan
+from spinsim.engine.moves.metropolis.dense.signs import Signs, signs
+from spinsim.engine.moves.metropolis.unpacked.cuda_spins import CALLS_A_BLOCK, SpinBytes, SpinSweeper, compare
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+MOST_SITES: Final = 2**15 - 1  # counts of neighbours have 16 bits
+UPDATES_A_LAUNCH: Final = 2**31  # so that a launch stays well below a second, but for few replicas
+
+
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine | None:
+    """The engine of dense models, None where not even a small group of replicas fits a multiprocessor."""
+    if model.sites > MOST_SITES:
+        return None
+    plan = model.once(DensePlan)
+    couplings = signs(plan) or matrix(plan)
+    room = shared_memory(device)
+    if isinstance(couplings, Signs):
+        fits = cuda_signs.group_bytes(model.sites) <= room
+    else:
+        fits = cuda_bytes.group_bytes(model.sites, couplings.bytes, couplings.wide, 16) <= room
+    if not fits:
+        return None
+    queue = Queue(device, dynamics)
+    check_grid(model.samples, 1)
+    with queue.here():
+        spins = DenseSpins(model, replicas, dynamics, plan, couplings, queue)
+        observables = of_energy_and_down(model)
+        shape = len(observables.sums), model.samples, spins.width
+        counting = CudaCounting(queue.stream, observables, shape, replicas, spins.add)
+    parts = CudaParts(
+        packing=packing.Packing.UNPACKED,
+        queue=queue,
+        state=spins,
+        sweeper=DenseSweeper(queue, spins, dynamics.zero_acceptance),
+        counting=counting,
+        compare=partial(compare, model, spins.width, device),
+    )
+    return CudaEngine(model, replicas, parts)
+
+
+class DenseSpins(SpinBytes):
+    """The spins of a dense run, and what kernels read of its model.
+
+    Args:
+        model: What is simulated.
+        replicas: Replicas of each sample.
+        dynamics: How they start.
+        plan: What devices share.
+        couplings: As kernels take them.
+        queue: Where its work is queued; the present device and stream of CuPy.
+
+    Attributes:
+        plan: As given.
+        program: The kernels of couplings such as those of the model.
+        grid: Thread blocks.
+    """
+
+    def __init__(
+        self, model: Ising, replicas: int, dynamics: Dynamics, plan: DensePlan, couplings: Signs | Matrix, queue: Queue
+    ) -> None:
+        import cupy
+
+        self.plan = plan
+        super().__init__(model, replicas, dynamics, queue, couplings.nbytes)
+        places = -(-model.sites // SITES) * SITES
+        fields = np.zeros((len(plan.fields), places), np.int64)
+        fields[:, : model.sites] = plan.fields
+        order, colour = np.zeros((2, places), np.uint32)
+        order[: model.sites], colour[: model.sites] = plan.order, plan.colour
+        if isinstance(couplings, Signs):
+            self.program = cuda_signs.program(couplings, fields)
+        else:
+            room = shared_memory(queue.device)
+            clusters = has_clusters(queue.device)
+            self.program = cuda_bytes.program(couplings, fields, model.sites, self.width, room, clusters)
+        group, cluster = self.program.group, self.program.cluster
+        self.grid = -(-self.width // (group * cluster)) * cluster, model.samples, 1
+        self._present = {
+            "spins": self.present, "sites": np.uint32(model.sites), "width": np.uint32(self.width),
+            "order": cupy.asarray(order),
+        }  # fmt: skip
+        self._colours = {"colour": cupy.asarray(colour), "colours": np.uint32(plan.colours)}
+
+    @cached_property
+    def _count(self) -> Launch:
+        sums = {"energies": np.uint64(0), "down": np.uint64(0)}
+        return self.program.energies(self._queue.device, self._present | sums)
+
+    def sweeps(self, arguments: dict[str, Any]) -> Launch:
+        """The kernel that sweeps them, of which these are the other arguments."""
+        arguments = self._present | self._colours | arguments
+        return self.program.sweeps(self._queue.device, self._queue.rng_rounds, arguments)
+
+    def add(self, to: tuple[int, ...]) -> None:
+        """Queue adding energies and spins -1 to sums at addresses; there is no first sublattice."""
+        self._count(self._queue.stream, self.grid, self.program.threads, energies=to[0], down=to[1])
+
+
+class DenseSweeper(SpinSweeper):
+    """A ``CudaSweeper`` of dense models.
+
+    Args:
+        queue: Where sweeps are queued.
+        spins: The spins.
+        zero_acceptance: Probability of a flip that costs nothing.
+    """
+
+    def __init__(self, queue: Queue, spins: DenseSpins, zero_acceptance: float) -> None:
+        super().__init__(queue, spins, spins.plan.colours, terms=1)
+        self._dense, self._zero_acceptance = spins, zero_acceptance
+
+    def _make_launch(self, double_beta: Any, single_beta: Any) -> None:
+        """Make ready for sweeps at temperatures (samples, 1, width); all samples share one row."""
+        spins, queue = self._dense, self._queue
+        self._launch = spins.sweeps({
+            "double_beta": double_beta, "beta_stride": np.uint32(spins.width if len(double_beta) > 1 else 0),
+            "zero_acceptance": np.float64(self._zero_acceptance), "first_sample": queue.first_sample,
+            "first_call": queue.first_block * CALLS_A_BLOCK, "half_sweep": np.uint64(0), "count": np.uint32(0),
+            "key": queue.keys,
+        })  # fmt: skip
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
+        if self._launch is None:
+            raise InputError(NO_TEMPERATURE)
+        spins = self._dense
+        most = max(1, UPDATES_A_LAUNCH // (spins.model.sites * spins.width * spins.model.samples))
+        while count:
+            several = min(count, most)
+            self._launch(self._queue.stream, spins.grid, spins.program.threads, half_sweep=half_sweep, count=several)
+            half_sweep += several * self.colours
+            count -= several

@@ -1,0 +1,219 @@
+"""Spins +1 and unsatisfied bonds of every replica, as exact integers.
+
+Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Sites or bonds are dealt
+to BATCH columns, seven rows at a time, which full adders turn into three planes before they are added to the counters;
+when these are full the columns are added up, still as planes, and what comes of it is emptied into integers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from spinsim.engine.moves.metropolis.packed.adders import add_seven, full_add
+from spinsim.engine.moves.metropolis.packed.steps import BATCH, ONE, ROW, ZERO
+from spinsim.machine.compiled import kernel, part
+
+PLANES: Final = 8
+ROWS: Final = 7  # of items that are added together
+FULL: Final = (2**PLANES - 1) // ROWS  # additions that the counters hold
+HALVINGS: Final = BATCH.bit_length() - 1  # until all columns are one
+SUM_PLANES: Final = PLANES + HALVINGS  # of the sum over all columns
+ITEM: Final = SUM_PLANES * ROW
+CARRY: Final = ITEM + ROWS * ROW
+WORDS: Final = CARRY + ROW
+
+
+@part
+def add_count(w, e, low, middle, high):  # type: ignore[no-untyped-def]
+    """Add three planes of counts to the first planes of word e of the counters; the carry is left."""
+    carry = w[e] & low
+    w[e] ^= low
+    w[ROW + e], carry = full_add(w[ROW + e], middle, carry)
+    w[2 * ROW + e], w[CARRY + e] = full_add(w[2 * ROW + e], high, carry)
+
+
+@part
+def add_carries(w, n, depth):  # type: ignore[no-untyped-def]
+    """Add what is left of the first n columns to the planes beyond, ``depth`` in all."""
+    for plane in range(3, depth):
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                low = w[plane * ROW + e]
+                w[plane * ROW + e] = low ^ w[CARRY + e]
+                w[CARRY + e] &= low
+
+
+@part
+def add_rows(w, n):  # type: ignore[no-untyped-def]
+    """Add the item rows to the first planes of the counters of the first n columns; the carries are left."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            low, middle, high = add_seven(
+                w[ITEM + e],
+                w[ITEM + ROW + e],
+                w[ITEM + 2 * ROW + e],
+                w[ITEM + 3 * ROW + e],
+                w[ITEM + 4 * ROW + e],
+                w[ITEM + 5 * ROW + e],
+                w[ITEM + 6 * ROW + e],
+            )
+            add_count(w, e, low, middle, high)
+
+
+@part
+def planes_for(additions):  # type: ignore[no-untyped-def]
+    """Counter planes that ``additions`` of all rows can reach."""
+    depth = 3
+    while (1 << depth) <= ROWS * additions:
+        depth += 1
+    return depth
+
+
+@part
+def halve(columns, depth, w):  # type: ignore[no-untyped-def]
+    """Add the second half of so many columns, ``depth`` planes deep, to the first, which has one plane more then."""
+    width = columns // 2
+    for half in range(2):
+        carries = w[CARRY : CARRY + width]
+        for q in range(width):
+            carries[q] = ZERO
+        for plane in range(depth):
+            row = plane * ROW + half * BATCH
+            first, second = w[row : row + width], w[row + width : row + columns]
+            for q in range(width):
+                one, other, carry = first[q], second[q], carries[q]
+                differ = one ^ other
+                first[q] = differ ^ carry
+                carries[q] = (one & other) | (differ & carry)
+        row = depth * ROW + half * BATCH
+        last = w[row : row + width]
+        for q in range(width):
+            last[q] = carries[q]
+
+
+@kernel
+def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
+    """Move the counters, of ``done`` additions, into ``totals`` (128,)."""
+    depth = planes_for(done)
+    halve(64, depth, w)  # written out: loops of constant length are vectors
+    halve(32, depth + 1, w)
+    halve(16, depth + 2, w)
+    halve(8, depth + 3, w)
+    halve(4, depth + 4, w)
+    halve(2, depth + 5, w)
+    depth += HALVINGS
+    for plane in range(depth):
+        for half in range(2):
+            word = w[plane * ROW + half * BATCH]
+            for bit in range(64):
+                totals[half * 64 + bit] += np.int64(word >> np.uint64(bit) & ONE) << plane
+    for e in range(depth * ROW):
+        w[e] = ZERO
+
+
+@part
+def finish_addition(done, n, totals, w):  # type: ignore[no-untyped-def]
+    """Add the carries of the first n columns, and empty full counters; the number of additions that they hold."""
+    add_carries(w, n, planes_for(done + 1))
+    if done + 1 < FULL:
+        return done + 1
+    empty_into(totals, FULL, w)
+    return 0
+
+
+@part
+def columns_of(items):  # type: ignore[no-untyped-def]
+    """Columns that the next items take, of so many that are left."""
+    return min(BATCH, (items + ROWS - 1) // ROWS)
+
+
+@kernel
+def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (128,) each lane's number of spins +1 at ``sites``; ``state`` is uint64 (all sites, 2)."""
+    w = np.zeros(WORDS, np.uint64)
+    done = first = 0
+    while first < sites.size:
+        n = columns_of(sites.size - first)
+        for k in range(ROWS):
+            row = ITEM + k * ROW
+            chosen = sites[first : first + n]
+            for q in range(chosen.size):
+                i = chosen[q]
+                w[row + q] = state[i, 0]
+                w[row + BATCH + q] = state[i, 1]
+            clear_items(row, chosen.size, n, w)
+            first += chosen.size
+        add_rows(w, n)
+        done = finish_addition(done, n, totals, w)
+    empty_into(totals, done, w)
+
+
+@kernel
+def count_lattices(state, order, first, edges, negative, begin, blocks, sums):  # type: ignore[no-untyped-def]
+    """Spins +1, unsatisfied bonds and the spins +1 of the first sublattice of some lattices.
+
+    ``state`` is uint64 (lattices, sites, 2): blocks of samples from the one of number ``begin`` on, ``blocks`` of each
+    sample. The first sublattice has the ``first`` sites of ``order``; ``negative`` has a row for each sample or one for
+    all. ``sums`` are int64 (lattices, 3, 128), all 0.
+    """
+    for k in range(state.shape[0]):
+        up, unsatisfied, up_first = sums[k, 0], sums[k, 1], sums[k, 2]
+        count_up(state[k], order[:first], up_first)
+        count_up(state[k], order[first:], up)
+        up += up_first
+        count_unsatisfied(state[k], edges, negative[(begin + k) // blocks % negative.shape[0]], unsatisfied)
+
+
+@part
+def clear_items(row, start, stop, w):  # type: ignore[no-untyped-def]
+    """Columns of a row for which no items are left."""
+    for half in range(2):
+        for q in range(start, stop):
+            w[row + half * BATCH + q] = ZERO
+
+
+@kernel
+def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (128,) each lane's number of unsatisfied bonds; ``negative`` is 1 where J < 0."""
+    w = np.zeros(WORDS, np.uint64)
+    done = first = 0
+    while first < edges.shape[0]:
+        n = columns_of(edges.shape[0] - first)
+        for k in range(ROWS):
+            row = ITEM + k * ROW
+            ends, signs = edges[first : first + n], negative[first : first + n]
+            for q in range(signs.size):
+                i, j = np.uint32(ends[q, 0]), np.uint32(ends[q, 1])
+                sign = ZERO - np.uint64(signs[q])
+                w[row + q] = state[i, 0] ^ state[j, 0] ^ sign
+                w[row + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
+            clear_items(row, signs.size, n, w)
+            first += signs.size
+        add_rows(w, n)
+        done = finish_addition(done, n, totals, w)
+    empty_into(totals, done, w)
+
+
+@kernel
+def count_lone(state, sites, positive, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (128,) each lane's number of ``sites`` that are -1 where ``positive``, or +1 elsewhere."""
+    w = np.zeros(WORDS, np.uint64)
+    done = first = 0
+    while first < sites.size:
+        n = columns_of(sites.size - first)
+        for k in range(ROWS):
+            row = ITEM + k * ROW
+            chosen, signs = sites[first : first + n], positive[first : first + n]
+            for q in range(signs.size):
+                i, sign = chosen[q], ZERO - np.uint64(signs[q])
+                w[row + q] = state[i, 0] ^ sign
+                w[row + BATCH + q] = state[i, 1] ^ sign
+            clear_items(row, signs.size, n, w)
+            first += signs.size
+        add_rows(w, n)
+        done = finish_addition(done, n, totals, w)
+    empty_into(totals, done, w)

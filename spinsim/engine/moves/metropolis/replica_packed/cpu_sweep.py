@@ -1,0 +1,215 @@
+"""The replica-packed Metropolis update: 128 replicas of a site at once, by the steps of packed/steps.py."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.engine.moves.metropolis.packed.adders import add_four, add_seven, add_six
+from spinsim.engine.moves.metropolis.packed.steps import (
+    BATCH,
+    CLASS,
+    FLIP,
+    NEAR,
+    ONE,
+    ROW,
+    SCRATCH_WORDS,
+    SPIN,
+    ZERO,
+    collect_flips,
+    compare_columns,
+    compare_planes,
+    decide,
+    finish_lanes,
+    prefixes,
+    scatter,
+)
+from spinsim.engine.moves.metropolis.replica_packed.counting.cpu import add_count, empty_into, finish_addition
+from spinsim.machine.compiled import kernel, part
+
+
+@part
+def gather(row, state, sites, w):  # type: ignore[no-untyped-def]
+    """Words of some sites into one row."""
+    for q in range(sites.size):
+        j = sites[q]
+        w[row + q] = state[j, 0]
+        w[row + BATCH + q] = state[j, 1]
+
+
+@part
+def unsatisfied(k, e, sign, w):  # type: ignore[no-untyped-def]
+    """Unsatisfied bonds of slot k: spin XOR neighbour XOR sign."""
+    return w[SPIN + e] ^ w[NEAR + k * ROW + e] ^ (ZERO - np.uint64(sign))
+
+
+@part
+def slot(flat, k, n):  # type: ignore[no-untyped-def]
+    """Slot k of a batch's flat array. Slices, not sums, as indices: they need no check for negative ones."""
+    return flat[k * n : (k + 1) * n]
+
+
+@part
+def count4(n, signs, w):  # type: ignore[no-untyped-def]
+    """One more than the unsatisfied among 4 slots."""
+    s0, s1, s2, s3 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n), slot(signs, 3, n)
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
+                unsatisfied(0, e, s0[q], w),
+                unsatisfied(1, e, s1[q], w),
+                unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w),
+            )
+
+
+@part
+def count6(n, signs, w):  # type: ignore[no-untyped-def]
+    """The unsatisfied among 6 slots."""
+    s0, s1, s2 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n)
+    s3, s4, s5 = slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n)
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
+                unsatisfied(0, e, s0[q], w),
+                unsatisfied(1, e, s1[q], w),
+                unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w),
+                unsatisfied(4, e, s4[q], w),
+                unsatisfied(5, e, s5[q], w),
+            )
+
+
+@part
+def count7(n, signs, w):  # type: ignore[no-untyped-def]
+    """The unsatisfied among 7 slots."""
+    s0, s1, s2 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n)
+    s3, s4, s5, s6 = slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n), slot(signs, 6, n)
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_seven(
+                unsatisfied(0, e, s0[q], w),
+                unsatisfied(1, e, s1[q], w),
+                unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w),
+                unsatisfied(4, e, s4[q], w),
+                unsatisfied(5, e, s5[q], w),
+                unsatisfied(6, e, s6[q], w),
+            )
+
+
+@part
+def share_of_batches(colour_start, colour, share):  # type: ignore[no-untyped-def]
+    """First and last plus one of the batches that part ``share[2]`` of ``share[3]`` has of a colour."""
+    start, count = colour_start[colour], colour_start[colour + 1] - colour_start[colour]
+    return start + count * share[2] // share[3], start + count * (share[2] + 1) // share[3]
+
+
+@part
+def tally(n, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
+    """Count the unsatisfied bonds of a batch after its update; the number of additions that the counters hold.
+
+    A site of class k had k of six bonds, phantoms among them, or of seven where its degree is odd; a flip leaves the
+    others.
+    """
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            flip, low, middle, high = w[FLIP + e], w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+            if parity:
+                add_count(counters, e, low ^ flip, middle ^ flip, high ^ flip)
+            else:
+                add_count(counters, e, low, middle ^ (flip & ~low), high ^ (flip & ~(low & middle)))
+    return finish_addition(done, n, totals, counters)
+
+
+@part
+def scratch_of_sweeps():  # type: ignore[no-untyped-def]
+    """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
+    return (
+        np.empty(SCRATCH_WORDS, np.uint64),
+        np.empty(ROW + 1, np.int64),
+        np.empty(64 * ROW, np.uint64),
+        np.empty(64 * ROW, np.uint64),
+    )
+
+
+@kernel
+def sweep_packed(  # type: ignore[no-untyped-def]
+    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, share
+):
+    """``sweep_and_tally`` with scratch of its own, and nothing counted."""
+    nothing = np.empty(0, np.int64), np.empty(0, np.uint64)
+    sweep_and_tally(
+        scratch_of_sweeps(), nothing, state, batches, signs, always, planes, thresholds, lanes, block, key, rounds,
+        half_sweep, sweeps, share,
+    )  # fmt: skip
+
+
+@kernel
+def sweep_and_tally(  # type: ignore[no-untyped-def]
+    scratch, counted, state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps,
+    share,
+):  # fmt: skip
+    """Update one block of 128 replicas of one sample, degree at most 7, no field.
+
+    Args:
+        scratch: ``scratch_of_sweeps``.
+        counted: Totals (128,), to which the unsatisfied bonds of the last colour, phantoms too, are added after its
+            last update, and counters, which are 0 and stay so; both empty where nothing is counted.
+        state: uint64 (sites, 2), changed in place.
+        batches: ``Batches``.
+        signs: uint8, a row of ``Batches.signs``.
+        always: ``Tables.always`` of this block, and so on.
+        planes: ``Tables.planes``.
+        thresholds: ``Tables.thresholds``.
+        lanes: uint64 (2,), lanes in use.
+        block: Counter word 1.
+        key: The two key words.
+        rounds: Philox rounds, 7 or 10.
+        half_sweep: Half-sweeps done so far.
+        sweeps: Sweeps to do.
+        share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their batches part
+            ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
+    """
+    k0, k1 = key
+    w, tail, site, lane = scratch
+    totals, counters = counted
+    added = 0
+    for sweep in range(sweeps):
+        for colour in range(share[0], share[1]):
+            counts = totals.size > 0 and sweep + 1 == sweeps and colour + 1 == share[1]
+            low_sweep = rng.low32(half_sweep)
+            first, stop = share_of_batches(batches.colour_start, colour, share)
+            for b in range(first, stop):
+                slots, parity = batches.slots[b], batches.parity[b]
+                sites = batches.order[batches.first[b] : batches.first[b + 1]]
+                n = sites.size
+                bonds = slice(batches.offset[b], batches.offset[b] + slots * n)
+                neighbour, sign = batches.neighbour[bonds], signs[bonds]
+                gather(SPIN, state, sites, w)
+                for k in range(slots):
+                    gather(NEAR + k * ROW, state, slot(neighbour, k, n), w)
+                if slots == 4:
+                    count4(n, sign, w)
+                elif slots == 6:
+                    count6(n, sign, w)
+                else:
+                    count7(n, sign, w)
+                decide(n, always[parity], lanes, w)
+                prefixes(sites, block, low_sweep, k0, k1, w)
+                compare_planes(n, planes[parity], half_sweep, k0, k1, rounds, w)
+                compare_columns(n, planes[parity], half_sweep, k0, k1, rounds, w)
+                words = collect_flips(n, lanes, w, tail)
+                finish_lanes(
+                    words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+                )
+                scatter(state, sites, w)
+                if counts:
+                    added = tally(n, parity, added, totals, w, counters)
+            half_sweep += ONE
+    if added:
+        empty_into(totals, added, counters)

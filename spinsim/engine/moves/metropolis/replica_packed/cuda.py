@@ -1,0 +1,253 @@
+"""Replica-packed spins on a GPU: lattices that fit stay in shared memory for many sweeps, others in global memory."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.cuda.compile import instance
+from spinsim.cuda.launch import Launch
+from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
+from spinsim.engine.cuda_queue import Queue, check_grid
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
+from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.in_time.cuda import InTime, fits_in_time
+from spinsim.engine.measuring.in_time.cuda_local import CudaSquares
+from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
+from spinsim.engine.measuring.lists.cuda import compare_replicas
+from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
+from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
+from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.moves.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
+from spinsim.engine.moves.metropolis.packed.cuda_state import PlacedPlan, places
+from spinsim.engine.moves.metropolis.packed.kinds import Kind, Limits, kind_of
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
+from spinsim.engine.moves.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
+from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
+from spinsim.engine.moves.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
+from spinsim.engine.moves.metropolis.replica_packed.plan import FEW_BONDS, ReplicaPlan, is_field_in_class
+from spinsim.engine.moves.metropolis.replica_packed.tempering.cuda import launched_rounds
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+WORDS: Final = packing.LANES // 32  # of a site in a block
+UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
+SWEEPS_A_LAUNCH: Final = 1000
+UNBOUNDED: Final = 2**62
+MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
+
+AS_BONDS: Final = range(1000, 12_000)  # sites of graphs that fit shared memory, whose tempering launches do not bound
+
+
+def groups_by_degree(model: Ising) -> bool:
+    """Whether sites of like degree stand together: where counts need it, or are faster than classes with the field."""
+    if model.magnitude is None or model.uniform_field is None or model.graph.largest_degree > MOST_BONDS:
+        return True
+    few = model.uniform_field == 0 or model.graph.largest_degree <= FEW_BONDS
+    return not few and model.sites in AS_BONDS and not is_field_in_class(model, always=False)
+
+
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
+    """The engine of a model of couplings of one magnitude and a uniform field."""
+    many = groups_by_degree(model)
+    largest, costs = (TILE_SITES, COSTS) if many else (UNBOUNDED, None)
+    plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, not many)
+    queue = Queue(device, dynamics)
+    check_grid(*plan.shape[:2])
+    with queue.here():
+        lattices = DegreeLattices(plan, queue) if many else ReplicaLattices(plan, queue)
+        shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
+        counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
+    sweeper: CudaSweeper
+    if isinstance(lattices, DegreeLattices):
+        sweeper = DegreeSweeper(queue, lattices)
+    else:
+        sweeper = ReplicaSweeper(queue, lattices, counting)
+    parts = CudaParts(
+        packing=packing.Packing.REPLICA,
+        queue=queue,
+        state=lattices,
+        sweeper=sweeper,
+        counting=counting,
+        compare=partial(compare, plan, device),
+        squares=partial(squares, plan, device),
+    )
+    return CudaEngine(model, replicas, parts)
+
+
+def compare(plan: PlacedPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
+    """What compares copies of a ladder, as fully as is wanted."""
+    blocks = plan.shape[1]
+    width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
+    columns = blocks * packing.LANES // WARP
+    expression = instance("differing_replicas", columns if blocks == 1 else 0)
+    what = Compared(device, plan.model, tempering, wanted)
+    place, graph, in_time, products = places(plan.batches), plan.model.graph, None, None
+    shape = plan.model.samples, blocks
+    if what.times and fits_in_time(graph.slices):
+        in_time = InTime(device, place[graph.world_lines()], what.times, shape, plan.replicas, tempering.pairs(0))
+    if wanted.even:
+        layout = Layout("products_of_replicas", expression, shape, WORDS, width, columns, place)
+        products = Products(what, layout)
+    return compare_replicas(what, expression, width, columns, place, in_time, products)
+
+
+def squares(plan: PlacedPlan, device: int, ladder: Ladder) -> CudaSquares:
+    """Returns what adds up squares along world lines."""
+    return CudaSquares(device, plan.model, ladder, places(plan.batches), "squares_of_replicas", plan.shape[1], {})
+
+
+class Launches(Protocol):
+    """Sweeps at the temperatures of tables."""
+
+    def sweep(self, sweeps: int, half_sweep: int) -> None:
+        """Queue as many sweeps as one launch may make, after so many half-sweeps."""
+
+
+class InShared:
+    """Sweeps of lattices in shared memory, a thread block for each."""
+
+    def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
+        ((slots, kind),) = kinds.items()
+        samples, blocks = lattices.plan.shape[:2]
+        self._stream, self._threads, self._grid = queue.stream, lattices.shared_threads, (1, blocks, samples)
+        self._tables = tables  # the record holds addresses alone
+        expression = lattices.expression("sweep_shared", slots, kind)
+        self._launch = Launch(queue.device, "metropolis/replica_packed_shared.cu", expression, {
+            **lattices.arguments, "colours": np.int32(lattices.plan.colours),
+            "tables": tables.record, "first_sample": queue.first_sample, "first_block": queue.first_block,
+            "half_sweep": np.uint64(0), "sweeps": np.uint32(0),
+        }, shared_bytes(lattices.plan, self._threads))  # fmt: skip
+
+    def sweep(self, sweeps: int, half_sweep: int) -> None:
+        """Queue many sweeps in one launch."""
+        self._launch(self._stream, self._grid, self._threads, half_sweep=half_sweep, sweeps=sweeps)
+
+
+class FromGlobal:
+    """Sweeps of lattices in global memory, whose tiles thread blocks take by ticket."""
+
+    def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
+        import cupy
+
+        self._stream, self._plan = queue.stream, lattices.plan
+        self._tiles = {slots: [int(count) for count in tiles] for slots, tiles in lattices.tiles.items()}
+        self._tables = tables  # the record holds addresses alone
+        samples, blocks = lattices.plan.shape[:2]
+        self._arrived, self._next = (cupy.zeros(samples * blocks, cupy.uint32) for _ in range(2))
+        self._arrivals = self._drawn = 0
+        self._launches = {slots: self._ready(queue, lattices, slots, kind) for slots, kind in kinds.items()}
+        self._shares = {slots: lattices.sharing_blocks(launch, slots) for slots, launch in self._launches.items()}
+
+    def _ready(self, queue: Queue, lattices: ReplicaLattices, slots: int, kind: Kind) -> Launch:
+        """The kernel with all arguments but those of a launch."""
+        expression = lattices.expression("sweep_replica", slots, kind)
+        return Launch(queue.device, "metropolis/replica_packed.cu", expression, {
+            **lattices.arguments, "colours": np.uint32(self._plan.colours),
+            "tables": self._tables.record, "first_sample": queue.first_sample, "first_block": queue.first_block,
+            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "all_tickets": np.zeros((), TICKETS),
+            "barriers": np.zeros((), LATTICE_BARRIER),
+        })  # fmt: skip
+
+    def sweep(self, sweeps: int, half_sweep: int) -> None:
+        """Queue sweeps: in one launch where all sites have one kernel, else one for each half-sweep and kernel."""
+        half_sweeps = sweeps * self._plan.colours
+        if len(self._launches) == 1:
+            self._sweep_half(half_sweeps, half_sweep)
+            return
+        for done in range(half_sweeps):
+            self._sweep_half(1, half_sweep + done)
+
+    def _sweep_half(self, half_sweeps: int, half_sweep: int) -> None:
+        """Half-sweeps in one launch for each number of slots; ``half_sweeps`` is 1 where there are several."""
+        samples, blocks = self._plan.shape[:2]
+        whole, rest = divmod(half_sweeps, self._plan.colours)
+        for slots, launch in self._launches.items():
+            tiles, share = self._tiles[slots], self._shares[slots]
+            launch(
+                self._stream, (share, blocks, samples), GLOBAL_THREADS, share > 1,
+                half_sweep=half_sweep, half_sweeps=half_sweeps, all_tickets=(self._next.data.ptr, self._drawn),
+                barriers=(self._arrived.data.ptr, self._arrivals),
+            )  # fmt: skip
+            if slots:  # tickets are drawn
+                drawn = whole * sum(tiles) + sum(tiles[(half_sweep + k) % len(tiles)] for k in range(rest))
+                self._drawn = (self._drawn + drawn) % 2**32
+            self._arrivals = (self._arrivals + (half_sweeps - 1) * share) % 2**32
+
+
+class ReplicaSweeper:
+    """A ``CudaSweeper`` of replica-packed words.
+
+    Args:
+        queue: Where sweeps are queued.
+        lattices: The spins.
+        counting: Takes the sums of the state in which many rounds end.
+    """
+
+    def __init__(self, queue: Queue, lattices: ReplicaLattices, counting: CudaCounting) -> None:
+        self.colours, self.tasks = lattices.plan.colours, lattices.plan.shape[0] * lattices.plan.shape[1]
+        self.measured_rounds: LaunchedRounds | None = None
+        self._queue, self._lattices, self._counting, self._plan = queue, lattices, counting, lattices.plan
+        self._on_ladder: LadderTables | None = None
+        self._launches: Launches | None = None
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature or one for each replica (replicas,)."""
+        tables, limits = self._plan.tables(beta)
+        self._make_launches(DeviceTables.of(self._lattices, tables), self._kinds(limits))
+        self._on_ladder = self.measured_rounds = None
+
+    def _kinds(self, limits: Limits) -> dict[int, Kind]:
+        """The special case of each number of slots at temperatures of ``limits``."""
+        kind = kind_of(self._plan, limits) if self._lattices.fixed else Kind.ANY
+        return {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in self._lattices.slots}
+
+    def _make_launches(self, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
+        """Make ready for sweeps, whatever tables will hold of the temperatures that ``kinds`` are of."""
+        launches = InShared if self._lattices.shared_threads else FromGlobal
+        self._launches = launches(self._queue, self._lattices, tables, kinds)
+
+    def set_ladder(self, placed: Placed) -> None:
+        """Make room for tables of each sample."""
+        kinds = self._kinds(self._plan.limits(placed.ladder.beta))
+        self._on_ladder = tables = LadderTables(self._queue, self._lattices, placed)
+        self._make_launches(tables, kinds)
+        self.measured_rounds = None
+        if isinstance(placed, GivenPlaces):
+            return  # exchanges are not made here
+        self.measured_rounds = launched_rounds(
+            kinds, self._lattices, tables, self._queue.device, queue=self._queue, tempering=placed,
+            counting=self._counting, most_sweeps=self._most_sweeps,
+        )  # fmt: skip
+
+    @property
+    def rounds(self) -> LaunchedRounds | None:
+        """Many rounds in one launch on the present ladder, if the device can."""
+        return self.measured_rounds
+
+    def lay_tables(self) -> None:
+        """Queue what gives replicas the temperatures of their places."""
+        if self._on_ladder is not None:
+            self._on_ladder.lay()
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
+        if self._launches is None:
+            raise InputError(NO_TEMPERATURE)
+        if self._on_ladder is not None and not self._on_ladder.are_laid:
+            self._on_ladder.lay()
+        most = self._most_sweeps
+        for done in range(0, count, most):
+            self._launches.sweep(min(most, count - done), half_sweep + done * self.colours)
+
+    @cached_property
+    def _most_sweeps(self) -> int:
+        """Sweeps of one launch."""
+        most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.model.sites * self.tasks)
+        return max(1, min(most, SWEEPS_A_LAUNCH))

@@ -1,0 +1,122 @@
+"""Replica-packed lattices on a GPU: ``state[sample, block, place, half]``; place i is site ``batches.order[i]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import record
+from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.moves.metropolis.packed.classes import PLANES
+from spinsim.engine.moves.metropolis.packed.cuda_state import places
+from spinsim.engine.moves.metropolis.packed.kinds import Kind
+from spinsim.engine.moves.metropolis.replica_packed.counting.cuda import CountedWords
+from spinsim.engine.moves.metropolis.replica_packed.cuda_records import (
+    GLOBAL_THREADS,
+    MODEL,
+    batch_table,
+    site_records,
+    tail_bytes,
+)
+from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+
+WARP: Final = 32
+LEAST_SHARED_THREADS, MOST_SHARED_THREADS = 32, 512  # of a lattice in shared memory
+SITES_A_THREAD: Final = 8  # of one colour, of a lattice in shared memory: fewer leave queues half empty
+
+
+def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
+    """Shared memory that holds one lattice, its tables and the queues of its warps."""
+    rows = 1 + (2 * (1 + PLANES) << plan.classes.bits)
+    return 16 * (plan.model.sites + rows) + threads // WARP * tail_bytes(plan.classes.bits)
+
+
+def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
+    """Threads of a lattice in ``room`` bytes of shared memory: enough to fill the device; 0 where it does not fit."""
+    threads, most, lattices = LEAST_SHARED_THREADS, MOST_SHARED_THREADS, plan.shape[0] * plan.shape[1]
+    wanted = max(most * processors // lattices, plan.model.sites // (plan.colours * SITES_A_THREAD))
+    while 2 * threads <= min(wanted, most) and shared_bytes(plan, 2 * threads) <= room:
+        threads *= 2
+    return threads if shared_bytes(plan, threads) <= room else 0
+
+
+def require_state(plan: ReplicaPlan, device: int, lists: Sequence[npt.NDArray[Any]]) -> None:
+    """Refuse a run whose state and lists have no room on a GPU."""
+    others = plan.lanes, plan.negative, plan.graph.edges, plan.batches.order
+    needed = sum(array.nbytes for array in (*lists, *others)) + 8 * int(np.prod(plan.shape))
+    require_memory(device, needed, f"the state of {plan.model.name}")
+
+
+class ReplicaLattices(CountedWords):
+    """The state of a replica-packed run, and what kernels read of its model.
+
+    Args:
+        plan: What devices share.
+        queue: Where its work is queued; the present device and stream of CuPy.
+
+    Attributes:
+        shared_threads: Threads of a lattice in shared memory; 0 where lattices lie in global memory.
+        fixed: Whether kernels know how many bonds a site has.
+        slots: Numbers of bonds that have a kernel each; 0: any number.
+    """
+
+    def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
+        import cupy
+
+        self.shared_threads = shared_threads(plan, shared_memory(queue.device), multiprocessors(queue.device))
+        slots = set(plan.batches.slots.tolist())
+        self.fixed = plan.classes.count_bits == 3 and not (len(slots) > 1 and self.shared_threads)
+        self.slots = slots if self.fixed else {0}
+        order, place = plan.batches.order, places(plan.batches)
+        if self.fixed:
+            lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
+        else:
+            lists = order, place[plan.batches.neighbour], plan.batches.signs
+        require_state(plan, queue.device, lists)
+        self._lists = [cupy.asarray(array) for array in lists]
+        stride = lists[-1][0].size if len(plan.negative) > 1 else 0
+        if self.fixed:
+            given = dict(zip(("near", "negative"), self._lists, strict=True), negative_stride=stride // 8)
+        else:
+            given = dict(zip(("order", "neighbour", "signs"), self._lists, strict=True), sign_stride=stride)
+        self._model = record(MODEL, **dict.fromkeys(MODEL.names or (), 0) | given)
+        self._batches = cupy.asarray(batch_table(plan.batches))
+        self._colour_start = cupy.asarray(plan.batches.colour_start.astype(np.int32))
+        super().__init__(plan, queue)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What every kernel that sweeps takes."""
+        return {
+            "state": self.present, "sites": np.uint32(self.plan.model.sites), "batches": self._batches,
+            "colour_start": self._colour_start, "model": self._model, "key": self._queue.keys,
+        }  # fmt: skip
+
+    def expression(self, function: str, slots: int, kind: Kind) -> str:
+        """The instance of a kernel for sites of ``slots`` bonds, 0 for any number."""
+        classes, has_field = self.plan.classes, self.plan.has_field
+        return instance(function, slots, classes.count_bits, has_field, int(kind), self._queue.rng_rounds)
+
+    @cached_property
+    def tiles(self) -> dict[int, npt.NDArray[np.int64]]:
+        """Tiles of 32 sites of each colour, for each number of slots that has a kernel."""
+        batches = self.plan.batches
+        size = -(-np.diff(batches.first) // WARP)
+        tiles = {}
+        for slots in self.slots:
+            mine = np.where(batches.slots == slots, size, 0) if slots else size
+            tiles[slots] = np.add.reduceat(mine, batches.colour_start[:-1])
+        return tiles
+
+    def sharing_blocks(self, launch: Launch, slots: int) -> int:
+        """Returns how many thread blocks share the tiles of a lattice, those of all lattices resident at once."""
+        samples, blocks = self.plan.shape[:2]
+        room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device) // (samples * blocks)
+        return min(max(1, room), -(-int(self.tiles[slots].max()) // (GLOBAL_THREADS // WARP)))

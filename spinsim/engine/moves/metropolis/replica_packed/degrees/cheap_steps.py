@@ -1,0 +1,218 @@
+"""The steps of a packed update of sites with many bonds: only flips that cost little are looked up in the planes.
+
+The classes of classes.py end with the flip that costs nothing, before it that of the smallest cost, and so on, whatever
+the degree: sites of every number of count bits use the ends of the same tables. Of them the last 2^B, the *cheap* ones,
+are all that have threshold bits in the planes at the temperatures of a run; lanes of other classes differ from random
+bits of 0 alone. A lane is cheap if the bits of its class from B on are all set.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.engine.moves.metropolis.packed.adders import add_seven, full_add
+from spinsim.engine.moves.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES
+from spinsim.engine.moves.metropolis.packed.steps import (
+    ACCEPT,
+    BATCH,
+    CLASS,
+    COLUMN,
+    DRAWN,
+    FLIP,
+    NEAR,
+    OCCUPANT,
+    ONE,
+    ROW,
+    SCRATCH_WORDS,
+    SHIFT,
+    SPIN,
+    UNDECIDED,
+    UPDATE,
+    ZERO,
+    compare,
+    mux,
+    occupy_columns,
+    random_words,
+    settle_columns,
+)
+from spinsim.engine.moves.metropolis.packed.wide_steps import TREE, WIDE_WORDS, select
+from spinsim.engine.moves.metropolis.replica_packed.degrees.fields import OTHER_SHIFT, UP_SHIFT
+from spinsim.machine.compiled import part
+
+CHEAP: Final = SCRATCH_WORDS  # lanes of cheap classes; carries while bonds are counted
+FOLDED: Final = WIDE_WORDS  # threshold bits of columns: plane j in half row j
+CHEAP_WORDS: Final = FOLDED + COLUMN_PLANES * BATCH
+ALL: Final = ~np.uint64(0)
+TWO, THREE, FOUR = np.uint64(2), np.uint64(3), np.uint64(4)
+UP: Final = np.uint64(UP_SHIFT)
+
+
+@part
+def start_count(n, count_bits, base, w):  # type: ignore[no-untyped-def]
+    """``base`` unsatisfied bonds of every lane."""
+    for b in range(count_bits):
+        start = ZERO - np.uint64((base >> b) & 1)
+        for half in range(2):
+            for q in range(n):
+                w[np.uint64(CLASS + b * ROW + half * BATCH + q)] = start
+
+
+@part
+def start_in_fields(n, count_bits, first, starts, w):  # type: ignore[no-untyped-def]
+    """Unsatisfied phantom bonds of n sites from number ``first`` on, and the units of fields that spins are against."""
+    for b in range(count_bits):
+        low, other = np.uint64(b), np.uint64(OTHER_SHIFT + b)
+        for half in range(2):
+            for q in range(n):
+                start, e = starts[np.uint64(first + q)], half * BATCH + q
+                against = w[SPIN + e] ^ (ZERO - (start >> UP))
+                w[np.uint64(CLASS + b * ROW + e)] = ZERO - (start >> low & ONE) ^ against & (
+                    ZERO - (start >> other & ONE)
+                )
+
+
+@part
+def add_carries(n, first, count_bits, w):  # type: ignore[no-untyped-def]
+    """Carries into the planes from ``first`` on."""
+    for b in range(first, count_bits):
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                of_plane = np.uint64(CLASS + b * ROW + e)
+                low = w[of_plane]
+                w[of_plane] = low ^ w[CHEAP + e]
+                w[CHEAP + e] &= low
+
+
+@part
+def add_three_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
+    """Add the unsatisfied among three rows of what bonds want."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            spin = w[SPIN + e]
+            low, middle = full_add(spin ^ w[NEAR + e], spin ^ w[NEAR + ROW + e], spin ^ w[NEAR + 2 * ROW + e])
+            carry = w[CLASS + e] & low
+            w[CLASS + e] ^= low
+            w[CLASS + ROW + e], w[CHEAP + e] = full_add(w[CLASS + ROW + e], middle, carry)
+    add_carries(n, 2, count_bits, w)
+
+
+@part
+def add_seven_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
+    """Add the unsatisfied among seven rows of what bonds want."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            spin = w[SPIN + e]
+            low, middle, high = add_seven(
+                spin ^ w[NEAR + e],
+                spin ^ w[NEAR + ROW + e],
+                spin ^ w[NEAR + 2 * ROW + e],
+                spin ^ w[NEAR + 3 * ROW + e],
+                spin ^ w[NEAR + 4 * ROW + e],
+                spin ^ w[NEAR + 5 * ROW + e],
+                spin ^ w[NEAR + 6 * ROW + e],
+            )
+            carry = w[CLASS + e] & low
+            w[CLASS + e] ^= low
+            w[CLASS + ROW + e], carry = full_add(w[CLASS + ROW + e], middle, carry)
+            w[CLASS + 2 * ROW + e], w[CHEAP + e] = full_add(w[CLASS + 2 * ROW + e], high, carry)
+    add_carries(n, 3, count_bits, w)
+
+
+@part
+def find_cheap(n, bits, class_bits, w):  # type: ignore[no-untyped-def]
+    """Lanes whose class has all bits from ``bits`` on set."""
+    for half in range(2):
+        for q in range(n):
+            w[CHEAP + half * BATCH + q] = ALL
+    for b in range(bits, class_bits):
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                w[CHEAP + e] &= w[np.uint64(CLASS + b * ROW + e)]
+
+
+@part
+def pick(n, bits, words, table, plane, w):  # type: ignore[no-untyped-def]
+    """``words[table, plane, class, half]`` of every cheap lane into the first row of TREE, 0 of the others."""
+    first = np.uint64(words.shape[2] - (1 << bits))
+    if bits == 2:
+        for half in range(2):
+            a0, a1 = words[table, plane, first, half], words[table, plane, first + ONE, half]
+            a2, a3 = words[table, plane, first + TWO, half], words[table, plane, first + THREE, half]
+            for q in range(n):
+                e = half * BATCH + q
+                low = w[CLASS + e]
+                w[TREE + e] = mux(w[CLASS + ROW + e], mux(low, a0, a1), mux(low, a2, a3)) & w[CHEAP + e]
+        return
+    if bits == 3:
+        for half in range(2):
+            a0, a1 = words[table, plane, first, half], words[table, plane, first + ONE, half]
+            a2, a3 = words[table, plane, first + TWO, half], words[table, plane, first + THREE, half]
+            later = first + FOUR
+            a4, a5 = words[table, plane, later, half], words[table, plane, later + ONE, half]
+            a6, a7 = words[table, plane, later + TWO, half], words[table, plane, later + THREE, half]
+            for q in range(n):
+                e = half * BATCH + q
+                low, middle = w[CLASS + e], w[CLASS + ROW + e]
+                zero = mux(middle, mux(low, a0, a1), mux(low, a2, a3))
+                one = mux(middle, mux(low, a4, a5), mux(low, a6, a7))
+                w[TREE + e] = mux(w[CLASS + 2 * ROW + e], zero, one) & w[CHEAP + e]
+        return
+    select(n, bits, words[table, plane, first:], w)
+    for half in range(2):
+        for q in range(n):
+            w[TREE + half * BATCH + q] &= w[CHEAP + half * BATCH + q]
+
+
+@part
+def decide_cheap(n, bits, class_bits, always, table, lanes, w):  # type: ignore[no-untyped-def]
+    """Lanes that flip for certain, and those left to chance; ``always`` has one plane."""
+    find_cheap(n, bits, class_bits, w)
+    pick(n, bits, always, table, 0, w)
+    for half in range(2):
+        used = lanes[half]
+        for q in range(n):
+            e = half * BATCH + q
+            certain = w[TREE + e] | w[np.uint64(CLASS + class_bits * ROW + e)]
+            w[FLIP + e] = certain & used
+            w[UNDECIDED + e] = ~certain & used
+            w[ACCEPT + e] = ZERO
+
+
+@part
+def compare_drawn(n, threshold, drawn, w):  # type: ignore[no-untyped-def]
+    """One column plane, whose folded threshold bits and random words are in half rows at constant places."""
+    for q in range(n):
+        differ = w[threshold + q] ^ w[drawn + q]
+        w[COLUMN + q] = (w[threshold + q] & ~w[drawn + q]) | (~differ & w[COLUMN + q])
+        w[COLUMN + BATCH + q] &= ~differ
+
+
+@part
+def compare_cheap(n, bits, planes, table, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """All planes; ``planes`` are ``Tables.planes`` of a block. ``pick`` stands there but twice, as it is long."""
+    for back in range(OWN_PLANES):
+        plane = OWN_PLANES - 1 - back
+        word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
+        pick(n, bits, planes, table, plane, w)
+        for q in range(n):
+            first, second = random_words(q, word3, k0, k1, rounds, w)
+            compare(q, w[TREE + q], first, w)
+            compare(q + BATCH, w[TREE + BATCH + q], second, w)
+    occupy_columns(n, half_sweep, k0, k1, rounds, w)
+    for j in range(COLUMN_PLANES):
+        pick(n, bits, planes, table, OWN_PLANES + j, w)
+        for q in range(n):
+            both = (w[TREE + q] & w[OCCUPANT + q]) | (w[TREE + BATCH + q] & w[OCCUPANT + BATCH + q])
+            w[np.uint64(FOLDED + j * BATCH + q)] = rng.low32(both | both >> SHIFT)
+    compare_drawn(n, FOLDED + 3 * BATCH, DRAWN + 3 * BATCH, w)
+    compare_drawn(n, FOLDED + 2 * BATCH, DRAWN + 2 * BATCH, w)
+    compare_drawn(n, FOLDED + BATCH, DRAWN + BATCH, w)
+    compare_drawn(n, FOLDED, DRAWN, w)
+    settle_columns(n, w)

@@ -1,0 +1,154 @@
+"""What a replica-packed run needs on every device: the order of the sites, couplings, acceptance tables."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.acceptance import acceptance, check_beta
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.measuring.sums import of_up_and_unsatisfied
+from spinsim.engine.moves.metropolis.packed.batches import Costs, build_batches
+from spinsim.engine.moves.metropolis.packed.classes import LEAST_COUNT_BITS, MAX_DEGREE, MAX_DEGREE_IN_FIELD, Classes
+from spinsim.engine.moves.metropolis.packed.kinds import Limits
+from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, build_tables, distinct_of
+from spinsim.engine.moves.metropolis.replica_packed.degrees.fields import LoneBonds, starts
+from spinsim.errors import InputError
+from spinsim.model.colouring import colouring
+from spinsim.model.ising import Ising
+from spinsim.model.units import bonds_of_units, most_units
+
+FEW_BONDS: Final = 7  # so many and the spin are 16 classes
+FEW_UNITS: Final = 31  # so many without the spin are
+
+
+def is_field_in_class(model: Ising, always: bool) -> bool:
+    """Whether a uniform field is part of the class of sites of at most 31 bonds, though it could count as bonds.
+
+    Args:
+        model: With couplings of one magnitude and a uniform field.
+        always: Whether it is wherever it can be; else where this makes for fewer classes.
+    """
+    degree, units = model.graph.largest_degree, model.once(most_units)
+    if always or units is None:
+        return degree <= MAX_DEGREE_IN_FIELD
+    return units > (FEW_UNITS if degree <= FEW_BONDS else MAX_DEGREE)
+
+
+class ModelPlan:
+    """The part of a plan that follows from the model and from what kernels take at once.
+
+    Args:
+        model: Couplings of one magnitude and a uniform field, or couplings and fields that are few units.
+        largest_batch: Sites that the engine's kernel takes at once.
+        costs: What batches of sites of any degrees cost there, where sites of like degree are to stand together.
+        mixed: Whether sites of even and of odd degree may stand together.
+        in_class: Whether a uniform field is part of the class wherever it can be.
+
+    Attributes:
+        batches: The order of the sites.
+        graph: The bonds that are counted: of a coupling of several units as many side by side.
+        negative: Which couplings of these are below 0, (1 or samples, bonds).
+        units: How many bonds each site counts, those to a spin that is always +1 among them, (sites,).
+        fields: Bonds to that spin, below 0 where the field is, (1 or samples, sites); None where the class knows it.
+        starts: Where sites begin to count, as degrees/fields.py says.
+        lone: Those bonds.
+        used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
+            one.
+        classes: Flip classes.
+        has_field: Whether the spin is part of the class.
+        by_degree: Whether the class has no field and counts have more than three bits: sites of like degree stand
+            together.
+        colours: Half-sweeps in a sweep.
+        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
+        observables: From the spins +1, those of the first sublattice and the unsatisfied bonds.
+
+    Raises:
+        InputError: for a model that cannot be replica-packed.
+    """
+
+    def __init__(
+        self,
+        model: Ising,
+        largest_batch: int,
+        costs: Costs | None = None,
+        mixed: bool = False,
+        in_class: bool = False,
+    ) -> None:
+        found = bonds_of_units(model, is_field_in_class(model, in_class))
+        if found is None:
+            raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
+        self.graph, self.negative, self.fields, self.units = found.graph, found.negative, found.fields, found.units
+        self.has_field, by_units = found.field != 0, found.fields is not None or model.magnitude is None
+        least = 2**LEAST_COUNT_BITS if by_units else 0
+        self.classes = Classes.of(max(int(self.units.max()), least), found.magnitude, found.field)
+        self.by_degree = self.classes.count_bits > LEAST_COUNT_BITS and not self.has_field
+        colour = colouring(model.graph)
+        self.colours = int(colour.max()) + 1
+        self.batches = build_batches(
+            self.graph, colour, self.classes, self.negative, largest_batch, costs if self.by_degree else None, mixed,
+            None if self.fields is None else self.units,
+        )  # fmt: skip
+        self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
+        self.starts, self.lone = starts(self.batches, self.units, self.fields), LoneBonds.of(self.fields)
+        bonds = self.graph.bonds + self.lone.sites.size
+        self.observables = of_up_and_unsatisfied(model.sites, bonds, found.magnitude, found.field, self.first)
+        parity = self.units % 2
+        self.used_tables = int(parity.min()), int(parity.max()) + 1
+
+
+class ReplicaPlan(ModelPlan):
+    """A replica-packed run of a model.
+
+    Args:
+        model: As ``ModelPlan`` takes it.
+        replicas: Replicas of each sample.
+        dynamics: How they move.
+        largest_batch: Like all that follow as ``ModelPlan`` takes it.
+
+    Attributes:
+        shape: Of the packed state, (samples, blocks, sites, 2).
+        lanes: Lanes in use, uint64 (blocks, 2).
+    """
+
+    def __init__(
+        self,
+        model: Ising,
+        replicas: int,
+        dynamics: Dynamics,
+        largest_batch: int,
+        costs: Costs | None = None,
+        mixed: bool = False,
+        in_class: bool = False,
+    ) -> None:
+        shared = model.once(ModelPlan, largest_batch, costs, mixed, in_class)  # by many runs
+        vars(self).update(vars(shared))
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self.lanes = packing.lane_masks(replicas)
+        self.shape = (model.samples, len(self.lanes), model.sites, 2)
+
+    @cached_property
+    def last_colour(self) -> npt.NDArray[np.uint32]:
+        """The sites of the last colour."""
+        return self.batches.order[self.batches.first[self.batches.colour_start[-2]] :]
+
+    @cached_property
+    def phantoms(self) -> int:
+        """How many unsatisfied phantom bonds are counted with the bonds of the last colour."""
+        degree = self.units[self.last_colour]
+        return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
+
+    def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
+        """Acceptance tables for one inverse temperature or each replica's (replicas,), and what they follow from."""
+        distinct, place = distinct_of(check_beta(beta, self.replicas))
+        limits = self.limits(distinct)
+        return build_tables(limits, place), limits
+
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """What decides flips at inverse temperatures ``beta``."""
+        costs = self.classes.costs[..., None]
+        return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))

@@ -1,0 +1,89 @@
+"""Many rounds of parallel tempering of replica-packed samples without a field in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
+from spinsim.engine.moves.metropolis.replica_packed.counting.cpu import WORDS, count_unsatisfied
+from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import scratch_of_sweeps, sweep_and_tally
+from spinsim.machine.compiled import body, kernel
+from spinsim.packing import LANES
+
+
+@body
+def temper_packed(  # type: ignore[no-untyped-def]
+    state, bonds, batches, signs, lanes, tables, ladder, exchanged, shape, sample, key, rng_rounds, half_sweep, times
+):
+    """Sweep all blocks of a sample, exchange temperatures, and so on.
+
+    Args:
+        state: uint64 (blocks, sites, 2), changed in place.
+        bonds: Edges, negative couplings (bonds,), and |J| in quanta.
+        batches: ``Batches``.
+        signs: uint8, a row of ``Batches.signs``.
+        lanes: uint64 (blocks, 2), lanes in use.
+        tables: ``Tables`` of the sample: always, planes, thresholds; changed in place.
+        ladder: ``Ladder.steps``, copies, and ``ReplicaPlan.limits``.
+        exchanged: A row of ``Exchange``, changed in place.
+        shape: Colours, the tables that sites look at, and phantom bonds of the last colour that are always unsatisfied.
+        sample: Its number.
+        key: The two key words.
+        rng_rounds: Philox rounds, 7 or 10.
+        half_sweep: Half-sweeps done so far.
+        times: Rounds done so far, rounds to do, sweeps of each.
+    """
+    edges, negative, magnitude = bonds
+    always, planes, thresholds = tables
+    steps, copies, certain, limits = ladder
+    place, attempts, accepts, trips, last_end = exchanged
+    colours, used, phantoms = shape
+    first, rounds, sweeps = times
+    blocks = state.shape[0]
+    unsatisfied, energy = np.empty(blocks * LANES, np.int64), np.empty((blocks * LANES, 1), np.int64)
+    share = (np.int64(0), colours, np.int64(0), np.int64(1))
+    scratch, counters = scratch_of_sweeps(), np.zeros(WORDS, np.uint64)
+    tallied = colours == 2 and sweeps > 0  # then each bond has one end of the last colour
+    for done in range(rounds):
+        unsatisfied[:] = 0
+        for b in range(blocks):
+            block = rng.counter_block(np.uint64(sample), np.uint64(b))
+            totals = unsatisfied[b * LANES : (b + 1) * LANES]
+            counted = totals if tallied else totals[:0]
+            sweep_and_tally(scratch, (counted, counters), state[b], batches, signs, always[b], planes[b],
+                            thresholds[b], lanes[b], block, key, rng_rounds, half_sweep, sweeps, share)  # fmt: skip
+            if tallied:
+                totals -= phantoms
+            else:
+                count_unsatisfied(state[b], edges, negative, totals)
+        for r in range(unsatisfied.size):
+            energy[r, 0] = -magnitude * (edges.shape[0] - 2 * unsatisfied[r])
+        exchange(energy, steps, copies, first + done, sample, key, rng_rounds,
+                 place, attempts, accepts, trips, last_end)  # fmt: skip
+        lay_tables(place, used, certain, limits, always, planes, thresholds)
+        half_sweep += np.uint64(sweeps * colours)
+
+
+@kernel
+def temper_samples(  # type: ignore[no-untyped-def]
+    state, bonds, batches, lanes, tables, ladder, exchanged, shape, firsts, key, rng_rounds, half_sweep, times
+):
+    """``temper_packed`` of consecutive samples, the rows of what ``tables`` and so on hold.
+
+    The first of these is number ``firsts[0]`` of the model, whose own first is number ``firsts[1]`` of the run.
+    Negative couplings of ``bonds`` and ``batches.signs`` have a row for each sample of the model, or one for all.
+    """
+    edges, negative, magnitude = bonds
+    always, planes, thresholds = tables
+    place, attempts, accepts, trips, last_end = exchanged
+    first, first_of_model = firsts
+    for k in range(state.shape[0]):
+        row = (first + k) % negative.shape[0]
+        temper_packed(
+            state[k], (edges, negative[row], magnitude), batches, batches.signs[row], lanes,
+            (always[k], planes[k], thresholds[k]), ladder,
+            (place[k], attempts[k], accepts[k], trips[k], last_end[k]), shape, first_of_model + first + k, key,
+            rng_rounds, half_sweep, times,
+        )  # fmt: skip

@@ -1,0 +1,207 @@
+"""Site-packed spins on the CPU: one task for each (sample, replica), or several that share its rows."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing, rng
+from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.cpu import Integers, Words
+from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.moves.metropolis.packed.cpu_blocks import Blocks
+from spinsim.engine.moves.metropolis.site_packed.cpu_comparison import differing_lattices, set_in_layers
+from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import count_site, sweep_site
+from spinsim.engine.moves.metropolis.site_packed.halo.cpu import Halo, SwappedHalo, periodic
+from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
+from spinsim.engine.moves.metropolis.site_packed.tables import SiteTables
+from spinsim.engine.protocols import Counts
+from spinsim.engine.update import Slab
+from spinsim.errors import InputError
+from spinsim.machine.threads import Threads
+from spinsim.mesh.group import Group
+from spinsim.model.ising import Ising
+
+SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
+
+
+def engine(
+    model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None, slab: Slab | None = None
+) -> CpuEngine:
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
+
+    Args:
+        model: The whole lattice.
+        replicas: Of each sample.
+        dynamics: How they move.
+        threads: CPU threads, None for all.
+        slab: What it has of the lattice; None for all.
+    """
+    plan, pool = SitePlan(model, replicas, dynamics, slab and slab.layers), Threads(threads)
+    sides = plan.sides
+    full = np.full((replicas, 2), 2**64 - 1, np.uint64)
+
+    def read(words: Words, replica: int) -> npt.NDArray[np.int8]:
+        return packing.unpack_sites(words[replica], sides)
+
+    numbers = plan.first_group, plan.all_groups + plan.first_group
+    blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read, numbers=numbers)
+    lattices = SiteLattices(plan, blocks, slab and slab.group)
+    parts = CpuParts(
+        packing=packing.Packing.SITE,
+        state=blocks,
+        sweeper=SiteSweeper(plan, blocks, lattices),
+        counts=partial(counts, plan, blocks, lattices),
+        comparison=CpuSiteComparison(plan, lattices),
+        threads=pool,
+    )
+    return CpuEngine(model, replicas, dynamics, parts)
+
+
+class SiteLattices:
+    """The words of a site-packed state and its signs in the form that kernels take.
+
+    Attributes:
+        sides: Groups in a row, rows in a plane, planes.
+        words: The state as (samples, replicas, colours, groups, 2).
+        signs: (1 or samples, colour, slot, group, half), without slots where no coupling is negative.
+        halo: The layers before and after it.
+    """
+
+    def __init__(self, plan: SitePlan, blocks: Blocks, group: Group | None) -> None:
+        samples, replicas, colours, rows, width, _ = plan.shape
+        height = plan.sides[1]
+        self.sides = width, height, rows // height
+        self.words = blocks.state.reshape(samples, replicas, colours, plan.groups, 2)
+        signs = np.empty((1, colours, 0, rows, width, 2), np.uint64) if plan.signs is None else plan.signs
+        self.signs = signs.reshape(*signs.shape[:3], plan.groups, 2)
+        self.halo = Halo(self.words, plan.edge) if group is None else SwappedHalo(self.words, plan.edge, group)
+
+    def signs_of(self, sample: int) -> Words:
+        """The signs of one sample."""
+        return np.asarray(self.signs[sample % len(self.signs)])
+
+
+def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> Counts:
+    """Energies and magnetisations of every replica."""
+    names = plan.observables.sums
+    lattices.halo.fetch(1)
+    totals = np.zeros((len(names), blocks.parts, *plan.shape[:2]), np.int64)
+
+    def count(part: int, sample: int, replica: int) -> None:
+        lattice, signs = lattices.words[sample, replica], lattices.signs_of(sample)
+        halo = lattices.halo.of(sample, replica)
+        totals[:, part, sample, replica] = count_site(lattice, halo, lattices.sides, signs, part, blocks.parts)
+
+    blocks.each(count, blocks.parts)
+    return plan.observables.counts(dict(zip(names, totals.sum(axis=1), strict=True)))
+
+
+class SiteSweeper:
+    """A ``CpuSweeper`` of site-packed words.
+
+    Args:
+        plan: What devices share.
+        blocks: The words.
+        lattices: The same for kernels.
+    """
+
+    def __init__(self, plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> None:
+        self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
+        self._plan, self._blocks, self._lattices = plan, blocks, lattices
+        self._key, self._rng_rounds = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
+        self._tables: SiteTables | None = None
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature or one for each replica (replicas,)."""
+        self._tables = self._plan.tables(beta)
+
+    def set_ladder(self, ladder: Ladder) -> None:
+        """Nothing to prepare: tables are made anew after each round, which is long."""
+
+    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
+        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
+        self._tables = self._plan.tables_at(ladder, place)
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Attempt every spin ``count`` times, after so many half-sweeps."""
+        if self._tables is None:
+            raise InputError(NO_TEMPERATURE)
+        halo = self._lattices.halo
+        prepare = None if halo.always_there else lambda colour: halo.fetch(1 - colour)
+        self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours, prepare)
+
+    def _sweep_part(
+        self,
+        tables: SiteTables,
+        count: int,
+        half_sweep: int,
+        colours: tuple[int, int],
+        part: int,
+        sample: int,
+        replica: int,
+    ) -> None:
+        arrays = tables.always, tables.planes, tables.thresholds
+        sweep_site(
+            self._lattices.words[sample, replica],
+            self._lattices.halo.of(sample, replica),
+            self._lattices.sides,
+            self._lattices.signs_of(sample),
+            *(array[sample % len(array), replica] for array in arrays),
+            self._plan.first_group,
+            self._plan.dynamics.counter_block(sample, replica),
+            self._key,
+            self._rng_rounds,
+            np.uint64(half_sweep),
+            count,
+            (*colours, part, self._blocks.parts),
+            self._plan.has_field,
+        )
+
+    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
+        """Never all rounds in one call: a round of a lattice of this size is long."""
+        return False
+
+
+class CpuSiteComparison:
+    """A ``CpuComparison`` of site-packed lattices."""
+
+    reference = -1
+
+    def __init__(self, plan: SitePlan, lattices: SiteLattices) -> None:
+        self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
+
+    def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
+        """Returns how many sites copies differ at, (samples, pairs, temperatures)."""
+        count = np.empty((len(holder), len(pairs), holder.shape[2]), np.int64)
+        for of_sample, held, found in zip(words.reshape(*words.shape[:2], -1), holder, count, strict=True):
+            differing_lattices(of_sample, held[pairs[:, 0]].ravel(), held[pairs[:, 1]].ravel(), found.reshape(-1))
+        return count
+
+    def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
+        """Bonds at which the products of both ends differ, (pairs,)."""
+        unsigned = np.empty((2, 0, self._groups, 2), np.uint64)
+        flat = words.reshape(len(words), 2, self._groups, 2)
+        lattices = (flat[a] ^ flat[b] for a, b in zip(one, other, strict=True))
+        return np.array(
+            [
+                count_site(lattice, periodic(lattice, self._edge), self._sides, unsigned, 0, 1)[1]
+                for lattice in lattices
+            ],
+            np.int64,
+        )
+
+    def differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
+        """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""
+        along = [np.zeros((one.size, side), np.int64) for side in (*self._shape, 1)[:3]]
+        for p, (a, b) in enumerate(zip(one, other, strict=True)):
+            differing = words[a] if b == self.reference else words[a] ^ words[b]
+            lattice = differing.reshape(2, math.prod(self._shape[1:]), -1)
+            set_in_layers(lattice, self._shape[1], *(counted[p] for counted in along))
+        return [np.ascontiguousarray(counted.T) for counted in along[: len(self._shape)]]

@@ -1,0 +1,255 @@
+"""Site-packed spins on a GPU: warps share a lattice tile by tile, and stay for many half-sweeps."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.acceptance import check_beta
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import record
+from spinsim.engine.cuda import CudaEngine, CudaParts
+from spinsim.engine.cuda_queue import Queue, check_grid
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
+from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.moves.exchange.cuda import LADDER, CudaTempering, Placed
+from spinsim.engine.moves.metropolis.packed.classes import PLANES
+from spinsim.engine.moves.metropolis.packed.cuda_sharing import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS
+from spinsim.engine.moves.metropolis.packed.kinds import Kind, kind_of
+from spinsim.engine.moves.metropolis.site_packed.cuda_comparison import compare_lattices
+from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import SiteLattices
+from spinsim.engine.moves.metropolis.site_packed.cuda_records import SHARE, SLAB_BARRIER, UNIFORM_TABLES, divisor
+from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
+from spinsim.engine.update import Slab
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+THREADS: Final = 128
+BLOCKS: Final = 4  # on one multiprocessor, where its shared memory allows it
+WARP: Final = 32
+MOST_ACROSS: Final = 64  # tiles side by side, so that a block can wait for all blocks beside it
+UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
+HALF_SWEEPS_A_LAUNCH: Final = 2000
+
+
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: Slab | None = None) -> CudaEngine:
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
+
+    Args:
+        model: The whole lattice.
+        replicas: Of each sample.
+        dynamics: How they move.
+        device: Number of the GPU.
+        slab: What it has of the lattice; None for all.
+    """
+    plan, queue = SitePlan(model, replicas, dynamics, slab and slab.layers), Queue(device, dynamics)
+    check_grid(model.samples, replicas)
+    with queue.here():
+        lattices = SiteLattices(plan, queue, slab and slab.group)
+        shape = len(plan.observables.sums), model.samples, replicas
+        counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
+    parts = CudaParts(
+        packing=packing.Packing.SITE,
+        queue=queue,
+        state=lattices,
+        sweeper=SiteSweeper(queue, lattices),
+        counting=counting,
+        compare=partial(compare, lattices.slab, device, model),
+    )
+    return CudaEngine(model, replicas, parts)
+
+
+def compare(
+    slab: npt.NDArray[np.void], device: int, model: Ising, tempering: CudaTempering, wanted: Wanted
+) -> Comparison:
+    """What compares copies of a ladder, as fully as is wanted."""
+    return compare_lattices(Compared(device, model, tempering, wanted), slab)
+
+
+class Share(NamedTuple):
+    """How warps share a lattice.
+
+    Attributes:
+        record: Tiles, as the kernel reads them.
+        tiles: Tiles that are taken by ticket, which are all but the edges.
+        edges: Tiles that touch other slabs, which are taken first.
+        layers: Layers of a tile that a thread takes: 1 where each warp has one tile, else 2.
+        blocks: Thread blocks that take them.
+        reach: How far before and behind a block those are whose tiles touch its own, where each warp has one tile.
+    """
+
+    record: npt.NDArray[np.void]
+    tiles: int
+    edges: int
+    layers: int
+    blocks: int
+    reach: int
+
+
+def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
+    """Tiles for all warps, where ``blocks`` blocks can be resident on each of the multiprocessors."""
+    width, height, depth = lattices.width, lattices.height, lattices.depth
+    layer, layers = (width * height, depth) if lattices.dimension == 3 else (width, height)
+    columns = math.gcd(layer, WARP)
+    across, warps = layer // columns, THREADS // WARP
+    most = max(1, blocks * processors // lattices.count)
+
+    def tiles(layers_a_thread: int) -> int:
+        return across * -(-layers * columns // (layers_a_thread * WARP))
+
+    waits = lattices.halo.flags is not None
+    each = 1 if tiles(1) <= most * warps and across <= MOST_ACROSS and not waits else 2
+    edges = min(2 * across, tiles(2)) if waits else 0
+    between = tiles(each) - edges
+    shared = record(SHARE, columns=columns, tiles=between, across=divisor(across), width=divisor(width))
+    used = min(most, -(-tiles(each) // warps))
+    reach = -(-(2 * across - 1) // warps) + (tiles(each) % warps > 0)  # a tile's layers and one more
+    return Share(shared, between, edges, each, used, min(reach, used // 2))
+
+
+class SharedSweeps:
+    """Sweeps at the temperatures of tables, by as many blocks as the device holds at once.
+
+    Args:
+        queue: Where they are queued.
+        lattices: The spins.
+        tables: always, planes, thresholds, as ``SiteTables`` has them.
+        kind: The special case of their temperatures.
+    """
+
+    def __init__(self, queue: Queue, lattices: SiteLattices, tables: list[Any], kind: Kind) -> None:
+        import cupy
+
+        self._stream, self._plan, self._count = queue.stream, lattices.plan, lattices.count
+        self._halo = lattices.halo
+        self._tables = tables  # the record holds addresses alone
+        blocks = BLOCKS
+        while True:
+            self._share = share = share_out(lattices, blocks, multiprocessors(queue.device))
+            self._launch = self._ready(queue, lattices, share, kind)
+            room = self._launch.blocks_at_once(THREADS)
+            if room >= blocks:
+                break
+            blocks = room
+        self._next = cupy.zeros(self._count, cupy.uint32)
+        self._arrived = cupy.zeros(self._count * (share.blocks * APART if share.layers == 1 else 1), cupy.uint32)
+        self._arrivals = self._drawn = 0
+
+    def _ready(self, queue: Queue, lattices: SiteLattices, share: Share, kind: Kind) -> Launch:
+        """The kernel with all arguments but those of a launch."""
+        plan, dimension, signed, slots = self._plan, lattices.dimension, lattices.is_signed, 2 * lattices.dimension
+        always, planes, thresholds = self._tables
+        stride = plan.replicas if len(always) > 1 else 0
+        tables = record(UNIFORM_TABLES, always=always, planes=planes, thresholds=thresholds, stride=stride)
+        barrier = NEIGHBOUR_BARRIER if share.layers == 1 else LATTICE_BARRIER
+        slabs = lattices.halo.flags is not None
+        if slabs:
+            barrier = SLAB_BARRIER
+        rule = plan.has_field, int(kind), share.layers, queue.rng_rounds, slabs
+        expression = instance("sweep_site", dimension, signed, *rule)
+        return Launch(queue.device, "metropolis/site_packed.cu", expression, {
+            **lattices.arguments, "tables": tables, "share": share.record, "first_sample": queue.first_sample,
+            "first_replica": queue.first_block, "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1),
+            "all_tickets": np.zeros((), TICKETS), "barriers": np.zeros((), barrier), "key": queue.keys,
+        }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
+
+    def sweep(self, half_sweeps: int, half_sweep: int) -> None:
+        """Queue so many half-sweeps after others."""
+        most = min(UPDATES_A_LAUNCH // (packing.LANES * self._plan.groups * self._count), HALF_SWEEPS_A_LAUNCH)
+        while half_sweeps:
+            several = min(half_sweeps, max(1, most))
+            if self._halo.is_copied:
+                several = 1
+                self._halo.fetch(1 - half_sweep % 2)
+            self._queue_launch(several, half_sweep)
+            half_sweep += several
+            half_sweeps -= several
+
+    def _queue_launch(self, several: int, half_sweep: int) -> None:
+        """Queue one launch."""
+        share, flags = self._share, self._halo.flags
+        samples, replicas = self._plan.shape[:2]
+        barriers: tuple[Any, ...] = (self._arrived.data.ptr, self._arrivals)
+        if share.layers == 1:
+            barriers = *barriers, share.reach
+        if flags is not None:
+            barriers = barriers, *flags.next(several), share.edges
+        self._launch(
+            self._stream, (share.blocks, replicas, samples), THREADS, share.blocks > 1,
+            half_sweep=half_sweep, half_sweeps=several, barriers=barriers,
+            all_tickets=(self._next.data.ptr, self._drawn),
+        )  # fmt: skip
+        if share.layers > 1:
+            draws = share.tiles + min(share.edges, share.blocks * (THREADS // WARP))
+            self._drawn = (self._drawn + several * draws) % 2**32
+        together = 1 if share.layers == 1 else share.blocks  # that arrive at one count
+        self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
+
+
+class SiteSweeper:
+    """A ``CudaSweeper`` of site-packed words.
+
+    Args:
+        queue: Where sweeps are queued.
+        lattices: The spins.
+    """
+
+    rounds = measured_rounds = None  # lattices of this size are never tempered in one launch
+
+    def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
+        self.colours, self.tasks = lattices.plan.colours, lattices.count
+        self._queue, self._lattices, self._plan = queue, lattices, lattices.plan
+        self._sweeps: SharedSweeps | None = None
+        self._lay: Launch | None = None
+
+    def _kind(self, beta: npt.NDArray[np.float64]) -> Kind:
+        """The special case of inverse temperatures ``beta``."""
+        return min(kind_of(self._plan, self._plan.limits(np.unique(beta))), Kind.PLAIN)
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature or one for each replica (replicas,)."""
+        import cupy
+
+        tables = self._plan.tables(beta)
+        arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
+        kind = self._kind(check_beta(beta, self._plan.replicas))
+        self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
+
+    def set_ladder(self, placed: Placed) -> None:
+        """Make room for tables of each sample."""
+        import cupy
+
+        plan, beta = self._plan, placed.ladder.beta
+        classes, parts = 2**plan.classes.bits, plan.shape[:2]
+        always, planes, thresholds = arrays = [
+            cupy.empty((*parts, classes), cupy.uint32),
+            cupy.empty((*parts, PLANES, classes), cupy.uint32),
+            cupy.empty((*parts, classes), cupy.uint64),
+        ]
+        self._sweeps = SharedSweeps(self._queue, self._lattices, arrays, self._kind(beta))
+        self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
+        self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_uniform_tables", {
+            "always": always, "planes": planes, "thresholds": thresholds,
+            "ladder": record(LADDER, limits=limits, certain=certain, temperatures=beta.size), "place": placed.place,
+            "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
+        })  # fmt: skip
+
+    def lay_tables(self) -> None:
+        """Queue what gives replicas the temperatures of their places."""
+        if self._lay is not None:
+            self._lay(self._queue.stream, (-(-self.tasks // THREADS), 1, 1), THREADS)
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
+        if self._sweeps is None:
+            raise InputError(NO_TEMPERATURE)
+        self._sweeps.sweep(count * self.colours, half_sweep)

@@ -1,0 +1,90 @@
+"""What a site-packed run needs on every device: the layout of the state, signs of couplings, acceptance tables."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.acceptance import acceptance, check_beta
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.measuring.sums import of_up_and_unsatisfied
+from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.moves.metropolis.packed.classes import Classes
+from spinsim.engine.moves.metropolis.packed.kinds import Limits
+from spinsim.engine.moves.metropolis.site_packed.signs import build_signs
+from spinsim.engine.moves.metropolis.site_packed.tables import SiteTables, build_site_tables
+from spinsim.engine.moves.metropolis.site_packed.update import suits
+from spinsim.engine.update import OfModel
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+
+
+class SitePlan:
+    """A site-packed run of a model.
+
+    Args:
+        model: Couplings of one magnitude and a uniform field on a lattice whose ``rows_can_be_packed``.
+        replicas: Replicas of each sample.
+        dynamics: How they move.
+        layers: The rows or, in three dimensions, planes of a slab of the lattice, an even number from an even one on;
+            None for the whole lattice.
+
+    Attributes:
+        shape: Of the packed state, (samples, replicas, colours, rows, groups in a row, 2).
+        sides: Of the slab, as a lattice's.
+        groups: Groups of 128 lanes of one colour in the slab.
+        edge: Those of a layer.
+        first_group: Number of the slab's first group among those of one colour of the lattice.
+        all_groups: Groups of one colour of the lattice.
+        signs: As ``signs.build_signs`` makes them; None where no coupling is below 0.
+        classes: Flip classes.
+        has_field: Whether the spin is part of the class.
+        colours: Half-sweeps in a sweep.
+        observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds; a
+            bond belongs to the slab that has its site of colour 0.
+
+    Raises:
+        InputError: for a model that cannot be site-packed.
+    """
+
+    colours = 2
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, layers: range | None = None) -> None:
+        lattice, magnitude, field = model.lattice, model.magnitude, model.uniform_field
+        if lattice is None or magnitude is None or field is None or not suits(OfModel(model)):
+            raise InputError(
+                f"model {model.name} cannot be site-packed: take couplings of one magnitude, a uniform field and a "
+                "periodic lattice of even sides, the first a multiple of 256"
+            )
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        layers = layers or range(lattice.shape[-1])
+        self.sides = (*lattice.shape[:-1], len(layers))
+        sites, rows = prod(self.sides), prod(lattice.shape[1:-1])
+        self.observables = of_up_and_unsatisfied(sites, lattice.dimension * sites, magnitude, field, sites // 2)
+        self.has_field = field != 0
+        self.classes = Classes.of(2 * lattice.dimension, magnitude, field)
+        self.shape = (model.samples, replicas, *packing.site_shape(self.sides))
+        self.groups, self.all_groups = (number // (2 * packing.LANES) for number in (sites, model.sites))
+        self.edge = self.groups // len(layers)
+        self.first_group = self.edge * layers.start
+        of_slab = range(rows * layers.start, rows * layers.stop)
+        self.signs = build_signs(lattice.shape, model.negative_bonds(), of_slab)
+
+    def tables(self, beta: npt.ArrayLike) -> SiteTables:
+        """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""
+        return self._tables(check_beta(beta, self.replicas)[None])
+
+    def tables_at(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> SiteTables:
+        """The tables of samples whose replicas are at temperatures ``place`` (samples, replicas) of a ladder."""
+        return self._tables(ladder.beta[place])
+
+    def _tables(self, beta: npt.NDArray[np.float64]) -> SiteTables:
+        return build_site_tables(self.classes, beta * self.model.quantum, self.dynamics.zero_acceptance)
+
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """What decides flips at inverse temperatures ``beta``, of even degrees alone."""
+        costs = self.classes.costs[:1, :, None]
+        return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))

@@ -1,0 +1,70 @@
+"""What the site-packed update says of itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.protocols import Engine
+from spinsim.engine.update import Counters, InSlabs, Outline, Slab, Update
+from spinsim.model.graph import MOST_LISTED
+from spinsim.model.ising import Ising
+from spinsim.packing import LANES, Packing
+
+
+def suits(outline: Outline) -> bool:
+    """Whether couplings have one magnitude, the field is uniform and the lattice's ``rows_can_be_packed``.
+
+    Models of space and time are left to others: nothing compares the slices of site-packed spins yet.
+    """
+    lattice = outline.lattice
+    if lattice is None or not lattice.rows_can_be_packed or outline.slices > 1 or outline.in_terms:
+        return False
+    return outline.one_magnitude and outline.one_field
+
+
+def needed_bytes(outline: Outline, replicas: int) -> int:
+    """Memory that a run takes at most: it has no adjacency, and next to nothing for each bond of equal couplings.
+
+    Of a lattice whose bonds are not listed lowest states are held as bits.
+    """
+    bonds, sites, samples = outline.bonds, outline.sites, outline.samples
+    if bonds > MOST_LISTED:
+        drawn = 0 if outline.one_coupling else bonds * (2 + 4 * samples)  # a byte each, and passes over them
+        return drawn + samples * (sites // 2 + replicas * (3 * sites // 8 + 512))  # the state, and two copies to save
+    drawn = 0 if outline.one_coupling else bonds * (8 + 8 * samples)
+    return bonds * 24 + drawn + samples * (sites * 4 + replicas * (sites // 8 + 512))
+
+
+def counters(outline: Outline, replicas: int) -> Counters:
+    """Fields of the random counter: a group is 128 sites, and every replica is a block."""
+    return Counters(outline.sites // LANES, replicas, "replicas of a site-packed lattice")
+
+
+def pack(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+    """Words (replicas, colours, rows, groups in a row, 2) of configurations (replicas, sites)."""
+    assert model.lattice is not None  # noqa: S101  (``suits`` has looked)
+    return np.stack([packing.pack_sites(one, model.lattice.shape) for one in spins])
+
+
+def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None, slab: Slab | None = None) -> Engine:
+    from spinsim.engine.moves.metropolis.site_packed.cpu import engine
+
+    return engine(model, replicas, dynamics, threads, slab)
+
+
+def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: Slab | None = None) -> Engine:
+    from spinsim.engine.moves.metropolis.site_packed.cuda import engine
+
+    return engine(model, replicas, dynamics, device, slab)
+
+
+UPDATE: Final = Update(
+    *(Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda),
+    together=1,
+    in_slabs=InSlabs(_on_cpu, _on_cuda),
+)
