@@ -27,6 +27,7 @@ from spinsim.model.problems.labels import Labels, as_labels, label_text
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, finite
 from spinsim.model.quanta import (
     Rows,
+    are_signs,
     as_rows,
     common_quantum,
     distinct,
@@ -199,7 +200,10 @@ class Ising(Exchanged, Keeping):
         """|J| in quanta where every bond of every sample has the same nonzero one, else None."""
         if self.bonds == 0:
             return None
-        sizes = np.abs(distinct(self.couplings))
+        values = distinct(self.couplings)
+        if are_signs(values):
+            return round(1 / self.quantum)
+        sizes = np.abs(values)
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
 

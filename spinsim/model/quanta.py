@@ -69,8 +69,20 @@ def relative_change(given: npt.NDArray[Any], held: npt.NDArray[Any]) -> float:
     return float(np.max(np.abs(held[there] / given[there] - 1), initial=0))
 
 
+def are_signs(values: Rows) -> bool:
+    """True if there are values and all of them are +1 or -1, stored as int8, as couplings of one size are drawn.
+
+    Three passes without a copy tell it, after which sums, means and common divisors are known.
+    """
+    if values.dtype != np.int8 or not values.size:
+        return False
+    return bool(values.min() >= -1 and values.max() <= 1 and np.count_nonzero(values) == values.size)
+
+
 def power_above(rows: Rows) -> float:
     """Smallest power of two above every |value|, 0 where all are 0."""
+    if are_signs(distinct(rows)):
+        return 2.0
     largest = float(np.abs(distinct(rows)).max()) if rows.size else 0.0
     return ldexp(1.0, frexp(largest)[1]) if largest else 0.0
 
@@ -78,6 +90,8 @@ def power_above(rows: Rows) -> float:
 def mean_square(rows: Rows, unit: float) -> float:
     """Mean of (value / unit)^2, summed without rounding so that it does not depend on the processor."""
     values = distinct(rows)
+    if are_signs(values):
+        return values.size / unit**2 / values.size
     if not values.any():
         return 0.0
     if values.dtype == np.int8:
@@ -123,6 +137,10 @@ def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
     total, lowest = 0.0, None
     for rows in (couplings, fields):
         values = distinct(rows)
+        if are_signs(values):
+            total += rows.shape[1]
+            lowest = 0 if lowest is None else min(lowest, 0)
+            continue
         if not values.any():
             continue
         largest = float(np.abs(values).max())
