@@ -21,7 +21,8 @@ from spinsim.run.common import Plan, identify
 from spinsim.run.extending import as_longer
 from spinsim.run.identity import check_stored, config_of, dynamics_number
 from spinsim.run.search import LENGTHS, has_met_target
-from spinsim.settings.config import Config
+from spinsim.settings.config import Config, tables_of
+from spinsim.settings.setting import Setting
 
 
 def plan_resume(path: Path, changes: Mapping[str, Any], run: Mapping[str, Any]) -> Plan[Any]:
@@ -46,6 +47,7 @@ def plan_resume(path: Path, changes: Mapping[str, Any], run: Mapping[str, Any]) 
     _check_start(path, config, start, "finished" in attributes)
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
     job = job_of(config.job)
+    changes, run = (_typed(given, tables_of(job.config)[table]) for given, table in ((changes, job.name), (run, "run")))
     if met:  # so that no longer search has anything left to do
         changes = {name: value for name, value in changes.items() if name not in LENGTHS}
     config = job.changed(replace(config, run=replace(config.run, out=str(path), **run)), changes, path)
@@ -53,6 +55,16 @@ def plan_resume(path: Path, changes: Mapping[str, Any], run: Mapping[str, Any]) 
     plan: Plan[Any] = job.plan_type(config, model, device, *identify(config, model), start=start)
     unchanged = plan.attributes["config_sha256"] == attributes["config_sha256"]
     return plan if unchanged or not set(job.lengths(config)) & set(changes) else as_longer(plan, attributes)
+
+
+def _typed(given: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """Values of a call as the settings' types, so that 310 and 310.0 seconds are one run; NumPy's numbers serve too.
+
+    Raises:
+        InputError: for a value of another type.
+    """
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+    return {name: settings[name].typed(value) if name in settings else value for name, value in plain.items()}
 
 
 def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None, is_finished: bool) -> None:

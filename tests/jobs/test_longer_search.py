@@ -46,6 +46,22 @@ def same(one: Any, other: Any, *names: str) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
 
 
+@pytest.mark.parametrize("given", [41, np.int64(41), np.float64(41)])
+def test_seconds_of_any_type_are_the_same_run(tmp_path: Path, clock: Clock, given: Any) -> None:
+    how = ANNEAL | {"target": MISSED, "on_updates": clock.tick}
+    ss.anneal(MODEL, time_limit=4, out=tmp_path / "a.h5", **how)
+    longer = ss.resume(tmp_path / "a.h5", time_limit=given, on_updates=clock.tick)
+    whole = ss.anneal(MODEL, time_limit=41, out=tmp_path / "b.h5", **how)
+    assert longer.attributes["config_sha256"] == whole.attributes["config_sha256"]
+
+
+def test_seconds_that_are_no_number_are_refused(tmp_path: Path, clock: Clock) -> None:
+    how = ANNEAL | {"target": MISSED, "on_updates": clock.tick}
+    ss.anneal(MODEL, time_limit=4, out=tmp_path / "a.h5", **how)
+    with pytest.raises(ss.InputError, match="time_limit = 'long' has the wrong type"):
+        ss.resume(tmp_path / "a.h5", time_limit="long")
+
+
 @pytest.mark.parametrize("more", [{}, {"populations": 1, "best_states": True, "field": "1:0:6"}], ids=["plain", "more"])
 @pytest.mark.parametrize("limit", [4, 6, 18, 22])
 def test_anneals_go_on_where_the_time_was_up(tmp_path: Path, clock: Clock, limit: int, more: dict[str, Any]) -> None:
