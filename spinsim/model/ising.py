@@ -201,9 +201,7 @@ class Ising(Exchanged, Keeping):
         if self.bonds == 0:
             return None
         values = distinct(self.couplings)
-        if are_signs(values):
-            return round(1 / self.quantum)
-        sizes = np.abs(values)
+        sizes = np.abs(values[:, :1] if are_signs(values) else values)
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
 
@@ -236,11 +234,10 @@ class Ising(Exchanged, Keeping):
     @cached_property
     def energy_scale(self) -> float:
         """Root mean square local field of a random configuration: the natural unit of temperature."""
-        coordination = 2 * self.bonds / self.sites
         unit = max(power_above(self.couplings), power_above(self.fields))  # a power of two: it divides exactly
         if not unit:
             return 0.0
-        squares = coordination * mean_square(self.couplings, unit) + mean_square(self.fields, unit)
+        squares = 2 * self.bonds / self.sites * mean_square(self.couplings, unit) + mean_square(self.fields, unit)
         return unit * sqrt(squares)
 
     def content_sha256(self) -> str:
