@@ -3,62 +3,71 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-SOURCES: Final = (
-    "acceptance.py",
-    "engine/measuring/cpu_comparison.py",
-    "engine/moves/metropolis/anisotropic/cpu_sweep.py",
-    "engine/moves/metropolis/anisotropic/cpu_tempering.py",
-    "engine/moves/metropolis/packed/adders.py",
-    "engine/moves/metropolis/packed/batches.py",
-    "engine/moves/metropolis/replica_packed/degrees/cheap_steps.py",
-    "engine/moves/metropolis/packed/classes.py",
-    "engine/moves/metropolis/packed/cpu_tables.py",
-    "engine/moves/metropolis/packed/steps.py",
-    "engine/moves/metropolis/packed/wide_steps.py",
-    "engine/moves/metropolis/by_replica/cpu_sweep.py",
-    "engine/moves/metropolis/dense/cpu_sweep.py",
-    "engine/moves/metropolis/dense/cpu_tempering.py",
-    "engine/moves/metropolis/dense/cpu_vectors.py",
-    "engine/moves/metropolis/replica_packed/counting/cpu.py",
-    "engine/moves/metropolis/replica_packed/cpu_sweep.py",
-    "engine/moves/metropolis/replica_packed/cpu_sweep_in_field.py",
-    "engine/moves/metropolis/replica_packed/degrees/cpu_sweep.py",
-    "engine/moves/metropolis/replica_packed/degrees/cpu_tempering.py",
-    "engine/moves/metropolis/replica_packed/degrees/fields.py",
-    "engine/moves/metropolis/replica_packed/tempering/cpu.py",
-    "engine/moves/metropolis/replica_packed/tempering/cpu_in_field.py",
-    "engine/moves/metropolis/site_packed/cpu_comparison.py",
-    "engine/moves/metropolis/site_packed/cpu_sweep.py",
-    "engine/moves/metropolis/site_packed/signs.py",
-    "engine/moves/metropolis/unpacked/cpu_counting.py",
-    "engine/moves/metropolis/unpacked/cpu_sweep.py",
-    "engine/moves/metropolis/unpacked/cpu_sweep_terms.py",
-    "engine/moves/metropolis/unpacked/tempering/cpu.py",
-    "engine/moves/metropolis/unpacked/replica_order.py",
-    "engine/moves/resample/cpu.py",
-    "engine/moves/resample/parents.py",
-    "engine/start/at_random.py",
-    "engine/moves/exchange/cpu_exchange.py",
-    "engine/moves/exchange/ladder.py",
-    "machine/compiler.py",
-    "machine/intrinsics.py",
-    "model/colouring.py",
-    "model/drawing.py",
-    "bits.py",
-    "packing.py",
-    "rng.py",
-    "transfer_matrix/cpu.py",
-    "transfer_matrix/vectors.py",
-)
-"""Files that hold compiled functions, and those from which these take constants; a test keeps the list."""
+_ROOT: Final = Path(__file__).parents[1]
+_MAKING: Final = ("machine.compiler", "machine.intrinsics")
+"""Modules that decide how all kernels are compiled."""
+_IMPORT: Final = re.compile(rb"^[ \t]*from spinsim\.?([\w.]*) import[ \t]*(\([^)]*\)|.*)", re.M)
+_IMPORTED_NAME: Final = re.compile(rb"(\w+)(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:,|\)|#|$)", re.M)
+_COMPILED: Final = re.compile(rb"^@(?:kernel|real_kernel|part|body|inlined|intrinsic)$", re.M)
 
 
 @cache
-def source_digest() -> str:
-    """SHA-256 of all files that kernels inline or take constants from."""
-    root = Path(__file__).parents[1]
-    return hashlib.sha256(b"".join((root / name).read_bytes() for name in SOURCES)).hexdigest()
+def source_digest(module: str) -> str:
+    """SHA-256 of all files that the kernels of a module of the package inline or take constants from."""
+    return hashlib.sha256(b"".join(_digest(path) for path in sorted(sources(module)))).hexdigest()
+
+
+@cache
+def sources(module: str) -> frozenset[Path]:
+    """Find the files that a module's kernels are made from: its own, and what these import of each other.
+
+    Args:
+        module: Name, from ``spinsim.`` on.
+    """
+    found: set[Path] = set()
+    left = [_file(name) for name in (module.removeprefix("spinsim."), *_MAKING)]
+    while left:
+        path = left.pop()
+        if path not in found:
+            found.add(path)
+            left += _imported(path)
+    return frozenset(found)
+
+
+@cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    """Files with compiled functions that a file imports from, and those of constants: of names in capitals."""
+    return tuple(_followed(path))
+
+
+def _followed(path: Path) -> Iterator[Path]:
+    for home, listed in _IMPORT.findall(_content(path)):
+        names = [name.decode() for name in _IMPORTED_NAME.findall(listed)]
+        module = _file(home.decode())
+        if any(name.isupper() for name in names) or _COMPILED.search(_content(module)):
+            yield module
+        inside = (_file(f"{home.decode()}.{name}".lstrip(".")) for name in names if module.name == "__init__.py")
+        yield from (file for file in inside if file.name != "__init__.py" and file.is_file())
+
+
+def _file(module: str) -> Path:
+    """Name the file of a module, given without ``spinsim.``."""
+    path = _ROOT.joinpath(*module.split(".")) if module else _ROOT
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@cache
+def _content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@cache
+def _digest(path: Path) -> bytes:
+    """SHA-256 of a file's name in the package and its content."""
+    return hashlib.sha256(path.relative_to(_ROOT).as_posix().encode() + b"\0" + _content(path)).digest()

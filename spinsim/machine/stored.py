@@ -53,7 +53,7 @@ class MachineCode(NamedTuple):
 def find(kernel: str, types: str) -> Callable[..., Any] | None:
     """Load a kernel for arguments of some types from disk; None where there is none that can be used."""
     for path in _paths(kernel, types):
-        code = _read(path)
+        code = _read(path, _stamp(kernel))
         if code is not None:
             with contextlib.suppress(AttributeError, TypeError):  # a version of Numba that is built otherwise inside
                 return _load(kernel, code)
@@ -67,7 +67,7 @@ def is_there(kernel: str, types: str) -> bool:
 
 def keep(kernel: str, types: str, code: MachineCode) -> None:
     """Write a kernel into the first folder that takes it; where none does, the next process compiles it again."""
-    content = pickle.dumps((_stamp(), tuple(code)))
+    content = pickle.dumps((_stamp(kernel), tuple(code)))
     for path in _paths(kernel, types):
         with contextlib.suppress(OSError):
             _replace(path, hashlib.sha256(content).digest() + content)
@@ -122,13 +122,17 @@ def _machine() -> str:
     return "\n".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), features, *interpreter, *settings])
 
 
+def _stamp(kernel: str) -> str:
+    """Identity of what a kernel's machine code is made from; a file of another stamp is out of date."""
+    return " ".join([source_digest(kernel.rpartition(".")[0]), *_versions()])
+
+
 @cache
-def _stamp() -> str:
-    """Identity of what machine code is made from; a file of another stamp is out of date."""
-    return " ".join([source_digest(), *(version(name) for name in ("numba", "llvmlite"))])
+def _versions() -> tuple[str, ...]:
+    return version("numba"), version("llvmlite")
 
 
-def _read(path: Path) -> MachineCode | None:
+def _read(path: Path, stamp: str) -> MachineCode | None:
     try:
         content = path.read_bytes()
     except OSError:
@@ -137,8 +141,8 @@ def _read(path: Path) -> MachineCode | None:
     if hashlib.sha256(content).digest() != checksum:
         return None
     try:
-        stamp, fields = pickle.loads(content)  # noqa: S301  (as much trusted as byte code in the same folder)
-        return MachineCode(*fields) if stamp == _stamp() else None
+        written, fields = pickle.loads(content)  # noqa: S301  (as much trusted as byte code in the same folder)
+        return MachineCode(*fields) if written == stamp else None
     except (TypeError, ValueError):  # another version's file
         return None
 

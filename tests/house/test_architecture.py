@@ -13,7 +13,6 @@ from pathlib import Path
 from places import ROOT as CHECKOUT
 
 import spinsim
-from spinsim.machine.sources import SOURCES
 
 ROOT = Path(spinsim.__file__).parent
 LAYERS = [
@@ -78,27 +77,6 @@ def test_imports_go_one_way() -> None:
 def test_every_module_has_a_layer() -> None:
     names = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert names - {"__init__", "__pycache__", "py.typed"} == set(RANK)
-
-
-def constants_from(path: Path) -> set[Path]:
-    """Files of the package whose constants a file imports: modules, and names that are written in capitals."""
-    found = set()
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "spinsim":
-            home = ROOT.joinpath(*node.module.split(".")[1:])
-            found |= {home / f"{alias.name}.py" for alias in node.names}
-            if any(alias.name.isupper() for alias in node.names):
-                found.add(home.with_suffix(".py"))
-    return {module for module in found if module.is_file()}
-
-
-def test_cached_kernels_are_stamped_with_all_they_may_inline() -> None:
-    """Kernels inline parts, which lie in such files too, and constants."""
-    decorated = re.compile(r"^@(kernel|real_kernel|part|body|inlined)$", re.M)
-    kernels = {path for path in ROOT.rglob("*.py") if decorated.search(path.read_text())}
-    making = {ROOT / "machine/compiler.py", ROOT / "machine/intrinsics.py"}
-    stamped = kernels | {module for path in kernels for module in constants_from(path)} | making
-    assert set(SOURCES) == {path.relative_to(ROOT).as_posix() for path in stamped}
 
 
 def lines_of(node: ast.stmt) -> int:

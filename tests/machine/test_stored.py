@@ -20,6 +20,7 @@ from spinsim.machine import clock, compiled, stored
 from spinsim.model import colouring
 
 MUTANTS = 60
+STAMP = stored._stamp("spinsim.model.colouring.any")
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_damaged_machine_code_is_made_anew(kernels: Path) -> None:
     for path, content in whole.items():
         for _ in range(MUTANTS):
             path.write_bytes(mutant(content, rng))
-            assert path.read_bytes() == content or stored._read(path) is None
+            assert path.read_bytes() == content or stored._read(path, STAMP) is None
         path.write_bytes(mutant(content, rng))
     again, mended = colour()
     assert again == first
@@ -85,8 +86,7 @@ def test_damaged_machine_code_is_made_anew(kernels: Path) -> None:
 
 def test_code_of_other_sources_is_out_of_date(kernels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, made = colour()
-    before = stored._stamp()
-    monkeypatch.setattr(stored, "_stamp", lambda: f"{before} changed")
+    monkeypatch.setattr(stored, "_stamp", lambda kernel: f"{STAMP} changed")
     assert colour()[1] == made
     assert len(list(kernels.iterdir())) == 2
 
@@ -95,7 +95,7 @@ def test_code_that_needs_what_is_not_there_is_compiled(kernels: Path) -> None:
     """LLVM would end the process at a symbol that nobody has, such as that of a library of vectors."""
     first, made = colour()
     for path in kernels.iterdir():
-        code = stored._read(path)
+        code = stored._read(path, STAMP)
         assert code is not None
         changed = code._replace(needs=(*code.needs, "spinsim_nobody_has_this"))
         assert stored._load("colouring", changed) is None
