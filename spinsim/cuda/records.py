@@ -1,7 +1,8 @@
-"""What kernels take by value: structs of addresses and numbers, round keys."""
+"""What kernels take by value: structs of addresses and numbers, round keys; and arrays that share one buffer."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -46,3 +47,33 @@ def round_keys(seed: int) -> npt.NDArray[np.void]:
     rounds = np.arange(rng.ROUNDS, dtype=np.uint32)
     low, high = first + rounds * np.uint32(rng.WEYL_0), second + rounds * np.uint32(rng.WEYL_1)  # modulo 2^32
     return record(KEY, low=low, high=high)
+
+
+class Fields:
+    """Arrays in one buffer of int64 words, which one copy fetches: in the order given, each at a whole word.
+
+    Args:
+        fields: Shape and type by name.
+
+    Attributes:
+        words: First word of each.
+        sizes: Items of each.
+        size: Words of the buffer.
+    """
+
+    def __init__(self, **fields: tuple[tuple[int, ...], Any]) -> None:
+        self.sizes = {name: prod(shape) for name, (shape, _) in fields.items()}
+        self.words, self._places, self.size = {}, {}, 0
+        for name, (shape, kind) in fields.items():
+            dtype = np.dtype(kind)
+            self.words[name] = self.size
+            self._places[name] = 8 * self.size, 8 * self.size + self.sizes[name] * dtype.itemsize, dtype, shape
+            self.size += -(-self.sizes[name] * dtype.itemsize // 8)
+
+    def split(self, words: Any) -> dict[str, Any]:
+        """Views of a buffer, on the host or on the device."""
+        octets = words.view(np.uint8)
+        return {
+            name: octets[first:end].view(dtype).reshape(shape)
+            for name, (first, end, dtype, shape) in self._places.items()
+        }

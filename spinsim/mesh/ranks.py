@@ -1,4 +1,4 @@
-"""The ranks of a run as MPI has them: messages through host memory, and signs of life."""
+"""The ranks of a run as MPI has them: their arrival, messages through host memory, and signs of life."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import atexit
 import math
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.mesh.arrival import awaited
 from spinsim.mesh.launched import Launched
 
 MESSAGE, BEAT, EXCHANGE = 1, 2, 3  # tags, the last one and all above it of arrays
@@ -25,6 +26,35 @@ SILENT_FOR: Final = 45.0  # seconds after which a rank is given up
 TOLD_IN: Final = 0.5  # seconds in which a launcher passes on what a rank has written before its end
 IDLE_FOR: Final = 600.0  # seconds that a rank waits for an array of another
 FIRST: Final = 0  # the rank that carries out the command
+_WATCH: Final = """
+import os, select, signal, sys
+seconds, process, words = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+if not select.select([0], [], [], seconds)[0]:
+    sys.stderr.write(words)
+    sys.stderr.flush()
+    os.kill(process, signal.SIGKILL)
+"""
+
+
+@contextmanager
+def awaited(seconds: float, ranks: int, by: str) -> Iterator[None]:
+    """While MPI starts, which waits for all ranks and lets no thread of Python run, a small process watches the time.
+
+    It ends this one when that has waited for so long.
+
+    Args:
+        seconds: Most of them.
+        ranks: How many were started.
+        by: What started them, in words.
+    """
+    words = (
+        f"spinsim: {by} has started {ranks} ranks, of which not all have arrived after {seconds:.0f} s, so that the "
+        "job ends: 'spinsim devices' under the same launcher shows who is there\n"
+    )
+    line = [sys.executable, "-I", "-S", "-c", _WATCH, str(seconds), str(os.getpid()), words]
+    # Closing its input ends it, as does the end of this process.
+    with subprocess.Popen(line, stdin=subprocess.PIPE):  # noqa: S603  (this Python and words of ours)
+        yield
 
 
 class Ranks:

@@ -14,13 +14,13 @@ import sys
 import tomllib
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from spinsim.cuda.compile import OPTIONS, source
 from spinsim.engine.cuda_instances import instantiations as of_engines
-from spinsim.gemm.instances import instantiations as of_products
+from spinsim.gemm import factors, rungs, skinny, splitting, transposing
 from spinsim.transfer_matrix.cuda import instantiations as of_transfer
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
@@ -41,7 +41,8 @@ INFO = re.compile(r"^ptxas (info|  ).*\n", re.MULTILINE)
 
 def instantiations() -> list[tuple[str, str]]:
     """Every instance of the package, with its file."""
-    return [*of_engines(), *of_products(), *of_transfer()]
+    products = (module.expressions() for module in (rungs, splitting, transposing, factors, skinny))
+    return [*of_engines(), *chain.from_iterable(products), *of_transfer()]
 
 
 class Resources(NamedTuple):

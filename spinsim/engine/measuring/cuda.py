@@ -9,9 +9,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.fields import Fields
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import SIZE, record, struct_type
+from spinsim.cuda.records import SIZE, Fields, record, struct_type
 from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_held import Held, HeldStates, Reads
