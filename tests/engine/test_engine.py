@@ -9,7 +9,7 @@ import pytest
 from engines import GENERAL, PACKED, SITE, check_counts, random_graph, random_signs, run_both
 
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
-from spinsim.engine.moves.metropolis.packed.cuda_state import places
+from spinsim.engine.layouts.replica_packed.cuda_words import places
 from spinsim.engine.moves.metropolis.replica_packed import cpu as packed_engine
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, site_records
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan

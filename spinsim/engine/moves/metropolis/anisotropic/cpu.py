@@ -10,15 +10,15 @@ from spinsim import packing
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.replica_packed.adders import BATCH
+from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
+from spinsim.engine.layouts.replica_packed.cpu_counting import count_unsatisfied, count_up
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.metropolis.anisotropic.cpu_sweep import sweep_terms
 from spinsim.engine.moves.metropolis.anisotropic.cpu_tempering import temper_terms
 from spinsim.engine.moves.metropolis.anisotropic.plan import TermPlan
-from spinsim.engine.moves.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.moves.metropolis.packed.cpu_sweeper import TableSweeper
-from spinsim.engine.moves.metropolis.packed.steps import BATCH
-from spinsim.engine.moves.metropolis.replica_packed.counting.cpu import count_unsatisfied, count_up
 from spinsim.engine.moves.metropolis.replica_packed.cpu import SPLIT_SITES
 from spinsim.engine.protocols import Counts
 from spinsim.machine.threads import Threads

@@ -5,16 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.moves.metropolis.packed.steps import (
-    CLASS,
-    ONE,
-    ROW,
-    SPIN,
-    collect_flips,
-    finish_lanes,
-    prefixes,
-    scatter,
-)
+from spinsim.engine.layouts.replica_packed.adders import ONE, ROW
+from spinsim.engine.moves.metropolis.packed.steps import CLASS, SPIN, collect_flips, finish_lanes, prefixes, scatter
 from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS, compare_wide, decide_wide
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import gather, share_of_batches
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_in_field import count_slots

@@ -16,11 +16,10 @@ from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, OrderedWords, places
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.moves.exchange.cuda import Placed
 from spinsim.engine.moves.metropolis.anisotropic.plan import TermPlan
-from spinsim.engine.moves.metropolis.packed.cuda_state import PlacedWords, places
-from spinsim.engine.moves.metropolis.replica_packed.counting.cuda import COUNT_THREADS, ITEMS_A_THREAD
 from spinsim.engine.moves.metropolis.replica_packed.cuda import UNBOUNDED, compare, squares
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.errors import InputError
@@ -58,7 +57,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     return CudaEngine(model, replicas, parts)
 
 
-class TermLattices(PlacedWords):
+class TermLattices(OrderedWords):
     """The spins of a run, and what kernels read of its model.
 
     Args:

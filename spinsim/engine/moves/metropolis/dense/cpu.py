@@ -11,6 +11,7 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_beta
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.layouts.unpacked.cpu import WORDS
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
@@ -18,7 +19,6 @@ from spinsim.engine.moves.metropolis.dense.cpu_state import DenseState, Rows, in
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import sweep_dense
 from spinsim.engine.moves.metropolis.dense.cpu_tempering import temper_dense
 from spinsim.engine.moves.metropolis.dense.cpu_vectors import SITES
-from spinsim.engine.moves.metropolis.unpacked.replica_order import WORDS
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.unpacked.cpu import WORDS
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import begin_fields, energies_from_fields
 from spinsim.engine.moves.metropolis.dense.cpu_vectors import SITES, TILE
 from spinsim.engine.moves.metropolis.dense.plan import DensePlan
-from spinsim.engine.moves.metropolis.unpacked.replica_order import WORDS
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.engine.protocols import Counts, Spins
 from spinsim.engine.start.at_random import fill_start

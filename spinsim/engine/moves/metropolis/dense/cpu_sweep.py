@@ -19,6 +19,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
+from spinsim.engine.layouts.unpacked.cpu import WORDS
 from spinsim.engine.moves.metropolis.dense.cpu_vectors import (
     SITES,
     TILE,
@@ -29,7 +30,6 @@ from spinsim.engine.moves.metropolis.dense.cpu_vectors import (
     float_bits,
 )
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import HALVE, MANTISSA_BITS_32, REFINE, TWO32, UPDATE
-from spinsim.engine.moves.metropolis.unpacked.replica_order import WORDS
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import trailing_zeros
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
 from spinsim.engine.moves.metropolis.packed.kinds import Limits
 from spinsim.engine.moves.metropolis.packed.lane_tables import SomeClasses, Tables, empty_tables

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
-from spinsim.engine.moves.metropolis.packed.steps import ONE, ZERO
+from spinsim.engine.layouts.replica_packed.adders import ONE, ZERO
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES
 

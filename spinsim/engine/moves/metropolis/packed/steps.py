@@ -26,12 +26,11 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
+from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.moves.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
 from spinsim.machine.compiled import part
 from spinsim.machine.intrinsics import trailing_zeros
 
-BATCH: Final = 64  # sites updated together
-ROW: Final = 2 * BATCH
 SPIN, FLIP, ACCEPT, UNDECIDED = 0 * ROW, 1 * ROW, 2 * ROW, 3 * ROW
 PREFIX: Final = 4 * ROW  # philox_prefix's five words of every site: three rows
 NEAR: Final = 7 * ROW  # neighbours' words, which make room for the columns' rows once bonds are counted
@@ -42,8 +41,6 @@ DRAWN: Final = NEAR + 3 * ROW  # the columns' call: word j in half row j
 CLASS: Final = 14 * ROW  # bit planes of the class, at most seven and one above them
 SCRATCH_WORDS: Final = 22 * ROW
 
-ZERO: Final = np.uint64(0)
-ONE: Final = np.uint64(1)
 LOW6: Final = np.uint64(63)
 SIX: Final = np.uint64(6)
 UPDATE: Final = np.uint64(rng.Stream.UPDATE)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
+from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.moves.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES
 from spinsim.engine.moves.metropolis.packed.steps import (
     ACCEPT,
-    BATCH,
     CLASS,
     DRAWN,
     FLIP,
-    ONE,
-    ROW,
     SCRATCH_WORDS,
     UNDECIDED,
     UPDATE,
-    ZERO,
     compare,
     compare_column,
     mux,

@@ -13,16 +13,16 @@ from spinsim.acceptance import check_one_beta
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.replica_packed.adders import BATCH
+from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
+from spinsim.engine.layouts.replica_packed.cpu_counting import count_lattices, count_lone
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.metropolis.packed.batches import Costs
-from spinsim.engine.moves.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.moves.metropolis.packed.cpu_sweeper import TableSweeper
 from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_one_temperature
 from spinsim.engine.moves.metropolis.packed.kinds import Limits, bits_up_to, cheap_bits
 from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, empty_tables
-from spinsim.engine.moves.metropolis.packed.steps import BATCH
-from spinsim.engine.moves.metropolis.replica_packed.counting.cpu import count_lattices, count_lone
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_packed
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
 from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree

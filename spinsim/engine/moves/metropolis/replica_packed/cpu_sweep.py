@@ -5,17 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.moves.metropolis.packed.adders import add_four, add_seven, add_six
+from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_four, add_seven, add_six
+from spinsim.engine.layouts.replica_packed.cpu_counting import add_count, empty_into, finish_addition
 from spinsim.engine.moves.metropolis.packed.steps import (
-    BATCH,
     CLASS,
     FLIP,
     NEAR,
-    ONE,
-    ROW,
     SCRATCH_WORDS,
     SPIN,
-    ZERO,
     collect_flips,
     compare_columns,
     compare_planes,
@@ -24,7 +21,6 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     prefixes,
     scatter,
 )
-from spinsim.engine.moves.metropolis.replica_packed.counting.cpu import add_count, empty_into, finish_addition
 from spinsim.machine.compiled import kernel, part
 
 

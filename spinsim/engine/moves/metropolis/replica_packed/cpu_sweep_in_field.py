@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
+from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.moves.metropolis.packed.steps import (
-    BATCH,
     CLASS,
     NEAR,
-    ONE,
-    ROW,
     SPIN,
-    ZERO,
     collect_flips,
     finish_lanes,
     prefixes,

@@ -14,6 +14,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.layouts.replica_packed.cuda_words import OrderedPlan, places
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
@@ -25,7 +26,6 @@ from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Place
 from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
-from spinsim.engine.moves.metropolis.packed.cuda_state import PlacedPlan, places
 from spinsim.engine.moves.metropolis.packed.kinds import Kind, Limits, kind_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
@@ -81,7 +81,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     return CudaEngine(model, replicas, parts)
 
 
-def compare(plan: PlacedPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
+def compare(plan: OrderedPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
     """What compares copies of a ladder, as fully as is wanted."""
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
@@ -98,7 +98,7 @@ def compare(plan: PlacedPlan, device: int, tempering: CudaTempering, wanted: Wan
     return compare_replicas(what, expression, width, columns, place, in_time, products)
 
 
-def squares(plan: PlacedPlan, device: int, ladder: Ladder) -> CudaSquares:
+def squares(plan: OrderedPlan, device: int, ladder: Ladder) -> CudaSquares:
     """Returns what adds up squares along world lines."""
     return CudaSquares(device, plan.model, ladder, places(plan.batches), "squares_of_replicas", plan.shape[1], {})
 

@@ -14,10 +14,9 @@ from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import record
 from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
 from spinsim.engine.moves.metropolis.packed.classes import PLANES
-from spinsim.engine.moves.metropolis.packed.cuda_state import places
 from spinsim.engine.moves.metropolis.packed.kinds import Kind
-from spinsim.engine.moves.metropolis.replica_packed.counting.cuda import CountedWords
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import (
     GLOBAL_THREADS,
     MODEL,
@@ -66,6 +65,8 @@ class ReplicaLattices(CountedWords):
         fixed: Whether kernels know how many bonds a site has.
         slots: Numbers of bonds that have a kernel each; 0: any number.
     """
+
+    plan: ReplicaPlan
 
     def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
         import cupy

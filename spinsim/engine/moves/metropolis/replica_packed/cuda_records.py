@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.records import ADDRESS, SIZE, struct_type
+from spinsim.engine.layouts.replica_packed.cuda_words import places
 from spinsim.engine.moves.metropolis.packed.batches import Batches
-from spinsim.engine.moves.metropolis.packed.cuda_state import places
 
 PLACE: Final = 16  # bytes of one place
 TAIL_ROOM: Final = 64  # groups that a warp's queue of undecided lanes holds

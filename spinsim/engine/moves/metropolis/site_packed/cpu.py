@@ -12,10 +12,10 @@ import numpy.typing as npt
 from spinsim import packing, rng
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.measuring.cpu import Integers, Words
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.packed.cpu_blocks import Blocks
 from spinsim.engine.moves.metropolis.site_packed.cpu_comparison import differing_lattices, set_in_layers
 from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import count_site, sweep_site
 from spinsim.engine.moves.metropolis.site_packed.halo.cpu import Halo, SwappedHalo, periodic

@@ -12,16 +12,12 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.moves.metropolis.packed.adders import add_four, add_six
+from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_four, add_six
 from spinsim.engine.moves.metropolis.packed.steps import (
-    BATCH,
     CLASS,
     FLIP,
     NEAR,
-    ONE,
-    ROW,
     SPIN,
-    ZERO,
     collect_flips,
     compare_columns,
     compare_planes,

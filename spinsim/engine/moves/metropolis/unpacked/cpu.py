@@ -13,14 +13,13 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.layouts.unpacked.cpu import WORDS, by_replica, by_word, sum_spins, total_energies
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.unpacked.cpu_counting import sum_spins, total_energies
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep_terms import sweep_general_terms
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
-from spinsim.engine.moves.metropolis.unpacked.replica_order import WORDS, by_replica, by_word
 from spinsim.engine.moves.metropolis.unpacked.tempering.cpu import temper_unpacked
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.engine.protocols import Counts, Spins

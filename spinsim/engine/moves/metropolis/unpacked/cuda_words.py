@@ -15,9 +15,8 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, OrderedWords
 from spinsim.engine.measuring.sums import of_energies_and_up, of_energy_and_up
-from spinsim.engine.moves.metropolis.packed.cuda_state import PlacedWords
-from spinsim.engine.moves.metropolis.replica_packed.counting.cuda import COUNT_THREADS, ITEMS_A_THREAD
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.moves.metropolis.unpacked.slots import SLOTS, SlotRows, slot_rows
 from spinsim.model.ising import Ising
@@ -119,7 +118,7 @@ def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
     return Grouping(most, GLOBAL_THREADS, False, -(-colour * most // GLOBAL_THREADS))
 
 
-class UnpackedSpins(PlacedWords):
+class UnpackedSpins(OrderedWords):
     """The spins of an unpacked run, and what kernels read of its model.
 
     Args:

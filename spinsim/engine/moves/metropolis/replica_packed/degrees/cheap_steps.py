@@ -13,25 +13,21 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.moves.metropolis.packed.adders import add_seven, full_add
+from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_seven, full_add
 from spinsim.engine.moves.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES
 from spinsim.engine.moves.metropolis.packed.steps import (
     ACCEPT,
-    BATCH,
     CLASS,
     COLUMN,
     DRAWN,
     FLIP,
     NEAR,
     OCCUPANT,
-    ONE,
-    ROW,
     SCRATCH_WORDS,
     SHIFT,
     SPIN,
     UNDECIDED,
     UPDATE,
-    ZERO,
     compare,
     mux,
     occupy_columns,

@@ -10,18 +10,8 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.moves.metropolis.packed.steps import (
-    BATCH,
-    NEAR,
-    ONE,
-    ROW,
-    SPIN,
-    ZERO,
-    collect_flips,
-    finish_lanes,
-    prefixes,
-    scatter,
-)
+from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
+from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, collect_flips, finish_lanes, prefixes, scatter
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import gather, share_of_batches
 from spinsim.engine.moves.metropolis.replica_packed.degrees.cheap_steps import (
     CHEAP_WORDS,

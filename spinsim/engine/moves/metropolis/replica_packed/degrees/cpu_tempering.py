@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
+from spinsim.engine.layouts.replica_packed.cpu_counting import count_lone, count_unsatisfied
 from spinsim.engine.moves.exchange.cpu_exchange import exchange
 from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
-from spinsim.engine.moves.metropolis.replica_packed.counting.cpu import count_lone, count_unsatisfied
 from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES

@@ -14,12 +14,11 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import NO_TEMPERATURE
+from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, CountedWords, places
 from spinsim.engine.moves.exchange.cuda import Placed
 from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs
 from spinsim.engine.moves.metropolis.packed.classes import PLANES
-from spinsim.engine.moves.metropolis.packed.cuda_state import places
 from spinsim.engine.moves.metropolis.packed.kinds import Limits, cheap_bits
-from spinsim.engine.moves.metropolis.replica_packed.counting.cuda import COUNT_THREADS, ITEMS_A_THREAD, CountedWords
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import require_state
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
@@ -80,6 +79,8 @@ class DegreeLattices(CountedWords):
         in_shared: Whether a thread block holds a lattice in shared memory.
         most_tiles: Of a colour, at most.
     """
+
+    plan: ReplicaPlan
 
     def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
         import cupy

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
+from spinsim.engine.layouts.replica_packed.cpu_counting import WORDS, count_unsatisfied
 from spinsim.engine.moves.exchange.cpu_exchange import exchange
 from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
-from spinsim.engine.moves.metropolis.replica_packed.counting.cpu import WORDS, count_unsatisfied
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import scratch_of_sweeps, sweep_and_tally
 from spinsim.machine.compiled import body, kernel
 from spinsim.packing import LANES

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
+from spinsim.engine.layouts.unpacked.cpu import WORDS, total_energies
 from spinsim.engine.moves.exchange.cpu_exchange import exchange
-from spinsim.engine.moves.metropolis.unpacked.cpu_counting import total_energies
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep_terms import sweep_general_terms
-from spinsim.engine.moves.metropolis.unpacked.replica_order import WORDS
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES
 

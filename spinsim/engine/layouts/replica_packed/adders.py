@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 from spinsim.machine.compiled import part
+
+BATCH: Final = 64  # sites whose words are worked on together
+ROW: Final = 2 * BATCH  # words of a scratch row: half 0 of all sites, then half 1
+ZERO: Final = np.uint64(0)
+ONE: Final = np.uint64(1)
 
 
 @part

@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.engine.moves.metropolis.packed.adders import add_seven, full_add
-from spinsim.engine.moves.metropolis.packed.steps import BATCH, ONE, ROW, ZERO
+from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_seven, full_add
 from spinsim.machine.compiled import kernel, part
 
 PLANES: Final = 8

@@ -1,1 +1,0 @@
-"""Spins +1 and unsatisfied bonds of replica-packed words."""
