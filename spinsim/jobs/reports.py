@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from spinsim.model.ising import Ising
     from spinsim.result import Result
     from spinsim.run import Plan
+    from spinsim.run.ladder import LadderPlan
     from spinsim.saved import Configurations
+
+    Ends = tuple[float, float, int]
 
 
 def head(path: Path, result: Result, model: str, run: str, progress: str, state: str) -> list[str]:
@@ -57,6 +60,36 @@ def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned:
         return lines
     each = count(found.shape[0], "configuration")
     return [*lines, f"Saved      {each} of each replica, one at every {found.every} steps, {len(found)} in all"]
+
+
+def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
+    """Returns which run it is, for ``--json``."""
+    return {
+        "job": plan.config.job,
+        "file": str(plan.path),
+        "config_sha256": plan.attributes["config_sha256"],
+        "seed": plan.config.run.seed,
+        "model": plan.model.name,
+        "sites": plan.model.sites,
+    }
+
+
+def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], ends: Ends, length: str) -> str:
+    """Returns what is about to run, in one sentence.
+
+    Args:
+        plan: Of the run.
+        size: What is done with which model, how large, and groups of copies, in words that copies follow.
+        axis: The ladder's symbol, and what several values of it are called.
+        ends: Its lowest and its highest value, and their number where they are given.
+        length: What else there is to say, how long it lasts last.
+    """
+    low, high, many = ends
+    wanted, copies = plan.of_job.to_place, plan.config.run.number_of_replicas
+    number = f"{many}" if wanted is None else f"{wanted.count or ''} placed".strip()
+    ladder = f"{axis[0]} = {low:.4g}" if number == "1" else f"{number} {axis[1]} from {low:.4g} to {high:.4g}"
+    where = "CPU" if plan.device == "cpu" else "GPU"
+    return f"{size}{copies} copies x {ladder}, {length}, on the {where}"
 
 
 def solution_lines(plan: Plan[Any]) -> list[str]:

@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from spinsim.engine import Engine
 from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.run.common import AnyConfig, Plan, Watch
+from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
 from spinsim.run.kept import Kept
 from spinsim.run.ladder_layout import TEMPERING
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import Saving
-from spinsim.sampling import TemperFrame
+from spinsim.sampling import TemperFrame, place
+from spinsim.sampling.placement import Betas, Placed
 from spinsim.store import RunFile
 from spinsim.store.layout import Layout
 
@@ -52,6 +53,25 @@ class LadderPlan(Plan[AnyConfig]):
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample, at all places."""
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
+
+
+def placed_ladder(plan: LadderPlan[Any], saving: Saving, watch: Watch, betas: Betas | None = None) -> Placed:
+    """The ladder of a new run that is to be placed, by replicas of any start.
+
+    Args:
+        plan: Of the run.
+        saving: Says when to give up.
+        watch: Hears how it goes.
+        betas: Inverse temperatures of a ladder, or couplings in space and in time; by default of temperatures.
+    """
+
+    def stop() -> bool:
+        return saving.asked_to_stop
+
+    table, threads = plan.of_job, plan.config.run.threads
+    dynamics = dynamics_of(plan, table.start, table.zero_acceptance)
+    how = dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop, betas
+    return place(plan.model, table.to_place, *how)
 
 
 class Added(Protocol):

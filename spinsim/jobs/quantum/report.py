@@ -19,7 +19,15 @@ from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation,
 from spinsim.jobs.quantum.result import QuantumResult, load_quantum
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import QuantumSettings
-from spinsim.jobs.reports import empty_lanes, head_of_steps, precision, round_trip_line, saved_number
+from spinsim.jobs.reports import (
+    empty_lanes,
+    head_of_steps,
+    ladder_sentence,
+    numbers_of_plan,
+    precision,
+    round_trip_line,
+    saved_number,
+)
 from spinsim.observables import LABELS
 from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.layout import MEASUREMENTS
@@ -33,20 +41,12 @@ _MOST_COLUMNS: Final = 4  # that fit beside the exchanges
 
 def describe(plan: QuantumPlan) -> str:
     """Returns what is about to run, in one sentence."""
-    q, r, model, wanted = plan.config.quantum, plan.config.run, plan.model, plan.config.quantum.to_place
+    q, model = plan.config.quantum, plan.model
     axis, values = q.ends.axis, q.ends.values
-    low, high, many = values.min(), values.max(), str(len(values))
-    if wanted is not None:
-        many = f"{wanted.count or ''} placed".strip()
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
-    copies = f"{samples}{r.number_of_replicas} copies"
-    where = "CPU" if plan.device == "cpu" else "GPU"
-    return (
-        f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {copies} x "
-        + (f"{axis} = {low:.4g}, " if many == "1" else f"{many} {axis} from {low:.4g} to {high:.4g}, ")
-        + _other(q)
-        + f"{q.thermalize} + {q.sweeps} sweeps, on the {where}"
-    )
+    size = f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {samples}"
+    length = f"{_other(q)}{q.thermalize} + {q.sweeps} sweeps"
+    return ladder_sentence(plan, size, (axis, axis), (values.min(), values.max(), len(values)), length)
 
 
 def _other(q: QuantumSettings) -> str:
@@ -59,15 +59,7 @@ def _other(q: QuantumSettings) -> str:
 def outcome(plan: QuantumPlan, rate: float | None) -> Told:
     """Returns what is said of a run when it is done."""
     numbers, lines = _told(plan.path)
-    about = {
-        "job": plan.config.job,
-        "file": str(plan.path),
-        "config_sha256": plan.attributes["config_sha256"],
-        "seed": plan.config.run.seed,
-        "model": plan.model.name,
-        "sites": plan.model.sites,
-        "slices": plan.model.graph.slices,
-    }
+    about = numbers_of_plan(plan) | {"slices": plan.model.graph.slices}
     path = quoted(plan.path)
     following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
     return Told(about | numbers | {"updates_per_ns": rate}, lines, following)
@@ -75,25 +67,21 @@ def outcome(plan: QuantumPlan, rate: float | None) -> Told:
 
 def show(path: Path) -> Told:
     """Returns what ``spinsim show`` says of a file."""
-    numbers, lines = _told(path)
-    found = store.read_attributes(path)
-    about = {key: str(value) for key, value in found.items()} | {
-        "file": str(path),
-        "configurations": saved_number(path),
-    }
-    return Told(about | numbers, _head(path) + lines)
-
-
-def _head(path: Path) -> list[str]:
-    """Returns the lines with which ``show`` begins."""
     result = load_quantum(path)
+    numbers, lines = _told(path, result)
+    about = result.attributes | {"file": str(path), "configurations": saved_number(path)}
+    return Told(about | numbers, _head(path, result) + lines)
+
+
+def _head(path: Path, result: QuantumResult) -> list[str]:
+    """Returns the lines with which ``show`` begins."""
     run = result.config.get(result.job, {})
     planned = run["sweeps"] // run["measure_every"] if run else len(result.sweep)
     return head_of_steps(path, result, result.round_trips.shape[1], len(result.sweep), planned)
 
 
-def _told(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Returns what a file says, as numbers and as lines."""
+def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, Any], list[str]]:
+    """Returns what a file says, as numbers and as lines; it is not read again where its result is given."""
     with store.open_to_read(path) as file:
         rows = store.complete_rows(file)
         size = rows * sum(item.dtype.itemsize * int(np.prod(item.shape[1:])) for item in file[MEASUREMENTS].values())
@@ -101,7 +89,7 @@ def _told(path: Path) -> tuple[dict[str, Any], list[str]]:
     if size > MOST_BYTES or rows < FEWEST_STEPS:
         why = "too many measurements are there" if size > MOST_BYTES else "too few measurements are there so far"
         return {"steps": rows}, [f"Averages are left out, as {why}: spinsim analyze finds them."]
-    result = load_quantum(path)
+    result = load_quantum(path) if result is None else result
     found = summarize(result)
     numbers = {"steps": rows, **precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}

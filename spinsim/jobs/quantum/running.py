@@ -28,10 +28,10 @@ from spinsim.run.common import (
     to_file,
 )
 from spinsim.run.kept import Kept
-from spinsim.run.ladder import LadderPlan, LadderRun
+from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
 from spinsim.run.ladder_layout import placement_of
 from spinsim.run.saving import NEVER, Saving
-from spinsim.sampling import TemperFrame, place
+from spinsim.sampling import TemperFrame
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.store.layout import Layout
@@ -165,17 +165,8 @@ def _ladder_of_file(path: Path) -> tuple[Points, Placement | None]:
 
 def _ladder(plan: QuantumPlan, saving: Saving, watch: Watch) -> tuple[Points, Placement | None]:
     """The points of a new run, placed where that is asked for."""
-    q, threads = plan.config.quantum, plan.config.run.threads
-    wanted = q.to_place
-    if wanted is None:
+    q = plan.config.quantum
+    if q.to_place is None:
         return q.points, None
-
-    def stop() -> bool:
-        return saving.asked_to_stop
-
-    dynamics = dynamics_of(plan, q.start, q.zero_acceptance)
-    found = place(
-        plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop,
-        lambda ladder: q.points_of(ladder).couplings,
-    )  # fmt: skip
-    return q.points_of(found.ladder), found.history
+    ladder, placement = placed_ladder(plan, saving, watch, lambda ladder: q.points_of(ladder).couplings)
+    return q.points_of(ladder), placement

@@ -64,8 +64,12 @@ class TemperOverview(Result):
     search: Searched | None
 
 
-def overview(path: str | os.PathLike[str]) -> TemperOverview:
+def overview(path: str | os.PathLike[str], model: Ising | None = None) -> TemperOverview:
     """Read the main numbers of a tempering file; of an unfinished run, of the steps it has.
+
+    Args:
+        path: Of the file.
+        model: That it holds, where that is known; by default it is read.
 
     Raises:
         InputError: for a missing file, one that spinsim did not write and one of another job.
@@ -74,7 +78,7 @@ def overview(path: str | os.PathLike[str]) -> TemperOverview:
         attributes = store.text_attributes(file)
         if attributes["job"] != TemperResult.job:
             raise InputError(f"{path} holds {job_of(attributes['job']).a_run}: give the file of a temper run")
-        model, rows = store.read_model(file), store.complete_rows(file)
+        model, rows = store.read_model(file) if model is None else model, store.complete_rows(file)
         m, again = file["measurements"], written_again(file, attributes)
         attempts, accepts = again["attempts"].sum(axis=0), again["accepts"].sum(axis=0)
         return TemperOverview(

@@ -16,7 +16,9 @@ from spinsim.jobs.base import Told
 from spinsim.jobs.reports import (
     empty_lanes,
     head_of_steps,
+    ladder_sentence,
     lowest_lines,
+    numbers_of_plan,
     precision,
     round_trip_line,
     saved_number,
@@ -36,21 +38,12 @@ _MOST_COLUMNS: Final = 4  # that fit beside the exchanges
 
 def describe(plan: TemperPlan) -> str:
     """Returns what is about to run, in one sentence."""
-    t, r, model, wanted = plan.config.temper, plan.config.run, plan.model, plan.config.temper.to_place
-    if wanted is None:
-        ladder = t.ladder
-        low, high, many = ladder[0], ladder[-1], str(len(ladder))
-    else:
-        low, high, many = wanted.low, wanted.high, f"{wanted.count or ''} placed".strip()
+    t, model, wanted = plan.config.temper, plan.model, plan.config.temper.to_place
+    ends = (t.ladder[0], t.ladder[-1], len(t.ladder)) if wanted is None else (wanted.low, wanted.high, 0)
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
-    copies = f"{samples}{groups}{r.number_of_replicas} copies"
-    where = "CPU" if plan.device == "cpu" else "GPU"
-    return (
-        f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {copies} x "
-        + (f"T = {low:.4g}, " if many == "1" else f"{many} temperatures from {low:.4g} to {high:.4g}, ")
-        + f"{_length(plan)}, on the {where}"
-    )
+    size = f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{groups}"
+    return ladder_sentence(plan, size, ("T", "temperatures"), ends, _length(plan))
 
 
 def _length(plan: TemperPlan) -> str:
@@ -61,29 +54,17 @@ def _length(plan: TemperPlan) -> str:
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:
     """Returns what is said of a run when it is done."""
-    found = overview(plan.path)
+    found = overview(plan.path, None if rate is None else plan.model)
     if found.search is not None:
         return _outcome_of_search(plan, found, found.search, rate)
     averages = _averages_of(plan.path, found)
-    numbers = _about(plan) | _numbers(found, averages) | {"updates_per_ns": rate}
+    numbers = numbers_of_plan(plan) | _numbers(found, averages) | {"updates_per_ns": rate}
     return Told(numbers, _report(found, averages) + solution_lines(plan), _following(plan, averages))
-
-
-def _about(plan: TemperPlan) -> dict[str, Any]:
-    """Returns which run it is, for ``--json``."""
-    return {
-        "job": plan.config.job,
-        "file": str(plan.path),
-        "config_sha256": plan.attributes["config_sha256"],
-        "seed": plan.config.run.seed,
-        "model": plan.model.name,
-        "sites": plan.model.sites,
-    }
 
 
 def _outcome_of_search(plan: TemperPlan, found: TemperOverview, search: Searched, rate: float | None) -> Told:
     """Returns what is said of a search when it is done: what it found, and whether that is what it was to find."""
-    numbers = _about(plan) | _numbers(found, None) | search.numbers | {"updates_per_ns": rate}
+    numbers = numbers_of_plan(plan) | _numbers(found, None) | search.numbers | {"updates_per_ns": rate}
     lines = _search_lines(found, search) + solution_lines(plan)
     missed = search.target is not None and not search.is_met
     following = [f"spinsim show {quoted(plan.path)} --solution", *(twice_as_long(plan) if missed else [])]

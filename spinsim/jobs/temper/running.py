@@ -38,13 +38,16 @@ from spinsim.run.common import (
 )
 from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
-from spinsim.run.ladder import LadderPlan, LadderRun
+from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
 from spinsim.run.ladder_layout import placement_of
 from spinsim.run.restarts import seed_of_start
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import Search, targets_of, with_restarts
-from spinsim.sampling import TemperFrame, Times, place, tempering
+from spinsim.sampling import TemperFrame, Times, tempering
 from spinsim.sampling.placement import Placement
+
+Tables = dict[str, dict[str, Any]]
+"""A configuration as its file has it, by tables and settings; empty where no file has been begun."""
 
 
 class TemperPlan(LadderPlan[Temper]):
@@ -88,20 +91,21 @@ def filled_in(config: Temper, model: Ising, device: str) -> Temper:
 
     Where its file has been begun already, on whatever device, these, and the ladder of a search, are as that has them.
     """
-    t = config.temper
+    t, run = config.temper, config.run
+    begun: Tables = {}
+    if None in (run.replicas, t.groups, t.restart_after, t.magnetization_modes, t.temperatures):
+        begun = tables_of_file(run.out, config.job)
     if t.searches and t.temperatures is None:
-        ladder = tables_of_file(config.run.out, config.job).get(config.job, {}).get("temperatures")
-        config = replace(config, temper=replace(t, temperatures=ladder))
-    return _with_modes(_sized(config.with_temperatures(model), model, device), model)
+        config = replace(config, temper=replace(t, temperatures=begun.get(config.job, {}).get("temperatures")))
+    return _with_modes(_sized(config.with_temperatures(model), model, device, begun), model, begun)
 
 
-def _sized(config: Temper, model: Ising, device: str) -> Temper:
+def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
     """A configuration with the size of a search where it was left out."""
     run, t = config.run, config.temper
     if None not in (run.replicas, t.groups, t.restart_after):
         return config
-    begun, outline = tables_of_file(run.out, config.job), OfModel(model)
-    of_run, of_job = begun.get("run", {}), begun.get(config.job, {})
+    outline, of_run, of_job = OfModel(model), begun.get("run", {}), begun.get(config.job, {})
     copies, groups, after = run.replicas, t.groups, t.restart_after
     if copies is None:
         copies = of_run["replicas"] if begun else copies_of_search(outline, device, len(t.ladder))
@@ -114,13 +118,12 @@ def _sized(config: Temper, model: Ising, device: str) -> Temper:
     return replace(config, run=replace(run, replicas=copies), temper=replace(t, groups=groups, restart_after=after))
 
 
-def _with_modes(config: Temper, model: Ising) -> Temper:
+def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
     """A configuration that says whether modes of the magnetisation are measured."""
     t, out = config.temper, config.run.out
     if t.magnetization_modes is not None:
         return config
     having, lacking = (replace(config, temper=replace(t, magnetization_modes=choice)) for choice in (True, False))
-    begun = tables_of_file(out, config.job)
     if begun:
         return having if begun[config.job].get("magnetization_modes", True) else lacking
     if not t.correlations or model.lattice is None or not is_symmetric_glass(model):
@@ -254,14 +257,6 @@ def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | No
 
 
 def _ladder(plan: TemperPlan, saving: Saving, watch: Watch) -> tuple[npt.NDArray[np.float64], Placement | None]:
-    """The temperatures of a new run, placed where that is asked for: by replicas of any start."""
-    t, threads = plan.config.temper, plan.config.run.threads
-    wanted = t.to_place
-    if wanted is None:
-        return t.ladder, None
-
-    def stop() -> bool:
-        return saving.asked_to_stop
-
-    dynamics = dynamics_of(plan, t.start, t.zero_acceptance)
-    return place(plan.model, wanted, dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop)
+    """The temperatures of a new run, placed where that is asked for."""
+    t = plan.config.temper
+    return (t.ladder, None) if t.to_place is None else placed_ladder(plan, saving, watch)
