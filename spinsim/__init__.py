@@ -11,6 +11,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from spinsim import jobs as _jobs  # noqa: F401  (which enters the jobs' records)
+
 if TYPE_CHECKING:
     from spinsim import gemm as gemm
     from spinsim import sampling as sampling

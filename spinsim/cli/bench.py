@@ -10,9 +10,9 @@ import typer
 from spinsim.cli import flags
 from spinsim.cli.bench_solve import solve
 from spinsim.cli.bench_transfer import transfer
-from spinsim.cli.hardware import check_repeats, machine
+from spinsim.cli.devices import machine
 from spinsim.cli.saying import say
-from spinsim.cli.values import Whole
+from spinsim.cli.values import Whole, check_repeats
 from spinsim.errors import InputError
 from spinsim.jobs.temper.settings import TemperSettings
 from spinsim.settings.setting import settings_of

@@ -7,9 +7,9 @@ from typing import Annotated, Final
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.hardware import check_repeats, machine
+from spinsim.cli.devices import machine
 from spinsim.cli.saying import say
-from spinsim.cli.values import Whole
+from spinsim.cli.values import Whole, check_repeats
 from spinsim.errors import InputError
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings

@@ -41,3 +41,15 @@ def _of_this_process() -> list[str]:
         f"{readable(available_bytes())} of memory free, {platform.system()} {platform.machine()}",
         f"cuda  {missing}" if missing else f"cuda  ready: {', '.join(names())}",
     ]
+
+
+def machine(device: str, threads: int | None) -> str:
+    """The first GPU's name, or the processor's and how many threads it works with; ``device`` is cpu or cuda."""
+    import llvmlite.binding as llvm
+
+    from spinsim.cuda.device import names
+    from spinsim.machine.threads import available_threads
+
+    if device == "cuda":
+        return names()[0]
+    return f"CPU {llvm.get_host_cpu_name()}, {threads or available_threads()} threads"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from spinsim.jobs import all_jobs
+from spinsim.registry import FOLDERS, record_of
 from spinsim.settings.document import page
 
 if __name__ == "__main__":
-    sys.stdout.write(page(job.config for job in all_jobs()))
+    sys.stdout.write(page(record_of(name).config for name in FOLDERS))
