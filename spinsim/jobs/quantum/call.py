@@ -55,7 +55,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     beta: npt.ArrayLike | str | None = QuantumSettings.beta,
     **settings: Any,
 ) -> QuantumResult:
-    """The transverse-field Ising model through slices in imaginary time, tempered in k, Gamma or beta.
+    """The transverse-field Ising model in slices of imaginary time, tempered in k, Gamma or beta.
 
     In the isotropic form, the default, the weight is exp(-k A) with A = -(sum over slices of J s s over bonds, h s over
     sites and s(tau) s(tau + 1) over sites); the transverse field is Gamma = -ln tanh(k) / (2 k), the inverse

@@ -40,7 +40,7 @@ def transfer(  # noqa: D417  (the settings describe themselves)
     progress: bool = False,
     **settings: Any,
 ) -> TransferResult:
-    """Leading eigenvalues of the transfer matrix whose layer is ``model``, for each of its samples.
+    """Leading eigenvalues of the transfer matrix whose layer is ``model``, for each sample.
 
     T = D B D with D = exp(k/2 (sum J s s + sum h s)) and bonds k_time between the layers.
 
