@@ -21,7 +21,6 @@ from spinsim.jobs.calls import (
     documented_call,
     identity_of_call,
     start_of_call,
-    text_of_call,
 )
 from spinsim.model.ising import Ising
 from spinsim.settings.shared import RunSettings
@@ -74,14 +73,11 @@ def anneal(  # noqa: D417  (the settings describe themselves)
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
+    given = locals()
     named, spins = start_of_call(start, model, replicas)
-    settings |= {"temperatures": text_of_call("temperatures", temperatures, check_temperatures)}
-    settings |= {"field": text_of_call("field", field), "target": text_of_call("target", target), "start": named}
-    settings |= {"sweeps": sweeps, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
     if replicas is None and spins is not None and spins.shape[1] > 1:
-        replicas = spins.shape[1]
-    settings |= {"replicas": replicas, "seed": seed, "device": device, "threads": threads}
-    config = config_of_call(Anneal, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
+        given["replicas"] = spins.shape[1]
+    config = config_of_call(Anneal, model, given | {"start": named}, temperatures=check_temperatures)
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
     plan = AnnealPlan(config, model, where, *identity_of_call(config, model), start=spins)
