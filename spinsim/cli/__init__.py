@@ -14,14 +14,12 @@ import typer
 
 from spinsim.cli.analyze import analyze
 from spinsim.cli.bench import bench
-from spinsim.cli.devices import devices
+from spinsim.cli.devices import devices, warm_up
 from spinsim.cli.plot import plot
-from spinsim.cli.resume import resume
-from spinsim.cli.running import command_of
+from spinsim.cli.running import command_of, resume
 from spinsim.cli.saying import open_streams, refuse
 from spinsim.cli.show import check, show
 from spinsim.cli.usage import usage_sentence
-from spinsim.cli.warming import warm_up
 from spinsim.errors import InputError, on_command_line
 from spinsim.jobs import all_jobs
 from spinsim.mesh.launched import launched
