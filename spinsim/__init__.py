@@ -11,6 +11,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from spinsim import jobs as _jobs  # noqa: F401  (which enters the jobs' records)
+
 if TYPE_CHECKING:
     from spinsim import gemm as gemm
     from spinsim import sampling as sampling
@@ -18,17 +20,13 @@ if TYPE_CHECKING:
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
     from spinsim.errors import InputError as InputError
-    from spinsim.jobs.anneal.call import anneal as anneal
     from spinsim.jobs.anneal.result import AnnealResult as AnnealResult
     from spinsim.jobs.calls import recount as recount
     from spinsim.jobs.calls import resume as resume
-    from spinsim.jobs.quantum.call import quantum as quantum
     from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
     from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
     from spinsim.jobs.quantum.result import QuantumResult as QuantumResult
-    from spinsim.jobs.temper.call import temper as temper
     from spinsim.jobs.temper.result import TemperResult as TemperResult
-    from spinsim.jobs.transfer.call import transfer as transfer
     from spinsim.jobs.transfer.result import TransferResult as TransferResult
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
@@ -46,6 +44,10 @@ if TYPE_CHECKING:
     from spinsim.result import load as load
     from spinsim.saved import Configurations as Configurations
     from spinsim.saved import configurations as configurations
+    from spinsim.signatures import anneal as anneal
+    from spinsim.signatures import quantum as quantum
+    from spinsim.signatures import temper as temper
+    from spinsim.signatures import transfer as transfer
     from spinsim.simulation import Simulation as Simulation
 
 __version__: str

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
-from spinsim.jobs import job_of
 from spinsim.machine.files import as_path, hidden_name, not_written
 from spinsim.model.described import described, described_in
 from spinsim.model.ising import Ising
+from spinsim.registry import record_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
 from spinsim.store.layout import Layout
 
@@ -81,7 +81,7 @@ class Result(Described):
         found = self._lowest
         if found is None:
             raise MissingError(
-                f"{job_of(self.job).a_run} of {self.model.name} keeps no lowest states: anneal or temper it"
+                f"{record_of(self.job).a_run} of {self.model.name} keeps no lowest states: anneal or temper it"
             )
         return solutions(self.model, found)
 
@@ -186,7 +186,8 @@ class Result(Described):
             InputError: for figures that the run does not have, and files that may not be written.
         """
         about = {"style": style, "format": format, "overwrite": overwrite} | options
-        return job_of(self.job).plot(self, names, folder, about)
+        figures: dict[str, Any] = record_of(self.job).plot(self, names, folder, about)
+        return figures
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""
@@ -246,7 +247,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     with store.open_to_read(as_path(path, "a run")) as file:
         rows, attributes = store.complete_rows(file), store.text_attributes(file)
         store.check_room(file, rows)
-        result = job_of(attributes["job"]).read(file, rows, attributes)
+        result = record_of(attributes["job"]).read(file, rows, attributes)
     with contextlib.suppress(ValueError):  # a damaged text, which others refuse
         result.model.origin = described_in(json.loads(attributes.get("config", "{}")))
     return result
@@ -260,6 +261,6 @@ def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:
     """
     result = load(path)
     if not isinstance(result, kind):
-        wanted = job_of(kind.job).a_run
-        raise InputError(f"{path} holds {job_of(result.attributes['job']).a_run}: give the file of {wanted}")
+        wanted = record_of(kind.job).a_run
+        raise InputError(f"{path} holds {record_of(result.attributes['job']).a_run}: give the file of {wanted}")
     return result

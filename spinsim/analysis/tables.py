@@ -16,9 +16,9 @@ from spinsim.analysis.arranging import arranged, in_order
 from spinsim.analysis.runs import Floats
 from spinsim.analysis.samples import AnyRun, lowest, sample_of
 from spinsim.errors import InputError
-from spinsim.jobs import job_of
 from spinsim.machine.outputs import write_outputs
 from spinsim.model.described import described
+from spinsim.registry import record_of
 from spinsim.result import Result, load
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
         raise InputError("pandas is missing: install spinsim[xarray] to use table()") from error
     if isinstance(run, Result | str | os.PathLike):
         result = _result(run)
-        return arranged(pd.DataFrame(job_of(result.job).columns(result, by)))
+        return arranged(pd.DataFrame(record_of(result.job).columns(result, by)))
     try:
         runs = list(run)
     except TypeError as error:
@@ -93,7 +93,8 @@ def _result(run: Run) -> Result:
 def _named_columns(run: Run, by: str) -> Columns:
     """Returns the columns of one run of several, behind those that say which it is."""
     result = _result(run)
-    columns, about = job_of(result.job).columns(result, by), described(result.model)
+    columns: Columns = record_of(result.job).columns(result, by)
+    about = described(result.model)
     rows = len(next(iter(columns.values())))
     file = "" if isinstance(run, Result) else os.fspath(run)
     which = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}

@@ -14,15 +14,12 @@ import typer
 
 from spinsim.cli.analyze import analyze
 from spinsim.cli.bench import bench
-from spinsim.cli.check import check
-from spinsim.cli.devices import devices
+from spinsim.cli.devices import devices, warm_up
 from spinsim.cli.plot import plot
-from spinsim.cli.resume import resume
-from spinsim.cli.running import command_of
-from spinsim.cli.saying import open_streams, say
-from spinsim.cli.show import show
+from spinsim.cli.running import command_of, resume
+from spinsim.cli.saying import open_streams, refuse
+from spinsim.cli.show import check, show
 from spinsim.cli.usage import usage_sentence
-from spinsim.cli.warming import warm_up
 from spinsim.errors import InputError, on_command_line
 from spinsim.jobs import all_jobs
 from spinsim.mesh.launched import launched
@@ -113,9 +110,3 @@ def _status() -> int:
     except KeyboardInterrupt:
         status = 130
     return int(status)
-
-
-def refuse(sentence: str) -> int:
-    """Say why in one line on standard error; exit status 2."""
-    say(f"spinsim: {sentence}", err=True)
-    return 2

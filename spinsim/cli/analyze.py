@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from spinsim.cli import flags, reweighting
+from spinsim.cli import flags
 from spinsim.cli.saying import say, say_json
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count, wrapped
 
 if TYPE_CHECKING:
+    from spinsim.analysis.reweighted import Reweighting
     from spinsim.analysis.runs import Tempered
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
@@ -95,7 +98,7 @@ def analyze(
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
     if reweight:
-        reweighting.check_options(by)
+        _check_no_table(by)
         _reweight([(file, read(file)) for file in files], reweight, as_json, csv, overwrite, columns, every)
         return
     summaries, reports, rooms, rows = [], [], [], []
@@ -142,14 +145,14 @@ def _reweight(
     from spinsim.analysis.tables import write_csv
 
     files, results = [file for file, _ in runs], [result for _, result in runs]
-    found = [reweighting.reweight(result, grid) for result in results]
+    found = [_reweighted(result, grid) for result in results]
     reports = [
-        [heading(file, result), *reweighting.report(result.model, one, columns, every)]
+        [heading(file, result), *_report_of_reweighted(result.model, one, columns, every)]
         for file, result, one in zip(files, results, found, strict=True)
     ]
     if csv:
-        write_csv(one_below_the_other(files, [reweighting.columns_of(one) for one in found]), csv, overwrite)
-    tables = [{"file": str(file)} | reweighting.as_lists(one) for file, one in zip(files, found, strict=True)]
+        write_csv(one_below_the_other(files, [_columns_of_reweighted(one) for one in found]), csv, overwrite)
+    tables = [{"file": str(file)} | _lists_of_reweighted(one) for file, one in zip(files, found, strict=True)]
     _tell(reports, tables if as_json else None)
 
 
@@ -237,3 +240,61 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
         parts = [columns.get(name, np.full(n, np.nan)) for columns, n in zip(tables, lengths, strict=True)]
         whole[name] = np.concatenate(parts)
     return whole
+
+
+def _reweighted(result: Tempered, grid: str) -> Reweighting:
+    """A run's averages at the temperatures of a grid such as 1.0:1.2:101.
+
+    Raises:
+        InputError: for a grid that cannot be read, and as ``reweighted``.
+    """
+    from spinsim.analysis.reweighted import reweighted
+    from spinsim.inputs.grids import read_grid
+
+    return reweighted(result, read_grid("reweight", grid))
+
+
+def _report_of_reweighted(model: Ising, found: Reweighting, columns: str | None, every: bool) -> list[str]:
+    """The columns asked for, a line each temperature, and what they are worth.
+
+    Raises:
+        InputError: for columns that there are not.
+    """
+    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns, table
+
+    if columns is not None:
+        names = chosen_columns(columns, found.estimates)
+    elif every:
+        names = all_columns(found.estimates)
+    else:
+        thermal = [name for name in found.estimates if name.startswith(("free_energy", "entropy"))]
+        names = [*main_columns(model, found.estimates)[:3], *thermal]
+    return table(found, names) + [line for note in found.notes for line in wrapped(note, "Note     ")]
+
+
+def _columns_of_reweighted(found: Reweighting) -> Columns:
+    """Everything, for ``--csv``."""
+    from spinsim.analysis.tables import estimate_columns
+
+    columns: Columns = {"temperature": found.temperature, "effective_measurements": found.effective}
+    return columns | estimate_columns(found.estimates)
+
+
+def _lists_of_reweighted(found: Reweighting) -> dict[str, object]:
+    """Everything, for ``--json``; what is no number is null."""
+    lists: dict[str, object] = {}
+    for name, column in _columns_of_reweighted(found).items():
+        lists[name] = [value if isfinite(value) else None for value in column.tolist()]
+    return lists | {"notes": found.notes}
+
+
+def _check_no_table(by: str | None) -> None:
+    """Refuse what would do nothing.
+
+    Raises:
+        InputError: for ``--by``.
+    """
+    if by:
+        raise InputError(
+            f"--by {by} says which lines --csv has, and with --reweight these are its temperatures: leave one"
+        )

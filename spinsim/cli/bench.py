@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.bench_solve import solve
-from spinsim.cli.bench_transfer import transfer
-from spinsim.cli.hardware import check_repeats, machine
+from spinsim.cli.devices import machine
 from spinsim.cli.saying import say
-from spinsim.cli.values import Whole
+from spinsim.cli.values import Real, Whole, check_repeats
 from spinsim.errors import InputError
+from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.temper.settings import TemperSettings
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
@@ -27,10 +27,120 @@ def options() -> None:
 
 
 Repeats = Annotated[int, Whole(help="Runs of each case.")]
-bench.command()(transfer)
-bench.command()(solve)
 _RUN: Final = {name: settings_of(RunSettings)[name] for name in ("device", "threads", "rng_rounds")}
 _TIMES: Final = {name: settings_of(TemperSettings)[name] for name in ("measure_every", "swap_every")}
+
+
+_OF_TRANSFER: Final = {name: settings_of(RunSettings)[name] for name in ("device", "threads")}
+
+
+@bench.command()
+@flags.taking(_OF_TRANSFER)
+def transfer(
+    given: flags.Given,
+    width: Annotated[
+        str | None, typer.Option(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")
+    ] = None,
+    repeats: Annotated[int, Whole(help="Timings of each product.")] = 5,
+) -> None:
+    """Seconds of a product with T and of two levels to 1e-10, in the odd sector, by both methods.
+
+    The bound is three passes over memory at the speed of copying. The last columns have the same levels by the eigsh of
+    scipy, on a GPU of CuPy, with the same operator, and the largest difference of ln lambda; eigsh does not look for
+    levels that it missed.
+    """
+    from spinsim.benchmark.transfer import WIDTHS, rates
+    from spinsim.engine import resolve_device
+
+    check_repeats(repeats)
+    run = flags.filled(given, _OF_TRANSFER)
+    where, threads = resolve_device(run["device"]), run["threads"]
+    widths = WIDTHS[where] if width is None else _widths(width)
+    say(f"{machine(where, threads)}; median of {repeats} timings")
+    say(
+        f"{'spins':>5}{'amplitudes':>13}  {'method':10}{'product/ms':>12}{'GB/s':>8}{'of bound':>10}{'copy GB/s':>11}"
+        f"{'step/ms':>10}{'solve/s':>9}{'steps':>7}{'eigsh/s':>9}{'difference':>12}"
+    )
+    reasons: dict[str, None] = {}
+    for r in rates(where, threads, widths, repeats):
+        peer = f"{'-':>9}{'-':>12}" if r.without_peer else f"{r.peer_seconds:9.3g}{r.difference:12.1e}"
+        say(
+            f"{r.sites:5d}{r.amplitudes:13d}  {r.method:10}{1e3 * r.apply_seconds:12.4g}{r.bandwidth / 1e9:8.1f}"
+            f"{r.share:10.2f}{16 * r.amplitudes / r.copy_seconds / 1e9:11.1f}{1e3 * r.step_seconds:10.4g}"
+            f"{r.solve_seconds:9.3g}{r.steps:7d}{peer}"
+        )
+        reasons |= dict.fromkeys([r.without_peer] if r.without_peer else [])
+    for reason in reasons:
+        say(reason)
+
+
+def _widths(text: str) -> tuple[int, ...]:
+    try:
+        widths = tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise InputError(f"width {text!r} cannot be read: give numbers of spins with commas, such as 20,24") from error
+    if not all(4 <= sites <= 40 for sites in widths):
+        raise InputError(f"width {text!r} is out of range: give 4 to 40 spins")
+    return widths
+
+
+_OF_SOLVE: Final = {name: settings_of(RunSettings)[name] for name in ("replicas", "device", "threads")}
+_SCHEDULE: Final = {name: settings_of(AnnealSettings)[name] for name in ("t_start", "t_stop", "steps", "sweeps")}
+
+
+@bench.command()
+@flags.taking(_OF_SOLVE | _SCHEDULE)
+def solve(
+    given: flags.Given,
+    instances: Annotated[list[Path], typer.Argument(help="Files of problems.", metavar="INSTANCE...")],
+    target: Annotated[
+        float | None, Real(help="Cut or energy to be met.  [the best known of instances of the G-set and Biq Mac]")
+    ] = None,
+    repeats: Annotated[int, Whole(help="Whole anneals, and searches, of each instance.")] = 5,
+    time_limit: Annotated[float, Real(help="Seconds after which a search gives up.")] = 60.0,
+) -> None:
+    """Success probability and time to solution of anneals, with their errors, and the time that searches take.
+
+    Whole anneals of the schedule say with which probability p a replica meets the target, and any of all; the time to
+    solution is that in which anneals one after the other meet it with 99 %. Brackets hold intervals of one standard
+    error. Below stand the times of calls of ss.anneal with the target and no other settings but those given here, and
+    of ss.temper with its own.
+    """
+    from spinsim.analysis.time_to_solution import in_words, seconds_in_words
+    from spinsim.benchmark.solve import solve_instances
+    from spinsim.engine import resolve_device
+
+    check_repeats(repeats)
+    settings = {name: value for name, value in given.items() if value is not None}
+    say(
+        f"{machine(resolve_device(given['device'] or 'auto'), given['threads'])}; {max(2, repeats)} whole anneals, "
+        f"{repeats} searches of at most {time_limit:g} s"
+    )
+    for found in solve_instances(instances, target, repeats, time_limit, settings):
+        one = found.success
+        say(f"{found.name}: {found.sites} sites, target {found.target:.15g}, best met {found.best:.15g}")
+        say(
+            f"  {one.anneals} anneals of {one.sweeps} sweeps, {one.replicas} replicas, {seconds_in_words(one.seconds)} "
+            f"each, {found.rate:.3g} updates/ns"
+        )
+        if one.of_replica is not None and one.of_anneal is not None:
+            ps = (in_words(p, "{:.3g}") for p in (one.of_replica, one.of_anneal))
+            say(f"  p of a replica {next(ps)}, of an anneal {next(ps)}")
+        if one.tts is not None:
+            say(f"  time to solution at 99 % {in_words(one.tts, seconds_in_words)}")
+        for how, seconds in (("anneals", found.searches), ("tempering", found.temperings)):
+            say(f"  {how} until it is met: {_told(seconds, time_limit)}")
+
+
+def _told(seconds: list[float], time_limit: float) -> str:
+    """Returns times of searches, sorted, in words."""
+    from spinsim.analysis.time_to_solution import seconds_in_words
+
+    met = [one for one in seconds if one < float("inf")]
+    middle = statistics.median_low(seconds)
+    median = seconds_in_words(middle) if middle < float("inf") else f"more than {time_limit:g} s"
+    span = f", {seconds_in_words(met[0])} to {seconds_in_words(met[-1])}" if met else ""
+    return f"{len(met)} of {len(seconds)}, median {median}{span}"
 
 
 @bench.command()

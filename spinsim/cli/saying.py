@@ -74,3 +74,9 @@ class _Stream(io.FileIO):
                 error.filename = "standard output"
                 raise
             return memoryview(data).nbytes
+
+
+def refuse(sentence: str) -> int:
+    """Say why in one line on standard error; exit status 2."""
+    say(f"spinsim: {sentence}", err=True)
+    return 2

@@ -1,4 +1,4 @@
-"""``spinsim show``: what is in a file, how far it got, the main numbers."""
+"""``spinsim show`` and ``spinsim check``: contents of files in their main numbers, and whether all of them is whole."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spinsim.cli.saying import say, say_json
+from spinsim.cli.saying import refuse, say, say_json
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Told
@@ -44,3 +44,21 @@ def _solutions(file: Path) -> Told:
     result = load(file)
     found = result.solutions
     return Told(as_json(found, result.model), as_text(found, result.model.name).split("\n"))
+
+
+def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that spinsim wrote.")]) -> None:
+    """Read all of every FILE, compare checksums and identities, and say in a line each whether it is whole.
+
+    Status 0 if all are, else 2.
+    """
+    from spinsim.errors import InputError
+    from spinsim.run.identity import verify
+
+    status = 0
+    for file in files:
+        try:
+            say(f"{file}: {verify(file)}")
+        except InputError as error:
+            status = refuse(str(error))
+    if status:
+        raise typer.Exit(status)

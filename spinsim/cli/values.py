@@ -6,6 +6,7 @@ from functools import partial
 
 import typer
 
+from spinsim.errors import InputError
 from spinsim.inputs.seeds import RANDOM
 
 
@@ -37,6 +38,12 @@ def real(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number: give one such as 0.5") from error
     check_word(str(text), "the number")  # a default is a number already
     return found
+
+
+def check_repeats(repeats: int) -> None:
+    """Refuse to time nothing."""
+    if repeats < 1:
+        raise InputError(f"repeats {repeats} are too few: give at least 1")
 
 
 Whole = partial(typer.Option, parser=whole, metavar="INTEGER")

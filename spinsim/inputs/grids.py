@@ -23,6 +23,9 @@ Array = npt.NDArray[np.float64]
 MOST: Final = 10**6
 _GRIDS: Final = "0.8:2:16 (evenly spaced), 0.8:2:16g (geometric)"
 _SHOWN: Final = 6
+_MOST_WRITTEN: Final = 8
+_WRITTEN: Final[dict[str, Array]] = {}
+"""The latest numbers that were written as text, by that text: values given in Python are not parsed again."""
 
 
 def form(besides: str = "") -> str:
@@ -57,7 +60,7 @@ def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) ->
         InputError: for anything else.
     """
     try:
-        values = _grid(name, text) if is_grid(text) else np.array([_number(name, part) for part in text.split(",")])
+        values = _numbers(name, text)
     except InputError:
         raise
     except ValueError as error:
@@ -66,6 +69,13 @@ def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) ->
         sign = "" if any_sign else "above 0 and "
         raise InputError(f"{name} {shown(text)} is not all {sign}finite: give {wanted or form()}")
     return values
+
+
+def _numbers(name: str, text: str) -> Array:
+    written = _WRITTEN.get(text)
+    if written is not None:
+        return written.copy()
+    return _grid(name, text) if is_grid(text) else np.array([_number(name, part) for part in text.split(",")])
 
 
 def _number(name: str, word: str) -> float:
@@ -90,7 +100,12 @@ def _grid(name: str, text: str) -> Array:
 
 def as_text(numbers: Array) -> str:
     """Numbers as a text that stands for them to the bit."""
-    return ",".join(map(repr, numbers.tolist()))
+    text = ",".join(map(repr, numbers.tolist()))
+    if numbers.dtype == np.float64 and numbers.ndim == 1 and numbers.size:
+        if len(_WRITTEN) >= _MOST_WRITTEN:
+            _WRITTEN.clear()
+        _WRITTEN[text] = numbers.copy()
+    return text
 
 
 def linear(first: float, last: float, count: int) -> Array:

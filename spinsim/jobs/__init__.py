@@ -2,25 +2,21 @@
 
 A folder holds all that its job does: settings, wiring of a run, result, layout of its file, what ``show`` prints, its
 figures. Whoever needs something that depends on the job asks its record (``base.Job``), by the name that stands in the
-file or in the configuration; nobody else knows which jobs there are. This list may be asked from everywhere, as it
-imports nothing until then.
+file or in the configuration; nobody else knows which jobs there are. Layers below look records up in ``registry``.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from spinsim.registry import FOLDERS, record_of
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Job
 
-FOLDERS: Final[dict[str, str]] = {
-    "anneal": "spinsim.jobs.anneal",
-    "temper": "spinsim.jobs.temper",
-    "quantum": "spinsim.jobs.quantum",
-    "transfer": "spinsim.jobs.transfer",
-}
-"""The package of each job, which holds its record ``JOB``, by the job's name."""
+__all__ = ["FOLDERS", "all_jobs", "job_of"]
+
+FOLDERS.update({name: f"spinsim.jobs.{name}" for name in ("anneal", "temper", "quantum", "transfer")})
 
 
 def job_of(name: str) -> Job:
@@ -29,7 +25,7 @@ def job_of(name: str) -> Job:
     Raises:
         KeyError: for a name that is none of ``FOLDERS``.
     """
-    job: Job = import_module(FOLDERS[name]).JOB
+    job: Job = record_of(name)
     return job
 
 

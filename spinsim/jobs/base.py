@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from spinsim.errors import InputError, argument, worded
 
@@ -101,91 +101,93 @@ class Drawing(NamedTuple):
     warn: Callable[[str], None] = _ignore
 
 
-class Job(ABC):
+_USUAL: Final[Mapping[str, str]] = {
+    "config": "settings:{0}",
+    "plan_type": "running:{0}Plan",
+    "form": "layout:FORM",
+    "read": "result:read",
+    "plan": "running:plan_{1}",
+    "to_file": "running:{1}_to_file",
+    "progress": "spinsim.run.progress:UpdateProgress",
+    "describe": "report:describe",
+    "outcome": "report:outcome",
+    "show": "report:show",
+}
+"""Where members usually stand: ``{1}`` is the job's name, ``{0}`` the same with a capital."""
+
+
+class Elsewhere:
+    """A member of a record that stands in another module, which is imported when the member is first used."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __get__(self, job: object | None, owner: type) -> Any:
+        return getattr(import_module(self.module), self.name)
+
+
+class Job:
     """What the rest of the program knows of a job.
 
-    Members import what they need when they are used, so that a record costs nothing until then.
+    Members from ``config`` to ``show`` stand in modules of the job's folder, which are imported when the member is
+    first used, so that a record costs nothing until then. The methods here serve jobs that have none of their own.
 
     Attributes:
         name: The command, the table of its settings, and the root attribute ``job`` of its files.
         a_run: One of its runs in the words of a sentence, such as "an anneal run".
         about: What its command does, a sentence and what else ``--help`` says of it.
+        elsewhere: Place ``module:name`` of each other member that is imported, by the member's name; a module without a
+            dot is one of the job's folder.
         resumable: Its own settings that ``resume`` may change, with what they are in words, empty where the usual words
             serve.
         figures: What ``spinsim plot`` draws of one file.
         figures_of_several: What it draws of several files together.
+        config: The class of its configurations.
+        plan_type: The class of runs that are ready to begin.
+        form: What the store must know of its files.
+        read: Returns the result that the first rows of an open file come to, of the file, their number and the root
+            attributes; DamageError where the numbers of the file do not fit together.
+        plan: Returns the run of a configuration, ready to begin: its model built, its file named; InputError for
+            anything that keeps the run from beginning.
+        to_file: Runs a plan into its file; False where the file already holds the finished run. InputError where the
+            file belongs to another run or cannot be written.
+        progress: Returns what counts and shows how far a run is, of whether it is silent; by default spin updates.
+        describe: Returns what is about to run by a plan, in one sentence.
+        outcome: Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the
+            run was finished before.
+        show: Returns what ``spinsim show`` says of a file; InputError where it cannot be read.
+        plot: Returns the figures of a result by their names, or their files (``plotting.plot``).
     """
 
     name: ClassVar[str]
     a_run: ClassVar[str]
     about: ClassVar[str]
+    elsewhere: ClassVar[Mapping[str, str]] = {}
     resumable: ClassVar[Mapping[str, str]] = {}
     figures: ClassVar[FigureSet] = FigureSet()
     figures_of_several: ClassVar[FigureSet] = FigureSet()
+    if TYPE_CHECKING:
+        config: type[Config]
+        plan_type: type[Plan[Any]]
+        form: Form
+        read: Callable[[h5py.File, int, dict[str, str]], Result]
+        plan: Callable[[Any], Plan[Any]]
+        to_file: Callable[[Any, Watch], bool]
+        progress: Callable[..., Bar]
+        describe: Callable[[Any], str]
+        outcome: Callable[[Any, float | None], Told]
+        show: Callable[[Path], Told]
+        plot: Callable[
+            [Result, str | Iterable[str] | None, str | PathLike[str] | None, Mapping[str, Any]], dict[str, Any]
+        ]
+    else:
+        plot = Elsewhere("spinsim.jobs.plotting", "plot")
 
-    @property
-    @abstractmethod
-    def config(self) -> type[Config]:
-        """The class of its configurations."""
-
-    @property
-    @abstractmethod
-    def plan_type(self) -> type[Plan[Any]]:
-        """The class of runs that are ready to begin."""
-
-    @property
-    @abstractmethod
-    def form(self) -> Form:
-        """What the store must know of its files."""
-
-    @abstractmethod
-    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> Result:
-        """Returns the result that the first rows of an open file come to.
-
-        Raises:
-            DamageError: where the numbers of the file do not fit together.
-        """
-
-    @abstractmethod
-    def plan(self, config: Any) -> Plan[Any]:
-        """Returns the run of a configuration, ready to begin: its model built, its file named.
-
-        Raises:
-            InputError: for anything that keeps the run from beginning.
-        """
-
-    @abstractmethod
-    def to_file(self, plan: Any, watch: Watch) -> bool:
-        """Run a plan into its file; False where the file already holds the finished run.
-
-        Raises:
-            InputError: where the file belongs to another run or cannot be written.
-        """
-
-    @abstractmethod
-    def progress(self, silent: bool) -> Bar:
-        """Returns what counts and shows how far a run is."""
-
-    @abstractmethod
-    def describe(self, plan: Any) -> str:
-        """Returns what is about to run, in one sentence."""
-
-    @abstractmethod
-    def outcome(self, plan: Any, rate: float | None) -> Told:
-        """Returns what is said of a run when it is done.
-
-        Args:
-            plan: Of the run.
-            rate: As its progress has it; None where the run was finished before.
-        """
-
-    @abstractmethod
-    def show(self, path: Path) -> Told:
-        """Returns what ``spinsim show`` says of a file.
-
-        Raises:
-            InputError: where it cannot be read.
-        """
+    def __init_subclass__(cls) -> None:
+        for member, place in {**_USUAL, **cls.elsewhere}.items():
+            if member not in vars(cls):
+                module, name = place.format(cls.name.capitalize(), cls.name).split(":")
+                setattr(cls, member, Elsewhere(module if "." in module else f"{cls.__module__}.{module}", name))
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
         """Returns the configuration of a file's run with other values of settings of the job's own.
@@ -277,28 +279,3 @@ class Job(ABC):
         name = results[0].model.name
         look = worded("spinsim show prints what is in its file", "its dataset() has the series")
         raise InputError(f"{self.a_run} of {name} has no figures: {look}")
-
-    def plot(
-        self,
-        result: Result,
-        names: str | Iterable[str] | None,
-        folder: str | PathLike[str] | None,
-        about: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        """Returns the figures of a run by their names, or their files where a folder is given.
-
-        Args:
-            result: The run.
-            names: Of figures, None for all.
-            folder: For the files, if any.
-            about: ``style``, ``format`` and ``overwrite`` of ``Result.plot``, and options of figures.
-
-        Raises:
-            InputError: for figures that the run does not have, and files that may not be written.
-        """
-        from spinsim.jobs.plotting import drawn, saved
-
-        options = dict(about)
-        style, suffix, overwrite = (options.pop(name) for name in ("style", "format", "overwrite"))
-        figures = drawn(self, result, names, style, options)
-        return dict(figures if folder is None else saved(figures, result, folder, suffix, overwrite))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -37,6 +37,8 @@ Tables = dict[str, dict[str, Any]]
 Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Call = TypeVar("Call", bound=Callable[..., Any])
 _NO_FILE: Final = Path(os.devnull)
+_NO_SETTINGS: Final = {"model", "on_updates", "on_rows", "progress", "settings"}
+"""Arguments of calls that are no settings."""
 
 
 def resume(
@@ -104,14 +106,15 @@ def documented_call(job: type[Config]) -> Callable[[Call], Call]:
     return documented(settings)
 
 
-def config_of_call(job: type[AnyConfig], model: Ising, settings: Mapping[str, Any]) -> AnyConfig:
+def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **checks: Check) -> AnyConfig:
     """Returns the configuration of a call whose model is given; whole numbers of NumPy serve as those of Python.
 
     Args:
         job: Which it is.
         model: What is simulated.
-        settings: Values of the job's own table and of ``[run]``, by name; None stands for the default, of a seed for a
-            fresh one.
+        given: Arguments of the call by their names, those of its ``**settings`` under ``settings``; None stands for
+            the default, of a seed for a fresh one.
+        checks: Of numbers of some settings, as ``text_of_call`` takes them.
 
     Raises:
         TypeError: for a name that is no setting.
@@ -119,9 +122,13 @@ def config_of_call(job: type[AnyConfig], model: Ising, settings: Mapping[str, An
     """
     of_run, of_job = (tables_of(job)[table] for table in ("run", job.job))
     tables: Tables = {"run": {}, job.job: {}}
-    for key, value in settings.items():
+    for key, value in (given | given["settings"]).items():
+        if key in _NO_SETTINGS:
+            continue
         if key not in of_run and key not in of_job:
             raise TypeError(f"ss.{job.job} has no setting {key!r}: {nearest(key, [*of_run, *of_job])}")
+        if key in of_job and of_job[key].numbers is not None:
+            value = text_of_call(key, value, checks.get(key, _as_they_are))
         if value is None:
             if not (key in of_run and of_run[key].is_seed):
                 continue
@@ -131,13 +138,17 @@ def config_of_call(job: type[AnyConfig], model: Ising, settings: Mapping[str, An
     return replace(build_config(job, tables, begun=tables_of_file), model=_given_model(check_model(model).name))
 
 
+def _as_they_are(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return numbers
+
+
 @lru_cache(maxsize=32)
 def _given_model(name: str) -> ModelSettings:
     """The table of a model that is given in Python."""
     return ModelSettings(instance=f"{GIVEN_MODEL}{name}")
 
 
-def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check = lambda found: found) -> str | None:
+def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) -> str | None:
     """Returns the text of a configuration for numbers that a call gives as text, one or many.
 
     Args:

@@ -12,6 +12,7 @@ from warnings import warn
 
 from spinsim.analysis.figures import FORMATS, STYLES, save_figures
 from spinsim.errors import InputError
+from spinsim.jobs import job_of
 from spinsim.jobs.base import Drawing
 from spinsim.machine.files import as_path
 from spinsim.settings.setting import either, nearest
@@ -21,6 +22,29 @@ if TYPE_CHECKING:
 
     from spinsim.jobs.base import Job
     from spinsim.result import Result
+
+
+def plot(
+    result: Result,
+    names: str | Iterable[str] | None,
+    folder: str | os.PathLike[str] | None,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Returns the figures of a run by their names, or their files where a folder is given.
+
+    Args:
+        result: The run.
+        names: Of figures, None for all.
+        folder: For the files, if any.
+        about: ``style``, ``format`` and ``overwrite`` of ``Result.plot``, and options of figures.
+
+    Raises:
+        InputError: for figures that the run does not have, and files that may not be written.
+    """
+    options = dict(about)
+    style, suffix, overwrite = (options.pop(name) for name in ("style", "format", "overwrite"))
+    figures = drawn(job_of(result.job), result, names, style, options)
+    return dict(figures if folder is None else saved(figures, result, folder, suffix, overwrite))
 
 
 def drawn(

@@ -24,7 +24,6 @@ from spinsim.engine.split.shares import Work, in_words, turn_of
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
-from spinsim.jobs import job_of
 from spinsim.machine.files import folder_of
 from spinsim.machine.memory import readable
 from spinsim.model.along import degrees_along
@@ -36,6 +35,7 @@ from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising, with_list
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
+from spinsim.registry import record_of
 from spinsim.result import Result, load, when_asked
 from spinsim.run.extending import as_longer, is_longer
 from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
@@ -252,7 +252,7 @@ def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
 def usual_path(config: Config, name: str, identity: str) -> Path:
     """Where a run goes that is not told; one that was made by extending a shorter one lies under that one's name."""
     usual = Path(f"runs/{config.job}-{name}-{identity[:8]}.h5")
-    if job_of(config.job).lengths(config) and not os.path.lexists(usual):
+    if record_of(config.job).lengths(config) and not os.path.lexists(usual):
         for path in sorted(usual.parent.glob(f"{glob.escape(usual.name[:-11])}????????.h5")):
             with contextlib.suppress(InputError):
                 if identity in lengths(store.read_attributes(path)):
@@ -335,7 +335,7 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         return plan, False
     known, model_sha256 = own in lengths(attributes), plan.attributes["model_sha256"]
     same = attributes["job"] == plan.config.job and (known or attributes.get("model_sha256") == model_sha256)
-    if not same or not job_of(plan.config.job).lengths(plan.config):
+    if not same or not record_of(plan.config.job).lengths(plan.config):
         raise another(plan.path)
     check_stored(plan.path, attributes, model_sha256)
     found = config_of(plan.path, attributes, model_sha256)

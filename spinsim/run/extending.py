@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError, worded
-from spinsim.jobs import job_of
+from spinsim.registry import record_of
 from spinsim.run.identity import check_stored, extended_history
 from spinsim.settings.config import Config
 from spinsim.store.layout import Layout
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def is_longer(config: Config, found: Config) -> bool:
     """Whether a configuration is another one of the same job made longer."""
-    job = job_of(config.job)
+    job = record_of(config.job)
     names, own, other = job.lengths(config), getattr(config, config.job), getattr(found, config.job)
     if not names or names != job.lengths(found) or any(getattr(own, name) < getattr(other, name) for name in names):
         return False

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from spinsim import store
 from spinsim.errors import InputError, another_path
-from spinsim.jobs import job_of
+from spinsim.machine.files import is_locked
+from spinsim.registry import record_of
 from spinsim.settings.config import Config, kinds_of, sha256
 
 _ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "config_sha256": str}
@@ -31,14 +32,15 @@ def config_of(path: Path, attributes: Mapping[str, str], model_sha256: str) -> C
     """
     tables = _tables(attributes, model_sha256)
     if _is_own(attributes, tables):
-        return job_of(attributes["job"]).config.from_tables(tables)
+        config: Config = record_of(attributes["job"]).config.from_tables(tables)
+        return config
     raise InputError(f"{path} holds no configuration to go on with: an earlier version saved it from Python")
 
 
 def _tables(attributes: Mapping[str, str], model_sha256: str) -> Any:
     """The tables of a file's configuration, as the version that wrote them meant them."""
     tables = json.loads(attributes["config"])
-    meant = job_of(attributes["job"]).as_once_meant(tables) if _is_own(attributes, tables) else None
+    meant = record_of(attributes["job"]).as_once_meant(tables) if _is_own(attributes, tables) else None
     if meant is not None:
         with contextlib.suppress(InputError):
             if _identity(attributes, meant, model_sha256) == attributes.get("config_sha256"):
@@ -48,12 +50,12 @@ def _tables(attributes: Mapping[str, str], model_sha256: str) -> Any:
 
 def _is_own(attributes: Mapping[str, str], tables: Any) -> bool:
     """Whether the tables are a configuration of the file's job; Python calls have others."""
-    return bool(tables.keys() == kinds_of(job_of(attributes["job"]).config).keys())
+    return bool(tables.keys() == kinds_of(record_of(attributes["job"]).config).keys())
 
 
 def _identity(attributes: Mapping[str, str], tables: Any, model_sha256: str) -> str:
     instance = tables["model"]["instance"] is not None
-    job = job_of(attributes["job"]).config
+    job: type[Config] = record_of(attributes["job"]).config
     return job.identity(tables, model_sha256 if instance else None, dynamics_number(attributes))
 
 
@@ -121,7 +123,7 @@ def lengths(attributes: Mapping[str, str]) -> list[str]:
 
 def extended_history(attributes: Mapping[str, str], config: Config, command: str, identity: str) -> str:
     """The attribute ``history`` of a file of these attributes that ``command`` extends to a longer configuration."""
-    names, before = job_of(config.job).lengths(config), json.loads(attributes["config"])[config.job]
+    names, before = record_of(config.job).lengths(config), json.loads(attributes["config"])[config.job]
     own = {name: getattr(getattr(config, config.job), name) for name in names}
     first = _entry(attributes["command"], attributes["created"], attributes["config_sha256"])
     entries = history_of(attributes) or [first | {name: before[name] for name in names}]
@@ -168,3 +170,22 @@ def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
 def another(path: Path) -> InputError:
     """The refusal of a file of another run."""
     return InputError(f"{path} holds another run and is never overwritten: {another_path()}")
+
+
+def verify(path: Path) -> str:
+    """Read all of a file; what can be said of it in a few words.
+
+    Raises:
+        InputError: for a file that is missing, damaged, or not of spinsim.
+    """
+    written = is_locked(path)
+    with store.open_to_read(path) as file:
+        attributes, rows = store.text_attributes(file), store.complete_rows(file)
+        summed = store.verify(file, written)
+        model_sha256 = store.read_model(file).content_sha256()
+    if attributes["config_sha256"]:  # results that were put together by hand have none
+        check_stored(path, attributes, model_sha256)
+    if written:
+        return f"whole as far as it is: {rows} rows, another process writes it"
+    state = "finished" if "finished" in attributes else "not finished"
+    return f"whole, {state}: {rows} rows" + ("" if summed else ", which carry no checksums of their own")

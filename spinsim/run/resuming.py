@@ -15,8 +15,8 @@ from spinsim import rng, store
 from spinsim.engine import resolve_device
 from spinsim.engine.start.given import GIVEN, name_of
 from spinsim.errors import InputError
-from spinsim.jobs import job_of
 from spinsim.model.described import described_in
+from spinsim.registry import record_of
 from spinsim.run.common import Plan, identify
 from spinsim.run.extending import as_longer
 from spinsim.run.identity import check_stored, config_of, dynamics_number
@@ -46,7 +46,7 @@ def plan_resume(path: Path, changes: Mapping[str, Any], run: Mapping[str, Any]) 
     config = config_of(path, attributes, model_sha256)
     _check_start(path, config, start, "finished" in attributes)
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
-    job = job_of(config.job)
+    job = record_of(config.job)
     changes, run = (_typed(given, tables_of(job.config)[table]) for given, table in ((changes, job.name), (run, "run")))
     if met:  # so that no longer search has anything left to do
         changes = {name: value for name, value in changes.items() if name not in LENGTHS}

@@ -1,11 +1,18 @@
-"""``python -m spinsim.settings > docs/settings.md``: the page that has every setting."""
+"""The page that has every setting, or with ``--signatures`` the stub of the calls in Python.
+
+They make docs/settings.md and spinsim/signatures.pyi.
+"""
 
 from __future__ import annotations
 
 import sys
 
-from spinsim.jobs import all_jobs
-from spinsim.settings.document import page
+import spinsim
+from spinsim.registry import FOLDERS, record_of
+from spinsim.settings.document import page, signatures
 
 if __name__ == "__main__":
-    sys.stdout.write(page(job.config for job in all_jobs()))
+    if sys.argv[1:] == ["--signatures"]:
+        sys.stdout.write(signatures(getattr(spinsim, name) for name in FOLDERS))
+    else:
+        sys.stdout.write(page(record_of(name).config for name in FOLDERS))

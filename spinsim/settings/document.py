@@ -1,4 +1,4 @@
-"""Settings in words: the page ``docs/settings.md`` and the docstrings of the calls in Python."""
+"""Settings in words: the page ``docs/settings.md``, the docstrings of the calls in Python and their signatures."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ configuration file and a flag on the command line; calls in Python name it alike
 
 Lists of numbers are written `0.8:2:16` (evenly spaced), `0.8:2:16g` (geometric) or `0.8,1.0,1.3`, in files also as
 numbers and lists of them. The coupling unit is the unit in which the couplings are given; k_B = 1.
+"""
+_STUB: Final = """\
+# Calls of the jobs with all their settings, made from the program: python -m spinsim.settings --signatures
+import os
+from collections.abc import Callable
+
+from numpy.typing import ArrayLike
+
 """
 _COLUMNS: Final = ("key", "flag", "what it is", "values", "unit", "default")
 _SECTIONS: Final = ("Args:", "Raises:")
@@ -96,6 +104,21 @@ def _variations(job: type[Config], name: str, kind: type[Table]) -> list[str]:
     return [f"Of `{job.job}`:\n", "".join(lines)] if lines else []
 
 
+def signatures(calls: Iterable[Callable[..., Any]]) -> str:
+    """Calls with all their parameters and docstrings, as a stub from which editors complete and type checkers check."""
+    calls = list(calls)
+    results = {call.__annotations__["return"]: call.__module__.replace(".call", ".result") for call in calls}
+    imports = [f"from {module} import {name}\n" for name, module in sorted(results.items(), key=lambda item: item[1])]
+    return _STUB + "".join([*imports, "from spinsim.model.ising import Ising\n", *map(_with_docstring, calls)])
+
+
+def _with_docstring(call: Callable[..., Any]) -> str:
+    """Returns a call as a stub has it."""
+    text = "\n".join(f"    {line}" if line else "" for line in (call.__doc__ or "").splitlines())
+    head = re.sub(r"'([^']*)',$", r'"\1",', str(signature(call)), flags=re.MULTILINE)
+    return f'\ndef {call.__name__}{head}:\n    """{text.strip()}\n    """\n'
+
+
 def documented(settings: Mapping[str, Setting]) -> Callable[[Function], Function]:
     """Complete the signature and the docstring of a call, which takes further settings as its ``**settings``.
 
@@ -158,7 +181,7 @@ def _shown(one: Setting) -> Any:
 
 def _type(one: Setting) -> str:
     """Returns the type of a setting in words."""
-    kind = "str | os.PathLike" if one.is_path else one.kind.__name__
+    kind = "str | os.PathLike[str]" if one.is_path else one.kind.__name__
     return f"{kind} | None" if one.optional or one.shown else kind
 
 

@@ -172,3 +172,13 @@ class RunSettings(Table):
         """Refuse what names no GPUs."""
         if self.gpus is not None:
             check_gpus(self.gpus)
+
+
+def start() -> Any:
+    """The initial spins; configurations that are given in Python stand there by their digest."""
+    return setting("random", "Initial spins", choices=("random", "up"), besides="sha256:")
+
+
+def zero_acceptance() -> Any:
+    """How often a flip that costs nothing is accepted."""
+    return setting(1 - 2.0**-6, "Acceptance of flips that cost nothing", shown="1 - 2^-6", above=0, high=1)

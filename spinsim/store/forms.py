@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.jobs import FOLDERS, job_of
+from spinsim.registry import FOLDERS, record_of
 from spinsim.store.layout import Layout, Sizes
 
 _FILTERS: Final = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
@@ -56,7 +56,8 @@ class Form:
 def form_of(file: h5py.File) -> Form:
     """Returns the form of a file's job, which says nothing where the job is unknown."""
     job = file.attrs.get("job")
-    return job_of(job).form if isinstance(job, str) and job in FOLDERS else Form()
+    form: Form = record_of(job).form if isinstance(job, str) and job in FOLDERS else Form()
+    return form
 
 
 def item_of(group: h5py.Group, name: str) -> Any:

@@ -14,10 +14,10 @@ from typing import Final
 import h5py
 import numpy as np
 
-from spinsim.jobs import FOLDERS
 from spinsim.model.geometry import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.problems.quadratic import BINARY, SPIN
+from spinsim.registry import FOLDERS
 from spinsim.store.checkpoints import CHECKPOINTS, NUMBERS, saved_as
 from spinsim.store.configurations import with_saved
 from spinsim.store.forms import (

@@ -19,7 +19,7 @@ from spinsim.cli import flags
 from spinsim.engine import DEVICES, Dynamics
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.start.given import GIVEN
-from spinsim.jobs import all_jobs, job_of
+from spinsim.jobs import FOLDERS, all_jobs, job_of
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.settings import TemperSettings
 from spinsim.jobs.transfer.settings import TransferSettings
@@ -28,7 +28,7 @@ from spinsim.model.geometry import CELLS
 from spinsim.sampling import Times, annealing
 from spinsim.sampling.annealing import SCHEDULES
 from spinsim.settings.config import build_config, table, tables_of
-from spinsim.settings.document import page
+from spinsim.settings.document import page, signatures
 from spinsim.settings.setting import setting, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
@@ -73,6 +73,12 @@ def test_the_page_of_settings_is_not_stale() -> None:
     """``python -m spinsim.settings > docs/settings.md`` makes it anew."""
     found = (ROOT / "docs" / "settings.md").read_text()
     assert found == page(JOBS)
+
+
+def test_the_stub_of_the_calls_is_not_stale() -> None:
+    """``python -m spinsim.settings --signatures > spinsim/signatures.pyi`` makes it anew."""
+    found = (ROOT / "spinsim" / "signatures.pyi").read_text()
+    assert found == signatures(getattr(ss, name) for name in FOLDERS)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from harness import contents, one_sentence, run
 import spinsim as ss
 from spinsim import cli, store
 from spinsim.errors import InputError
-from spinsim.run.verifying import verify
+from spinsim.run.identity import verify
 from spinsim.store.reading import growing
 from spinsim.store.row_checksums import CHECKSUM, row_checksums
 

@@ -15,7 +15,7 @@ from harness import contents, one_sentence, run
 import spinsim as ss
 from spinsim import store
 from spinsim.machine.files import Disk
-from spinsim.run.verifying import verify
+from spinsim.run.identity import verify
 
 OWN = ("command", "config", "history")
 MODEL = "--lattice cubic --size 3 --couplings pm-j --samples 2"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
 
 
-def draw(result: AnnealResult, wanted: Drawing) -> Draw:
+def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
     """Returns functions that draw the figures that can be drawn of a run, by their names."""
-    sample = wanted.options.get("sample")
+    (result,), sample = results, wanted.options.get("sample")
     figures: Draw = {"thermodynamics": partial(thermodynamics_figure, result, wanted.style)}
     if wanted.what == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, wanted.style)

@@ -17,7 +17,7 @@ from spinsim.jobs.anneal.result import AnnealResult, load_anneal
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.search import Anneals, read_anneals
 from spinsim.jobs.anneal.settings import AnnealSettings
-from spinsim.jobs.anneal.slices import quantum_energies
+from spinsim.jobs.anneal.tables import quantum_energies
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import (
     empty_lanes,

@@ -13,15 +13,15 @@ import numpy.typing as npt
 from spinsim.engine import Engine, create_engine, resolve_device
 from spinsim.engine.split.filling import USUAL
 from spinsim.engine.split.slabs import slabs_in_words
-from spinsim.engine.update import Outline
+from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.defaults import filled_in
 from spinsim.jobs.anneal.layout import STATES, anneal_layout
-from spinsim.jobs.anneal.outline import OfSlices
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch, recorded_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
+from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import Packing
 from spinsim.run.common import (
@@ -43,6 +43,25 @@ from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annea
 from spinsim.sampling.best import BestOfEach, present_spins
 from spinsim.sampling.measure import Measurement, measure
 from spinsim.store import RunFile
+
+
+class OfSlices(OfModel):
+    """The ``Outline`` of space and time with two terms, from the model in space, as ``model.trotter`` makes it."""
+
+    def __init__(self, model: Ising, slices: int) -> None:
+        super().__init__(model)
+        self.sites, self.bonds = model.sites * slices, (model.bonds + model.sites) * slices
+        self.lattice, self.one_coupling, self.slices, self.in_terms = None, False, slices, True
+
+    @property
+    def largest_degree(self) -> int:
+        """Bonds of the site that has most of them."""
+        return super().largest_degree + 2
+
+    @property
+    def degrees_of_terms(self) -> tuple[int, int] | None:
+        """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
+        return (super().largest_degree, 2) if self.one_magnitude else None
 
 
 class AnnealPlan(Plan[Anneal]):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.tables import Columns, columns_of_samples
-from spinsim.analysis.thermodynamics import over_samples, thermodynamics
+from spinsim.analysis.thermodynamics import mean_of_replicas, over_samples, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.slices import quantum_energies
 
 
 def columns(result: AnnealResult, by: str) -> Columns:
@@ -91,3 +92,26 @@ def _by_temperature(result: AnnealResult) -> Columns:
         "abs_magnetization_error": found.magnetization_error,
         **staggered,
     }
+
+
+Array = npt.NDArray[np.float64]
+
+
+class Means(NamedTuple):
+    """An energy per site at each step, (steps,).
+
+    Attributes:
+        mean: Over replicas and samples.
+        error: Its standard error; NaN where a single replica of a single sample allows none.
+    """
+
+    mean: Array
+    error: Array
+
+
+def quantum_energies(result: AnnealResult) -> tuple[Means, Means]:
+    """Returns the energies of the best slice of each replica, and those of the mean over its slices."""
+    assert result.mean_slice_energy is not None  # noqa: S101  (it is a quantum anneal)
+    sites = result.model.sites
+    best, mean = (Means(*mean_of_replicas(e / sites)) for e in (result.energy, result.mean_slice_energy))
+    return best, mean

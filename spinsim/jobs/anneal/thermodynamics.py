@@ -29,7 +29,7 @@ from spinsim.analysis.population import FEWEST, MANY
 from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.slices import quantum_energies
+from spinsim.jobs.anneal.tables import quantum_energies
 from spinsim.model.ising import Ising
 from spinsim.observables import SYMBOLS, TABLE
 

@@ -15,7 +15,6 @@ from spinsim.jobs.calls import (
     documented_call,
     identity_of_call,
     start_of_call,
-    text_of_call,
 )
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan, quantum_in_memory
@@ -55,7 +54,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     beta: npt.ArrayLike | str | None = QuantumSettings.beta,
     **settings: Any,
 ) -> QuantumResult:
-    """The transverse-field Ising model through slices in imaginary time, tempered in k, Gamma or beta.
+    """The transverse-field Ising model in slices of imaginary time, tempered in k, Gamma or beta.
 
     In the isotropic form, the default, the weight is exp(-k A) with A = -(sum over slices of J s s over bonds, h s over
     sites and s(tau) s(tau + 1) over sites); the transverse field is Gamma = -ln tanh(k) / (2 k), the inverse
@@ -88,17 +87,10 @@ def quantum(  # noqa: D417  (the settings describe themselves)
             holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    settings |= {"k": text_of_call("k", k), "correlation_times": text_of_call("correlation_times", correlation_times)}
-    settings |= {"gamma": text_of_call("gamma", gamma), "beta": text_of_call("beta", beta)}
-    settings |= {"slices": slices, "replicas": replicas, "even_correlations": even_correlations}
-    settings |= {"local_susceptibility": local_susceptibility}
-    settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
-    settings |= {"zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
-    settings |= {"seed": seed, "device": device, "threads": threads}
+    given = locals()
     in_time = trotter(check_model(model), slices, by_term=gamma is not None)
     named, spins = start_of_call(start, in_time, None)
-    settings |= {"start": named, "out": out, "checkpoint_every": checkpoint_every}
-    config = config_of_call(Quantum, in_time, settings)
+    config = config_of_call(Quantum, in_time, given | {"start": named})
     plan = QuantumPlan(
         config, in_time, resolve_device(device, config.run.gpus), *identity_of_call(config, in_time), start=spins
     )

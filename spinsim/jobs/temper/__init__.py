@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import Drawing, FigureSet, Job, Told, ladder_options
+from spinsim.jobs.base import FigureSet, Job, ladder_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import h5py
-
-    from spinsim.analysis.tables import Columns
-    from spinsim.jobs.base import Draw
     from spinsim.jobs.temper.result import TemperResult
-    from spinsim.jobs.temper.running import TemperPlan
     from spinsim.jobs.temper.settings import Temper
-    from spinsim.run import Watch
-    from spinsim.run.progress import Bar
-    from spinsim.store.forms import Form
 
 _OF_ONE, _OF_SEVERAL = ladder_options("temper")
 
@@ -31,75 +23,16 @@ class TemperJob(Job):
     name = "temper"
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "columns": "tables:columns",
+        "draw": "figures:draw",
+    }
     resumable: ClassVar[Mapping[str, str]] = {
         "sweeps": "Measured sweeps that a tempering or quantum run shall have in all",
         "time_limit": "Seconds that a search shall last in all at most",
     }
     figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"), _OF_ONE)
     figures_of_several = FigureSet(("crossings", "thermodynamics"), _OF_SEVERAL)
-
-    @property
-    def config(self) -> type[Temper]:
-        """The class of its configurations."""
-        from spinsim.jobs.temper.settings import Temper
-
-        return Temper
-
-    @property
-    def plan_type(self) -> type[TemperPlan]:
-        """The class of runs that are ready to begin."""
-        from spinsim.jobs.temper.running import TemperPlan
-
-        return TemperPlan
-
-    @property
-    def form(self) -> Form:
-        """What the store must know of its files."""
-        from spinsim.jobs.temper.layout import FORM
-
-        return FORM
-
-    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
-        """Returns the result that the first rows of an open file come to."""
-        from spinsim.jobs.temper.result import read
-
-        return read(file, rows, attributes)
-
-    def plan(self, config: Temper) -> TemperPlan:
-        """Returns the run of a configuration, ready to begin."""
-        from spinsim.jobs.temper.running import plan_temper
-
-        return plan_temper(config)
-
-    def to_file(self, plan: TemperPlan, watch: Watch) -> bool:
-        """Run a plan into its file; False where the file already holds the finished run."""
-        from spinsim.jobs.temper.running import temper_to_file
-
-        return temper_to_file(plan, watch)
-
-    def progress(self, silent: bool) -> Bar:
-        """Returns a bar of spin updates."""
-        from spinsim.run.progress import UpdateProgress
-
-        return UpdateProgress(silent)
-
-    def describe(self, plan: TemperPlan) -> str:
-        """Returns what is about to run, in one sentence."""
-        from spinsim.jobs.temper.report import describe
-
-        return describe(plan)
-
-    def outcome(self, plan: TemperPlan, rate: float | None) -> Told:
-        """Returns what is said of a run when it is done."""
-        from spinsim.jobs.temper.report import outcome
-
-        return outcome(plan, rate)
-
-    def show(self, path: Path) -> Told:
-        """Returns what ``spinsim show`` says of a file."""
-        from spinsim.jobs.temper.report import show
-
-        return show(path)
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
         """Returns the configuration of a file's run with more sweeps, of a search with more time."""
@@ -140,18 +73,6 @@ class TemperJob(Job):
         wanted = Wanted(result.has_correlations, magnetization_modes=modes)
         again: TemperResult = recounted_on_ladder(result, beta, row_of, device, threads, wanted)
         return again
-
-    def columns(self, result: TemperResult, by: str) -> Columns:
-        """Returns the columns of ``ss.table``, by temperature, sample, overlap or logarithmic bin."""
-        from spinsim.jobs.temper.tables import columns
-
-        return columns(result, by)
-
-    def draw(self, results: Sequence[TemperResult], wanted: Drawing) -> Draw:
-        """Returns functions that draw the figures that can be drawn of one run or several."""
-        from spinsim.jobs.temper.figures import draw
-
-        return draw(results, wanted)
 
 
 JOB = TemperJob()

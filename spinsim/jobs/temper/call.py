@@ -16,7 +16,6 @@ from spinsim.jobs.calls import (
     documented_call,
     identity_of_call,
     start_of_call,
-    text_of_call,
 )
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, filled_in, temper_in_memory
@@ -76,14 +75,9 @@ def temper(  # noqa: D417  (the settings describe themselves)
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
+    given = locals()
     named, spins = start_of_call(start, model, None)
-    settings |= {"temperatures": text_of_call("temperatures", temperatures, check_temperatures)}
-    settings |= {"target": text_of_call("target", target)}
-    settings |= {"start": named, "replicas": replicas}
-    settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
-    settings |= {"correlations": correlations, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
-    settings |= {"seed": seed, "device": device, "threads": threads}
-    config = config_of_call(Temper, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
+    config = config_of_call(Temper, model, given | {"start": named}, temperatures=check_temperatures)
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
     plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins)

@@ -11,8 +11,7 @@ from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
 from spinsim.settings.searches import solution, target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings
-from spinsim.settings.starts import start, zero_acceptance
+from spinsim.settings.shared import RunSettings, start, zero_acceptance
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from spinsim.engine import resolve_device
-from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, text_of_call
+from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.running import TransferPlan, transfer_in_memory
 from spinsim.jobs.transfer.settings import Transfer, TransferSettings
@@ -40,7 +40,7 @@ def transfer(  # noqa: D417  (the settings describe themselves)
     progress: bool = False,
     **settings: Any,
 ) -> TransferResult:
-    """Leading eigenvalues of the transfer matrix whose layer is ``model``, for each of its samples.
+    """Leading eigenvalues of the transfer matrix whose layer is ``model``, for each sample.
 
     T = D B D with D = exp(k/2 (sum J s s + sum h s)) and bonds k_time between the layers.
 
@@ -67,11 +67,9 @@ def transfer(  # noqa: D417  (the settings describe themselves)
             no ``out``, and a file that holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    points = {"k": k, "temperature": temperature, "k_time": k_time}
-    settings |= {name: text_of_call(name, values, partial(positive, name)) for name, values in points.items()}
-    settings |= {"eigenvalues": eigenvalues, "sector": sector, "tolerance": tolerance, "method": method, "basis": basis}
-    settings |= {"most_steps": most_steps, "seed": seed, "device": device, "threads": threads}
-    config = config_of_call(Transfer, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
+    given = locals()
+    checks = {name: partial(positive, name) for name in ("k", "temperature", "k_time")}
+    config = config_of_call(Transfer, model, given, **checks)
     plan = TransferPlan(config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model))
     result: TransferResult = carried_out(plan, out, progress, on_rows, transfer_in_memory)
     return result

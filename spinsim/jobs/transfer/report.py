@@ -32,7 +32,7 @@ def describe(plan: TransferPlan) -> str:
     )
 
 
-def outcome(plan: TransferPlan) -> Told:
+def outcome(plan: TransferPlan, rate: float | None) -> Told:
     """Returns what is said of a run when it is done, or has been tried to the end."""
     result = load_transfer(plan.path)
     return Told({"file": str(plan.path)} | _summary(result), _report(result) + _lacking(result, plan.path))
