@@ -243,8 +243,7 @@ class Ising(Exchanged, Keeping):
     def content_sha256(self) -> str:
         """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
 
-        It does not depend on how they are held. Of a graph whose list does not count (``Graph.is_hashed``) it is that
-        of the lattice, of couplings of +-1 in a byte each, and of one number where that serves all bonds or sites.
+        Without a list (``Graph.is_hashed``) they are the lattice, bytes of +-1, and one number that serves everywhere.
         """
         digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
         listed = self.graph.is_hashed
