@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from spinsim.jobs.transfer.result import TransferResult as TransferResult
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
-    from spinsim.model.geometry.chain import chain as chain
-    from spinsim.model.geometry.cubic import cubic as cubic
     from spinsim.model.geometry.honeycomb import honeycomb as honeycomb
-    from spinsim.model.geometry.hypercubic import hypercubic as hypercubic
     from spinsim.model.geometry.lattice import Lattice as Lattice
-    from spinsim.model.geometry.square import square as square
+    from spinsim.model.geometry.rectangular import chain as chain
+    from spinsim.model.geometry.rectangular import cubic as cubic
+    from spinsim.model.geometry.rectangular import hypercubic as hypercubic
+    from spinsim.model.geometry.rectangular import square as square
     from spinsim.model.geometry.triangular import triangular as triangular
     from spinsim.model.graph import Graph as Graph
     from spinsim.model.instances import read_instance as read_instance
@@ -68,22 +68,22 @@ _HOME = {
     "TemperResult": "spinsim.jobs.temper.result",
     "TransferResult": "spinsim.jobs.transfer.result",
     "anneal": "spinsim.jobs.anneal.call",
-    "chain": "spinsim.model.geometry.chain",
+    "chain": "spinsim.model.geometry.rectangular",
     "configurations": "spinsim.saved",
     "create_engine": "spinsim.engine",
-    "cubic": "spinsim.model.geometry.cubic",
+    "cubic": "spinsim.model.geometry.rectangular",
     "extrapolate": "spinsim.jobs.quantum.extrapolation",
     "from_bqm": "spinsim.model.problems.exchange",
     "gemm": "spinsim.gemm",
     "honeycomb": "spinsim.model.geometry.honeycomb",
-    "hypercubic": "spinsim.model.geometry.hypercubic",
+    "hypercubic": "spinsim.model.geometry.rectangular",
     "load": "spinsim.result",
     "quantum": "spinsim.jobs.quantum.call",
     "read_instance": "spinsim.model.instances",
     "recount": "spinsim.jobs.calls",
     "resume": "spinsim.jobs.calls",
     "sampling": "spinsim.sampling",
-    "square": "spinsim.model.geometry.square",
+    "square": "spinsim.model.geometry.rectangular",
     "table": "spinsim.analysis.tables",
     "temper": "spinsim.jobs.temper.call",
     "transfer": "spinsim.jobs.transfer.call",

@@ -15,14 +15,23 @@ from spinsim.errors import InputError
 from spinsim.inputs.seeds import as_seed
 from spinsim.inputs.texts import beyond_ising
 from spinsim.machine.threads import Threads
-from spinsim.model.along import along_axes, terms_along
-from spinsim.model.dilution import check_dilution, dilute
-from spinsim.model.drawing import AT_ONCE, GAUSSIAN_GRID, SIGNS_A_WORD, draw_signs, gaussian, uniforms
+from spinsim.model.drawing import (
+    AT_ONCE,
+    GAUSSIAN_GRID,
+    SIGNS_A_WORD,
+    check_dilution,
+    check_random_field,
+    dilute,
+    draw_signs,
+    gaussian,
+    random_fields,
+    uniforms,
+)
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Drawn, Ising
 from spinsim.model.quanta import relative_change, round_to
-from spinsim.model.random_field import check_random_field, random_fields
+from spinsim.model.terms import along_axes, terms_along
 
 RANDOM_KINDS: Final = ("pm-j", "gaussian")
 KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)

@@ -1,15 +1,21 @@
-"""Random numbers of disorder: number i of sample k depends on the disorder seed, the stream, i and k alone."""
+"""Random numbers of disorder, missing bonds and random fields.
+
+Number i of sample k depends on the disorder seed, the stream, i and k alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
+from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
+from spinsim.model.quanta import Rows
 
 GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings and fields are multiples of it, so that local fields fit 32 bits
 AT_ONCE: Final = 2**22  # numbers that are drawn at once
@@ -68,3 +74,43 @@ def gaussian(uniform: npt.NDArray[np.uint64], deviation: float = 1.0) -> npt.NDA
 
     between = ((uniform >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return np.asarray(np.rint(deviation * ndtri(between) / GAUSSIAN_GRID) * GAUSSIAN_GRID)
+
+
+def check_dilution(dilution: float) -> None:
+    """Refuse what is no probability of a missing bond.
+
+    Raises:
+        InputError: for a number outside [0, 1).
+    """
+    if not 0 <= dilution < 1:
+        raise InputError(f"dilution {dilution} leaves no model: give a probability from 0 to below 1")
+
+
+def dilute(couplings: Rows, seed: int, dilution: float) -> None:
+    """Set the couplings (samples, bonds) of missing bonds to 0, in place.
+
+    Bonds stay in the graph, which all samples share: a sample with its bonds is the same whichever samples go with it,
+    and bonds that are not missing keep the couplings that they have without dilution.
+    """
+    for sample, row in enumerate(couplings):
+        for where, uniform in uniforms(seed, rng.Stream.DILUTION, sample, row.size):
+            row[where][below(uniform, dilution)] = 0
+
+
+def check_random_field(deviation: float) -> None:
+    """Refuse what is no standard deviation of fields.
+
+    Raises:
+        InputError: for a number that is negative or not finite.
+    """
+    if not 0 <= deviation < inf:
+        raise InputError(f"random field {deviation} is no standard deviation: give a finite number, at least 0")
+
+
+def random_fields(sites: int, samples: int, seed: int, deviation: float) -> npt.NDArray[np.float64]:
+    """Fields (samples, sites) of mean 0 and this standard deviation, multiples of 2^-24."""
+    fields = np.empty((samples, sites))
+    for sample, row in enumerate(fields):
+        for where, uniform in uniforms(seed, rng.Stream.RANDOM_FIELD, sample, sites):
+            row[where] = gaussian(uniform, deviation)
+    return fields

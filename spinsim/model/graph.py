@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final
 
@@ -12,8 +13,10 @@ from spinsim.errors import InputError
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.keeping import own
 
-MOST_LISTED: Final = 2**27
+MOST_LISTED: Final = 2**20
 """Bonds of a lattice up to which files hold them as a list; of more the lattice alone says which they are."""
+MOST_HASHED: Final = 2**27
+"""Bonds of a lattice up to which a model's digest is that of the list, which need not exist for it."""
 
 
 class Graph:
@@ -28,7 +31,9 @@ class Graph:
     Attributes:
         edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do without, of which those
             whose rows can be packed may have more than such numbers hold.
-        is_listed: Whether files hold the list of bonds, as those of a lattice of at most ``MOST_LISTED`` bonds do.
+        is_listed: True if files hold the list of bonds, as those of a lattice of at most ``MOST_LISTED`` bonds do.
+        is_hashed: True if a model's digest is that of the list, as of at most ``MOST_HASHED`` bonds; its lowest states
+            are then held a byte a site, of larger ones a bit a site.
 
     Raises:
         InputError: for bonds that are no integers, lead nowhere or join a site to itself.
@@ -42,7 +47,10 @@ class Graph:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
         if sites >= 2**31 and not _may_be_larger(lattice):
             raise InputError(f"a graph of {sites} sites exceeds the limit of 2^31 - 1: split it in parts")
-        self.is_listed = lattice is None or edges is not None or lattice.most_bonds <= MOST_LISTED
+        self.is_hashed = self.is_listed = lattice is None or edges is not None
+        if lattice is not None and edges is None:
+            self.is_listed = lattice.most_bonds <= MOST_LISTED
+            self.is_hashed = lattice.most_bonds <= MOST_HASHED
         if lattice is None or edges is not None:
             self.edges = self._checked(np.asarray(() if edges is None else edges))
 
@@ -76,12 +84,13 @@ class Graph:
             _check_bonds(lattice)
         return cls(lattice.sites, None, lattice, slices)
 
-    @property
-    def identity(self) -> bytes | memoryview:
-        """Bytes that no other graph has: of its bonds or, where these are not listed, of its lattice."""
-        if self.lattice is None or self.is_listed:
-            return np.ascontiguousarray(self.edges, "<i4").data
-        return f"{self.lattice.label} {self.lattice.periodic} {self.slices}".encode()
+    def identity(self) -> Iterator[bytes | memoryview]:
+        """Pieces of the bytes that no other graph has: of its bonds or, where these are too many, of its lattice."""
+        if self.lattice is not None and not self.is_hashed:
+            yield f"{self.lattice.label} {self.lattice.periodic} {self.slices}".encode()
+            return
+        pieces = iter([self.edges]) if self.lattice is None or "edges" in vars(self) else self.lattice.edges_in_pieces()
+        yield from (np.ascontiguousarray(edges, "<i4").data for edges in pieces)
 
     def with_list(self) -> Graph:
         """The same graph with its list of bonds, as earlier versions held all of them."""

@@ -42,7 +42,7 @@ from spinsim.model.units import largest_local_field_of, units_of, weights_of
 
 _LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
-_AT_ONCE: Final = 2**22  # numbers that are widened at once
+_AT_ONCE: Final = 2**16  # numbers that are widened at once, in a cache
 
 
 class Drawn(NamedTuple):
@@ -243,12 +243,12 @@ class Ising(Exchanged, Keeping):
     def content_sha256(self) -> str:
         """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
 
-        It does not depend on how they are held. Of a graph that is not listed it is that of the lattice, of couplings
-        of +-1 in a byte each, and of one number where that serves all bonds or sites.
+        Without a list (``Graph.is_hashed``) they are the lattice, bytes of +-1, and one number that serves everywhere.
         """
         digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
-        listed = self.graph.is_listed
-        digest.update(self.graph.identity)
+        listed = self.graph.is_hashed
+        for piece in self.graph.identity():
+            digest.update(piece)
         if self.terms is not None:
             digest.update(b"terms" + self.terms.tobytes())
         for sample in range(self.samples):

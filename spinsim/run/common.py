@@ -26,13 +26,13 @@ from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import folder_of
 from spinsim.machine.memory import readable
-from spinsim.model.along import degrees_along
 from spinsim.model.described import described
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising, with_list
+from spinsim.model.terms import degrees_along
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.registry import record_of

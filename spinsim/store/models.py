@@ -111,7 +111,9 @@ def stored_bytes(model: Ising) -> int:
     if model.graph.is_listed:
         given = _BYTES_A_GIVEN * len(model.problem.values) if model.rounded and model.problem is not None else 0
         return (16 * model.bonds + 9 * model.sites) * model.samples + given
-    return (0 if model.drawn or model.one_coupling else model.couplings.nbytes) + model.sites * model.samples
+    follow = model.drawn is not None or model.one_coupling
+    fields = model.fields.nbytes if model.fields.strides[-1] and model.fields.any() else 0
+    return (0 if follow else model.couplings.nbytes) + fields + model.sites * model.samples
 
 
 def lists_bonds(file: h5py.File) -> bool:
@@ -245,9 +247,19 @@ def _drawn(group: h5py.Group, drawn: Drawn) -> npt.NDArray[np.int8]:
 def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:
     """Bonds as stored, which on a lattice must be its own."""
     edges = np.asarray(stored[...])
-    if lattice is not None and not np.array_equal(edges, lattice.edges()):
+    if lattice is not None and not _are_those_of(edges, lattice):
         raise DamageError("bonds of its model are not those of its lattice")
     return edges
+
+
+def _are_those_of(edges: npt.NDArray[np.int32], lattice: Lattice) -> bool:
+    """True if bonds are those of a lattice, in their order."""
+    first = 0
+    for piece in lattice.edges_in_pieces():
+        if not np.array_equal(edges[first : first + len(piece)], piece):
+            return False
+        first += len(piece)
+    return len(edges) == first
 
 
 def _bytes(stored: h5py.Dataset) -> int:

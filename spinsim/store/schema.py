@@ -72,9 +72,9 @@ def check_schema(file: h5py.File) -> None:
         for axis, length in (("sample", sizes.samples), ("replica", replicas)):
             check_dataset(best, axis, np.int64, (length,))
         check_dataset(best, "energy", np.float64, (sizes.samples, replicas))
-        listed = "edges" in file["model"]
-        kind, axis, name = (np.int8, "site", "spins") if listed else (np.uint8, BYTE, "bits")
-        length = sizes.sites if listed else -(-sizes.sites // 8)
+        by_site = "edges" in file["model"] or "spins" in best
+        kind, axis, name = (np.int8, "site", "spins") if by_site else (np.uint8, BYTE, "bits")
+        length = sizes.sites if by_site else -(-sizes.sites // 8)
         check_dataset(best, axis, np.int8, (length,))
         check_dataset(best, name, kind, (sizes.samples, length))
     if START in file:

@@ -12,12 +12,9 @@ from engines import random_graph, random_signs
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, Correlations, Wanted
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.chain import chain
-from spinsim.model.geometry.cubic import cubic
 from spinsim.model.geometry.honeycomb import honeycomb
-from spinsim.model.geometry.hypercubic import hypercubic
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.geometry.square import square
+from spinsim.model.geometry.rectangular import chain, cubic, hypercubic, square
 from spinsim.model.geometry.triangular import triangular
 from spinsim.model.geometry.waves import wave
 from spinsim.model.graph import Graph

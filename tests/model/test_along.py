@@ -17,8 +17,8 @@ from spinsim.engine import Planned, choose_packing
 from spinsim.engine.choosing import choose
 from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
-from spinsim.model.along import degrees_along
 from spinsim.model.disorder import lattice_model
+from spinsim.model.terms import degrees_along
 from spinsim.packing import Packing
 from spinsim.settings.shared import ModelSettings
 

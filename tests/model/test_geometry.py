@@ -43,6 +43,13 @@ def test_bonds_and_colours(lattice: ss.Lattice) -> None:
     assert lattice.is_bipartite == (lattice.name != "triangular" and colour.max() < 2)
 
 
+@pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
+@pytest.mark.parametrize("at_once", [1, 7, 2**16])
+def test_bonds_in_pieces_are_the_list(monkeypatch, lattice: ss.Lattice, at_once: int) -> None:
+    monkeypatch.setattr("spinsim.model.geometry.lattice._BONDS_AT_ONCE", at_once)
+    np.testing.assert_array_equal(np.concatenate(list(lattice.edges_in_pieces())), lattice.edges())
+
+
 @pytest.mark.parametrize("make", [ss.triangular, ss.honeycomb, ss.hypercubic, ss.cubic])
 def test_bonds_are_the_pairs_at_distance_one(make) -> None:
     """Of an open lattice by its positions; of a periodic one by those of all its images besides."""

@@ -16,7 +16,7 @@ from spinsim.cli import app
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson, lattice_model
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import MOST_LISTED
+from spinsim.model.graph import MOST_HASHED, MOST_LISTED
 from spinsim.model.ising import Ising, with_list
 
 MODELS = {
@@ -28,6 +28,7 @@ MODELS = {
     "gaussian": lambda: EdwardsAnderson(ss.square(6), samples=2, couplings="gaussian", random_field=0.5),
     "fields-of-zero": lambda: Ising(ss.square(6), 1.0, np.zeros(36)),
 }
+LIMITS = MOST_LISTED, MOST_HASHED
 LINE = (
     "anneal --size 256x4 --couplings pm-j --samples 2 --steps 6 --sweeps 2 --replicas 3 --save-configurations 2"
     " --device cpu"
@@ -36,7 +37,13 @@ LINE = (
 
 @pytest.fixture
 def unlisted(monkeypatch) -> None:
-    monkeypatch.setattr("spinsim.model.graph.MOST_LISTED", 64)
+    set_limits(monkeypatch, 64, 64)
+
+
+def set_limits(monkeypatch, listed: int, hashed: int) -> None:
+    """Bonds up to which files hold lists, and up to which digests are those of lists."""
+    monkeypatch.setattr("spinsim.model.graph.MOST_LISTED", listed)
+    monkeypatch.setattr("spinsim.model.graph.MOST_HASHED", hashed)
 
 
 def run(line: str) -> None:
@@ -66,9 +73,16 @@ def test_a_model_is_read_back_without_its_list(tmp_path: Path, name: str) -> Non
 
 
 def test_lists_change_nothing_else(tmp_path: Path, monkeypatch) -> None:
-    for limit, name in ((MOST_LISTED, "listed"), (64, "not")):
-        monkeypatch.setattr("spinsim.model.graph.MOST_LISTED", limit)
+    for limits, name in ((LIMITS, "listed"), ((64, MOST_HASHED), "hashed"), ((64, 64), "not")):
+        set_limits(monkeypatch, *limits)
         run(f"{LINE} --out {tmp_path / name}.h5")
+        run(f"check {tmp_path / name}.h5")
+        run(f"show {tmp_path / name}.h5")
+    with h5py.File(tmp_path / "listed.h5") as one, h5py.File(tmp_path / "hashed.h5") as other:
+        assert one.attrs["model_sha256"] == other.attrs["model_sha256"]
+        assert ("edges" in one["model"], "edges" in other["model"]) == (True, False)
+        assert ("couplings" in one["model"], "couplings" in other["model"]) == (True, False)
+        np.testing.assert_array_equal(one["best/spins"][...], other["best/spins"][...])
     with h5py.File(tmp_path / "listed.h5") as one, h5py.File(tmp_path / "not.h5") as other:
         assert one.attrs["config_sha256"] == other.attrs["config_sha256"]
         assert one.attrs["model_sha256"] != other.attrs["model_sha256"]
@@ -78,15 +92,13 @@ def test_lists_change_nothing_else(tmp_path: Path, monkeypatch) -> None:
         spins = bits.unpacked_spins(other["best/bits"][...], 1024)
         np.testing.assert_array_equal(one["best/spins"][...], spins)
         np.testing.assert_array_equal(one["best/energy"][...], other["best/energy"][...])
-    run(f"check {tmp_path / 'not.h5'}")
-    run(f"show {tmp_path / 'not.h5'}")
 
 
+@pytest.mark.parametrize("hashed", [64, MOST_HASHED])
 @pytest.mark.parametrize("begun", ["listed", "not"])
-def test_runs_go_on_with_and_without_lists(tmp_path: Path, monkeypatch, begun: str) -> None:
+def test_runs_go_on_with_and_without_lists(tmp_path: Path, monkeypatch, begun: str, hashed: int) -> None:
     """Those of earlier versions have lists; both by ``resume`` and by giving the command again."""
-    limit = {"listed": MOST_LISTED, "not": 64}[begun]
-    monkeypatch.setattr("spinsim.model.graph.MOST_LISTED", limit)
+    set_limits(monkeypatch, *{"listed": LIMITS, "not": (64, hashed)}[begun])
     run(f"{LINE} --out {tmp_path / 'whole.h5'}")
     files = [tmp_path / f"{how}.h5" for how in ("resumed", "again")]
     for path in files:
@@ -96,7 +108,7 @@ def test_runs_go_on_with_and_without_lists(tmp_path: Path, monkeypatch, begun: s
         with h5py.File(path) as file:
             assert (file.attrs["finished"], len(file["measurements/energy"])) == (b"", 2)
     monkeypatch.undo()
-    monkeypatch.setattr("spinsim.model.graph.MOST_LISTED", 64)
+    set_limits(monkeypatch, 64, hashed)
     run(f"resume {files[0]} --device cpu")
     run(f"{LINE} --out {files[1]}")
     for path in files:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import fsum, pi, prod, sin, sqrt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from spinsim.errors import InputError
 from spinsim.model.geometry import CELLS
 from spinsim.model.geometry.unit_cell import Bond, UnitCell
 from spinsim.packing import rows_fill_groups
+
+_BONDS_AT_ONCE: Final = 2**16  # that stay in a cache while they are hashed
 
 
 @dataclass(frozen=True)
@@ -92,15 +94,30 @@ class Lattice:
 
     def edges(self) -> npt.NDArray[np.int32]:
         """The bonds' end sites in the standard order; shape (bonds, 2)."""
-        first = np.arange(0, self.sites, self.cell.sites, dtype=np.int32).reshape(self.shape[::-1])
-        ends = np.empty((*first.shape, len(self.cell.bonds), 2), np.int32)
+        return self._edges_of(range(self.shape[-1]), self.present_bonds())
+
+    def edges_in_pieces(self) -> Iterator[npt.NDArray[np.int32]]:
+        """The same end sites in pieces of some ``_BONDS_AT_ONCE`` bonds, none of which is kept."""
+        layers, present = self.shape[-1], self.present_bonds()
+        bonds = self.most_bonds // layers
+        at_once = max(1, _BONDS_AT_ONCE // bonds)
+        for first in range(0, layers, at_once):
+            some = range(first, min(first + at_once, layers))
+            yield self._edges_of(some, None if present is None else present[some.start * bonds : some.stop * bonds])
+
+    def _edges_of(self, layers: range, present: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.int32]:
+        """End sites of the bonds that begin in layers along the last axis, of which only those present exist."""
+        *sides, last = self.shape
+        layer = np.arange(0, prod(sides) * self.cell.sites, self.cell.sites, dtype=np.int32).reshape(sides[::-1])
+        number = np.arange(layers.start, layers.stop).reshape(-1, *[1] * layer.ndim)
+        ends = np.empty((len(layers), *layer.shape, len(self.cell.bonds), 2), np.int32)
         for k, bond in enumerate(self.cell.bonds):
-            ends[..., k, 0] = first
-            ends[..., k, 0] += bond.source
-            ends[..., k, 1] = _moved(first, bond.step)
-            ends[..., k, 1] += bond.target
+            there = number, (number + bond.step[-1]) % last
+            cells = layer, _moved(layer, bond.step[:-1])
+            for end, of_cell in enumerate((bond.source, bond.target)):
+                in_front = there[end] * (layer.size * self.cell.sites) + of_cell
+                np.add(cells[end], in_front.astype(np.int32), out=ends[..., k, end])
         ends = ends.reshape(-1, 2)
-        present = self.present_bonds()
         return ends if present is None else ends[present]
 
     def bond_numbers(self) -> npt.NDArray[np.uint8]:

@@ -71,7 +71,7 @@ class SitePlan:
         self.edge = self.groups // len(layers)
         self.first_group = self.edge * layers.start
         of_slab = range(rows * layers.start, rows * layers.stop)
-        self.signs = build_signs(lattice.shape, model.negative_bonds(), of_slab)
+        self.signs = build_signs(model, of_slab)
 
     def tables(self, beta: npt.ArrayLike) -> SiteTables:
         """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""

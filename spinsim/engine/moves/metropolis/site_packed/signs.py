@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.machine.compiled import kernel, part
+from spinsim.model.ising import Ising
+from spinsim.model.quanta import distinct
 from spinsim.packing import site_shape
 
 
@@ -27,7 +29,7 @@ def _bonds_of_row(slot, odd, y, z, shape):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill_signs(shape, dimension, first_row, negative, signs):  # type: ignore[no-untyped-def]
+def _fill_signs(shape, dimension, first_row, couplings, signs):  # type: ignore[no-untyped-def]
     """``signs`` (colour, slot, row, group, half) of one sample's bonds, from a row on; ``shape`` has three sides."""
     width = shape[0]
     for colour in range(2):
@@ -43,27 +45,30 @@ def _fill_signs(shape, dimension, first_row, negative, signs):  # type: ignore[n
                         for bit in range(64):
                             at = x + 2 * bit
                             site = first + (at if at >= 0 else at + width)
-                            word |= np.uint64(negative[dimension * site + axis]) << np.uint64(bit)
+                            word |= np.uint64(couplings[dimension * site + axis] < 0) << np.uint64(bit)
                         signs[colour, slot, row, group, half] = word
 
 
-def build_signs(shape: tuple[int, ...], negative: npt.NDArray[np.bool_], rows: range) -> npt.NDArray[np.uint64] | None:
+def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64] | None:
     """Signs uint64 (1 or samples, colour, slot, row, group, half), set where J < 0; None where none is.
 
     Args:
-        shape: The lattice's sides, x first.
-        negative: Which couplings are below 0, (1 or samples, bonds).
+        model: On a lattice whose rows can be packed.
         rows: Of the sites whose bonds are wanted, among those of all planes.
     """
-    if not (negative if negative.strides[-1] else negative[:, :1]).any():
+    assert model.lattice is not None  # noqa: S101  (its caller has looked)
+    shape, couplings = model.lattice.shape, model.couplings
+    if distinct(couplings).min() >= 0:
         return None
+    if couplings.dtype != np.int8 and not model.one_coupling:
+        couplings = -model.negative_bonds().view(np.int8)
     dimension = len(shape)
     colours, _, *words = site_shape(shape)
-    signs = np.empty((len(negative), colours, 2 * dimension, len(rows), *words), np.uint64)
+    signs = np.empty((len(couplings), colours, 2 * dimension, len(rows), *words), np.uint64)
     sides = (*shape, 1) if dimension == 2 else shape
-    for sample, row in enumerate(negative):
-        if row.strides[-1]:
-            _fill_signs(sides, dimension, rows.start, np.ascontiguousarray(row), signs[sample])
+    for sample, row in enumerate(couplings):
+        if model.one_coupling:
+            signs[sample] = np.uint64(2**64 - 1 if row[0] < 0 else 0)
         else:
-            signs[sample] = np.uint64(2**64 - 1 if row[0] else 0)
+            _fill_signs(sides, dimension, rows.start, np.ascontiguousarray(row), signs[sample])
     return signs
