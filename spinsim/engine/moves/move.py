@@ -20,7 +20,7 @@ from spinsim.engine.protocols import Counting, Saves
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES
+from spinsim.packing import LANES, Packing, unpack, unpack_sites
 
 MOST_MOVES: Final = 2**rng.PLANE_BITS
 MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
@@ -91,7 +91,9 @@ class Move(Protocol):
 
 
 class Movable(Counting, Saves, Protocol):
-    """What applying a move asks of an engine."""
+    """Engine to which a move can be applied."""
+
+    packing: Packing
 
 
 def apply(engine: Movable, move: Move, beta: npt.NDArray[np.float64], time: int, seed: int, number: int = 0) -> None:
@@ -112,14 +114,20 @@ def apply(engine: Movable, move: Move, beta: npt.NDArray[np.float64], time: int,
     shape = model.samples, engine.replicas, model.sites
     require(4.0 * np.prod(shape, dtype=np.float64), f"the spins that move {move.name} changes")
     saved = engine.snapshot()
-    spins = np.empty(shape, np.int8)
-    for sample, replica in np.ndindex(shape[:2]):
-        spins[sample, replica] = engine.spins(sample, replica)
+    spins = _unpacked(engine, saved["spins"])
     move.apply(Batch(spins, model, beta, time, seed, number))
     if not (np.abs(spins) == 1).all():
         raise InputError(f"move {move.name} leaves other values than +1 and -1 in batch.spins")
     words = np.stack([update.pack(model, of_sample) for of_sample in spins])
     engine.restore({**saved, "spins": words})
+
+
+def _unpacked(engine: Movable, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+    """Configurations (samples, replicas, sites) of a snapshot."""
+    if engine.packing is Packing.SITE:
+        assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
+        return unpack_sites(words, engine.model.lattice.shape)
+    return np.ascontiguousarray(unpack(words, engine.replicas).transpose(0, 2, 1))
 
 
 class Moves:

@@ -37,7 +37,7 @@ def check_same(one: ss.TemperResult, other: ss.TemperResult) -> None:
 @pytest.mark.parametrize("field", [0.0, 0.3])
 def test_against_enumeration(field: float) -> None:
     model = ss.EdwardsAnderson(ss.square(3), seed=2, field=field)
-    result = run(model, every=1, thermalize=500, sweeps=12000, replicas=8)
+    result = run(model, every=1, thermalize=500, sweeps=5000, replicas=8)
     plain = ss.temper(model, LADDER, thermalize=4, sweeps=20, measure_every=2, seed=5, device="cpu", replicas=8)
     assert not np.array_equal(run(model, replicas=8).energy, plain.energy)
     for t, temperature in enumerate(LADDER):
@@ -64,12 +64,13 @@ def test_gpu(name: str) -> None:
     check_same(run(model), run(model, device="cuda"))
 
 
-@pytest.mark.parametrize(("samples", "replicas"), [(4, 2), (1, 128)], ids=["samples", "replicas"])
+@pytest.mark.parametrize(("samples", "replicas"), [(4, 2), (1, 44)], ids=["samples", "replicas"])
 def test_split(monkeypatch: pytest.MonkeyPatch, samples: int, replicas: int) -> None:
     monkeypatch.setattr(shares, "SHORTEST_TURN", 0)
     model = ss.EdwardsAnderson(ss.square(4), samples=samples, seed=3)
     whole = run(model, replicas=replicas)
     on_cpus(monkeypatch, 2)
+    assert ss.create_engine(model, 3 * replicas, ss.Dynamics(), "cpu", slabs=False).devices == 2
     check_same(whole, run(model, replicas=replicas))
 
 
