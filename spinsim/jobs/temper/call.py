@@ -42,7 +42,7 @@ def temper(  # noqa: D417  (the settings describe themselves)
     device: str = RunSettings.device,
     threads: int | None = RunSettings.threads,
     on_updates: Callable[[int], None] | None = None,
-    moves: Sequence[tuple[Move, int]] = (),
+    moves: str | Sequence[tuple[Move, int]] | None = TemperSettings.moves,
     correlations: bool | None = None,
     target: npt.ArrayLike | str | None = TemperSettings.target,
     out: str | os.PathLike[str] | None = RunSettings.out,
@@ -67,7 +67,7 @@ def temper(  # noqa: D417  (the settings describe themselves)
         target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
             else the energy, with the constant of the problem.
         moves: Moves of your own, objects with a ``name`` and ``apply(batch)``, each with the number of sweeps
-            after which it is applied: ``[(move, 10)]``.
+            after which it is applied: ``[(move, 10)]``. Their names as text are refused.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
@@ -82,7 +82,8 @@ def temper(  # noqa: D417  (the settings describe themselves)
     """
     named, spins = start_of_call(start, model, None)
     settings |= {"temperatures": text_of_call("temperatures", temperatures, check_temperatures)}
-    settings |= {"moves": text_of(moves)}
+    own_moves = () if moves is None or isinstance(moves, str) else tuple(moves)
+    settings |= {"moves": moves if isinstance(moves, str) else text_of(own_moves)}
     settings |= {"target": text_of_call("target", target)}
     settings |= {"start": named, "replicas": replicas}
     settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
@@ -91,6 +92,6 @@ def temper(  # noqa: D417  (the settings describe themselves)
     config = config_of_call(Temper, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
-    plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins, moves=moves)
+    plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins, moves=own_moves)
     result: TemperResult = carried_out(plan, out, progress, on_updates, temper_in_memory)
     return result
