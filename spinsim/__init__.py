@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
+    from spinsim.engine.moves.move import Batch as Batch
+    from spinsim.engine.moves.move import Move as Move
     from spinsim.errors import InputError as InputError
     from spinsim.jobs.anneal.result import AnnealResult as AnnealResult
     from spinsim.jobs.calls import recount as recount
@@ -55,6 +57,7 @@ __version__: str
 # Names are imported when first used, so that `spinsim --help` need not wait for Numba.
 _HOME = {
     "AnnealResult": "spinsim.jobs.anneal.result",
+    "Batch": "spinsim.engine.moves.move",
     "Configurations": "spinsim.saved",
     "Dynamics": "spinsim.engine",
     "EdwardsAnderson": "spinsim.model.disorder",
@@ -63,6 +66,7 @@ _HOME = {
     "InputError": "spinsim.errors",
     "Ising": "spinsim.model.ising",
     "Lattice": "spinsim.model.geometry.lattice",
+    "Move": "spinsim.engine.moves.move",
     "QuantumResult": "spinsim.jobs.quantum.result",
     "Simulation": "spinsim.simulation",
     "TemperResult": "spinsim.jobs.temper.result",

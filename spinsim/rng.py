@@ -69,6 +69,7 @@ class Stream(IntEnum):
     RANDOM_FIELD = 8  # fields at sites, likewise
     RESTART = 9  # seeds of further anneals of a search
     RESAMPLE = 10  # which replicas of a population are copied
+    MOVE = 11  # moves of a user's own
 
 
 @inlined

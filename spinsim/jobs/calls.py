@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import resolve_device
+from spinsim.engine.moves.move import Move
 from spinsim.engine.start.given import as_spins, name_of
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
@@ -53,6 +54,7 @@ def resume(
     time_limit: float | None = None,
     anneals: int | None = None,
     on_updates: OnUpdates | None = None,
+    moves: Sequence[tuple[Move, int]] = (),
 ) -> Any:
     """Complete the run of a file from its last checkpoint, or make a tempering run or a search longer.
 
@@ -68,6 +70,7 @@ def resume(
         time_limit: Seconds that a search shall last in all at most; one that has met its target is left as it is.
         anneals: Anneals that a search shall have in all at most, likewise.
         on_updates: Called now and then with the number of spin updates since the last call.
+        moves: Moves of your own that the run was given, by the same names, each with its number of sweeps.
 
     Returns:
         The whole run; one that is finished already is read as it is.
@@ -78,7 +81,7 @@ def resume(
     """
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
     lengths = {"sweeps": sweeps, "most_steps": most_steps, "time_limit": time_limit, "anneals": anneals}
-    return carried_out(plan_resume(Path(path), lengths, how), path, progress, on_updates, None)
+    return carried_out(plan_resume(Path(path), lengths, how, moves), path, progress, on_updates, None)
 
 
 def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:

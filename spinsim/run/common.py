@@ -20,6 +20,7 @@ from spinsim import rng, store
 from spinsim.engine import Dynamics, Engine, Planned, check_memory
 from spinsim.engine.choosing import choose, update_of
 from spinsim.engine.dynamics import STARTS
+from spinsim.engine.moves.move import Move
 from spinsim.engine.split.shares import Work, in_words, turn_of
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError, another_path
@@ -91,6 +92,7 @@ class Plan(Generic[AnyConfig]):
         attributes: Root attributes of the file.
         extends: ``config_sha256`` of the shorter run in the file that this one is to go on with, if any.
         start: Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites).
+        moves: Moves of the user's own between sweeps, each with its number of sweeps.
     """
 
     config: AnyConfig
@@ -100,6 +102,7 @@ class Plan(Generic[AnyConfig]):
     attributes: dict[str, str] = when_asked()
     extends: str | None = None
     start: npt.NDArray[np.int8] | None = None
+    moves: Sequence[tuple[Move, int]] = ()
 
     def __post_init__(self) -> None:
         if self.solution is not None:

@@ -6,7 +6,7 @@ Source: K. Hukushima, K. Nemoto, J. Phys. Soc. Jpn. 65, 1604 (1996).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -17,6 +17,7 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.moves.exchange.ladder import Exchange
+from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Spins, Sweeps, Tempers
 from spinsim.errors import InputError
 from spinsim.sampling.portions import Portions, ignore, never, sweeps_a_portion
@@ -139,6 +140,8 @@ def tempering(
     correlations: bool = True,
     compared: Container[int] | None = None,
     magnetization_modes: bool = True,
+    moves: Sequence[tuple[Move, int]] = (),
+    seed: int = 1,
 ) -> Iterator[TemperFrame | None]:
     """Thermalise, then yield a measurement after every ``times.measure_every`` sweeps.
 
@@ -154,6 +157,8 @@ def tempering(
         compared: Numbers of the measurements whose overlaps are wanted, by default all; of others a CPU saves the time
             of counting them, where correlations are not measured, and ``overlap`` has no pairs.
         magnetization_modes: Whether modes of the spins are among the correlations, beside those of overlaps.
+        moves: Each is applied after every so many sweeps, thermalisation included, where measurements come before it.
+        seed: Of the random numbers of moves.
 
     Raises:
         InputError: for a bad ladder, one that does not fit the engine and measurements that have no room, before the
@@ -161,7 +166,7 @@ def tempering(
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     wanted = Wanted(correlations, magnetization_modes=magnetization_modes)
-    return tempering_in_beta(engine, 1.0 / ladder, times, copies, on_updates, pause, wanted, compared)
+    return tempering_in_beta(engine, 1.0 / ladder, times, copies, on_updates, pause, wanted, compared, moves, seed)
 
 
 def tempering_in_beta(
@@ -173,6 +178,8 @@ def tempering_in_beta(
     pause: Callable[[], bool] | None = None,
     wanted: Wanted = WITHOUT_TIMES,
     compared: Container[int] | None = None,
+    moves: Sequence[tuple[Move, int]] = (),
+    seed: int = 1,
 ) -> Iterator[TemperFrame | None]:
     """The same of inverse temperatures, from the largest to the smallest, which are used to the bit.
 
@@ -196,19 +203,22 @@ def tempering_in_beta(
             f"{engine.model.name} has no bonds in space whose products could be correlated in time: leave "
             "even_correlations out"
         )
+    between = Moves(moves, seed, times.swap_every)
     engine.set_ladder(beta, copies)
     kept = min(BEHIND + 2, times.measurements)  # the next one and the frame that the caller has among them
     engine.prepare_measurements(kept, wanted)
-    return _temper(engine, times, on_updates, pause, wanted, compared)
+    return _temper(engine, beta, times, on_updates, pause, wanted, compared, between)
 
 
 def _temper(
     engine: Tempered,
+    beta: npt.NDArray[np.float64],
     times: Times,
     on_updates: Callable[[int], None] | None,
     pause: Callable[[], bool] | None,
     wanted: Wanted,
     compared: Container[int] | None,
+    moves: Moves,
 ) -> Iterator[TemperFrame | None]:
     on_cpu = engine.device_name == "cpu"
     energies = wanted._replace(overlaps=False) if on_cpu and compared is not None else wanted
@@ -224,8 +234,10 @@ def _temper(
         step, begun = divmod(done - times.thermalize, every)  # of the thermalisation, below 0
         portion = portions.sweeps
         portions.begin()
-        count = min(portion, every - begun if step >= 0 else times.thermalize - done)
-        several = min(engine.at_once, most // every, times.measurements - step) if step >= 0 == begun else 0
+        to_move = moves.until_next(done, times.total - done)
+        count = min(portion, to_move, every - begun if step >= 0 else times.thermalize - done)
+        enough = min(most, to_move) // every
+        several = min(engine.at_once, enough, times.measurements - step) if step >= 0 == begun else 0
         if several > 1:
             count = several * every
             rounds = every // times.swap_every
@@ -241,6 +253,7 @@ def _temper(
             portions.end()
         on_updates(count * updates_a_sweep)
         done += count
+        moves.apply(engine, done, beta)
         stop = pause()
         behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
         while len(waiting) > behind:

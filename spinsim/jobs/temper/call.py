@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
+from spinsim.engine.moves.move import Move, text_of
 from spinsim.jobs.calls import (
     carried_out,
     config_of_call,
@@ -40,6 +41,7 @@ def temper(  # noqa: D417  (the settings describe themselves)
     device: str = RunSettings.device,
     threads: int | None = RunSettings.threads,
     on_updates: Callable[[int], None] | None = None,
+    moves: str | Sequence[tuple[Move, int]] | None = TemperSettings.moves,
     correlations: bool | None = None,
     target: npt.ArrayLike | str | None = TemperSettings.target,
     out: str | os.PathLike[str] | None = RunSettings.out,
@@ -63,6 +65,8 @@ def temper(  # noqa: D417  (the settings describe themselves)
         on_updates: Called now and then with the number of spin updates since the last call.
         target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
             else the energy, with the constant of the problem.
+        moves: Moves of your own, objects with a ``name`` and ``apply(batch)``, each with the number of sweeps
+            after which it is applied: ``[(move, 10)]``. Their names as text are refused.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
@@ -77,9 +81,11 @@ def temper(  # noqa: D417  (the settings describe themselves)
     """
     given = locals()
     named, spins = start_of_call(start, model, None)
-    config = config_of_call(Temper, model, given | {"start": named}, temperatures=check_temperatures)
+    own_moves = () if moves is None or isinstance(moves, str) else tuple(moves)
+    given |= {"start": named, "moves": moves if isinstance(moves, str) else text_of(own_moves)}
+    config = config_of_call(Temper, model, given, temperatures=check_temperatures)
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
-    plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins)
+    plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins, moves=own_moves)
     result: TemperResult = carried_out(plan, out, progress, on_updates, temper_in_memory)
     return result

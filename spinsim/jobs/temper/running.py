@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from spinsim import store
 from spinsim.analysis.magnets import is_symmetric_glass
 from spinsim.engine import Engine, check_run, create_engine, resolve_device
 from spinsim.engine.choosing import choose
+from spinsim.engine.moves.move import Move, text_of
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import temper_layout
 from spinsim.jobs.temper.result import TemperResult, unmeasured
@@ -188,7 +191,9 @@ def _run_of(
     if not t.searches:
         engine = _engine_of(plan, ladder, plan.config.run.seed, 1)
         how = copies, watch.on_updates, saving.due, t.correlations
-        frames = tempering(engine, ladder, t.times, *how, magnetization_modes=modes)
+        frames = tempering(
+            engine, ladder, t.times, *how, magnetization_modes=modes, moves=_moves_of(plan), seed=plan.config.run.seed
+        )
         return LadderRun(plan, saving, watch, engine, frames, layout, row_of)
     target = targets_of(plan.model, t.target)
     search = Search(plan.model, target, t.time_limit, watch.on_note)
@@ -207,6 +212,21 @@ def _run_of(
     _check_groups(plan, copies * len(ladder))
     layout = with_restarts(layout, target, bool(t.restart_after))
     return TemperSearch(plan, saving, watch, start, layout, row_of, search)
+
+
+def _moves_of(plan: TemperPlan) -> Sequence[tuple[Move, int]]:
+    """The moves of a plan, those that its configuration names.
+
+    Raises:
+        InputError: where others are given, or none.
+    """
+    named, given = plan.config.temper.moves, text_of(plan.moves)
+    if named != given:
+        raise InputError(
+            f"the run has moves {named or 'none'} but was given {given or 'none'}: give it its own in Python, "
+            "ss.temper(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
+        )
+    return plan.moves
 
 
 def _engine_of(plan: TemperPlan, ladder: npt.NDArray[np.float64], seed: int, groups: int) -> Engine:

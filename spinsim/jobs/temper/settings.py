@@ -77,6 +77,12 @@ class TemperSettings(Table):
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
     )
+    moves: str | None = setting(
+        None,
+        "Moves of your own between sweeps, each with its number of sweeps: row-reversal:10; given in Python as objects",
+        flag=None,
+        before=None,
+    )
     groups: int | None = setting(
         1,
         "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
@@ -121,6 +127,8 @@ class TemperSettings(Table):
     def check_together(self) -> None:
         """Refuse lengths that do not divide each other, no ladder, and settings of searches in other runs."""
         _ = self.times
+        if self.moves is not None and self.searches:
+            raise InputError(f"moves {self.moves} do not go with a search: leave the target and time_limit out")
         for name, usual in (("groups", 1), ("restart_after", 0)):
             value = getattr(self, name)
             if value != usual and not self.searches:

@@ -1,0 +1,186 @@
+"""Moves of one's own: what changes configurations between sweeps, its batch of spins and its random numbers.
+
+A move works on plain spins in host memory, whatever the layout, the update or the devices of the run: the state is
+unpacked, moved and packed again, and energies are counted anew. Random numbers are a pure function of the seed and of
+the numbers of sample, replica, time, move and draw, so that all devices and all ways to share a run out give the same
+bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.engine.choosing import update_of
+from spinsim.engine.protocols import Counting, Saves
+from spinsim.errors import InputError
+from spinsim.machine.memory import require
+from spinsim.model.ising import Ising
+from spinsim.packing import LANES, Packing, unpack, unpack_sites
+
+MOST_MOVES: Final = 2**rng.PLANE_BITS
+MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
+"""Random numbers that a replica can have at each time that a move is applied."""
+
+
+class Batch:
+    """Configurations that a move changes in place, all replicas of all samples.
+
+    Attributes:
+        spins: +1 and -1, ``int8`` (samples, replicas, sites) in host memory; changed in place.
+        model: What is simulated.
+        beta: Inverse temperature of each replica, (samples, replicas).
+        time: How many times the move was applied before.
+    """
+
+    def __init__(
+        self,
+        spins: npt.NDArray[np.int8],
+        model: Ising,
+        beta: npt.NDArray[np.float64],
+        time: int,
+        seed: int,
+        number: int,
+    ) -> None:
+        self.spins, self.model, self.beta, self.time = spins, model, beta, time
+        self._seed, self._number, self._drawn = seed, number, 0
+
+    def uniform(self, count: int) -> npt.NDArray[np.uint64]:
+        """The next random 64-bit numbers of each replica, (samples, replicas, count).
+
+        Raises:
+            InputError: for more than 2^26 numbers of a replica at a time.
+        """
+        samples, replicas, _ = self.spins.shape
+        first, stop = self._drawn // 2, -(-(self._drawn + count) // 2)
+        if self._drawn + count > MOST_DRAWS:
+            raise InputError(f"a move draws {self._drawn + count} numbers of a replica, of at most {MOST_DRAWS}")
+        block, lane = np.divmod(np.arange(replicas), LANES)
+        words = rng.draw(
+            self._seed,
+            rng.Stream.MOVE,
+            group=np.arange(first, stop) * LANES + lane[:, None],
+            sample=np.arange(samples)[:, None, None],
+            block=block[:, None],
+            half_sweep=self.time,
+            plane=self._number,
+        )
+        pairs = np.stack([words[0] | words[1] << rng.SHIFT32, words[2] | words[3] << rng.SHIFT32], axis=-1)
+        start = self._drawn % 2
+        self._drawn += count
+        return pairs.reshape(samples, replicas, -1)[..., start : start + count]
+
+
+class Move(Protocol):
+    """A change of configurations that keeps Boltzmann's law.
+
+    Attributes:
+        name: By which files know the move.
+    """
+
+    @property
+    def name(self) -> str:
+        """By which files know the move."""
+
+    def apply(self, batch: Batch) -> None:
+        """Change ``batch.spins`` in place."""
+
+
+class Movable(Counting, Saves, Protocol):
+    """Engine to which a move can be applied."""
+
+    packing: Packing
+
+
+def apply(engine: Movable, move: Move, beta: npt.NDArray[np.float64], time: int, seed: int, number: int = 0) -> None:
+    """Apply a move to all replicas of an engine, whose ladder and random numbers go on as they were.
+
+    Args:
+        engine: Any; spins of a GPU, of other processes and of slabs go through the memory of this one.
+        move: What to apply.
+        beta: Inverse temperature of each replica, (samples, replicas).
+        time: How many times the move was applied before.
+        seed: Of the run.
+        number: Of the move among those of the run.
+
+    Raises:
+        InputError: where the spins do not fit in memory, and for a move that leaves anything but +1 and -1.
+    """
+    model, update = engine.model, update_of(engine.model)
+    shape = model.samples, engine.replicas, model.sites
+    require(4.0 * np.prod(shape, dtype=np.float64), f"the spins that move {move.name} changes")
+    saved = engine.snapshot()
+    spins = _unpacked(engine, saved["spins"])
+    move.apply(Batch(spins, model, beta, time, seed, number))
+    if not (np.abs(spins) == 1).all():
+        raise InputError(f"move {move.name} leaves other values than +1 and -1 in batch.spins")
+    words = np.stack([update.pack(model, of_sample) for of_sample in spins])
+    engine.restore({**saved, "spins": words})
+
+
+def _unpacked(engine: Movable, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+    """Configurations (samples, replicas, sites) of a snapshot."""
+    if engine.packing is Packing.SITE:
+        assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
+        return unpack_sites(words, engine.model.lattice.shape)
+    return np.ascontiguousarray(unpack(words, engine.replicas).transpose(0, 2, 1))
+
+
+class Moves:
+    """Moves between the sweeps of a run, each after every so many.
+
+    Args:
+        moves: Each with its number of sweeps.
+        seed: Of the run.
+        unit: Sweeps between which nothing else can happen, such as those of a round of exchanges.
+
+    Raises:
+        InputError: for names that occur twice or cannot stand in a file, and for numbers of sweeps that are no
+            multiples of ``unit``.
+    """
+
+    def __init__(self, moves: Sequence[tuple[Move, int]], seed: int, unit: int = 1) -> None:
+        text_of(moves)
+        for move, every in moves:
+            if every % unit:
+                raise InputError(f"move {move.name} comes every {every} sweeps, no multiple of swap_every {unit}")
+        self._moves, self._seed = tuple(moves), seed
+
+    def until_next(self, done: int, most: int) -> int:
+        """Sweeps from ``done`` ones to the next move, at most ``most``."""
+        return min([most, *(every - done % every for _, every in self._moves)])
+
+    def apply(self, engine: Any, done: int, beta: npt.NDArray[np.float64]) -> None:
+        """Apply the moves that come after so many sweeps, in their order.
+
+        Args:
+            engine: On a ladder.
+            done: Sweeps done since the run began.
+            beta: Inverse temperatures of the ladder.
+        """
+        for number, (move, every) in enumerate(self._moves):
+            if done % every == 0:
+                place = engine.begin_exchange()().place
+                apply(engine, move, beta[place], done // every - 1, self._seed, number)
+
+
+def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:
+    """Moves as the configuration of a run has them, such as ``row-reversal:10``; None where there are none.
+
+    Raises:
+        InputError: for names that occur twice or have a comma or colon, for other numbers than whole ones from 1, and
+            for too many moves.
+    """
+    names = [move.name for move, _ in moves]
+    if len(set(names)) < len(names) or len(names) > MOST_MOVES:
+        raise InputError(f"moves {', '.join(names)}: give each another name, {MOST_MOVES} of them at most")
+    for name, (_, every) in zip(names, moves, strict=True):
+        if not name or set(name) & set(",: "):
+            raise InputError(f"move {name!r} has no usable name: give one without spaces, commas and colons")
+        if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
+            raise InputError(f"move {name} comes every {every!r} sweeps: give a whole number, at least 1")
+    return ",".join(f"{name}:{every}" for name, (_, every) in zip(names, moves, strict=True)) or None
