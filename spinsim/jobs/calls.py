@@ -51,6 +51,7 @@ def resume(
     time_limit: float | None = None,
     anneals: int | None = None,
     on_updates: OnUpdates | None = None,
+    measure: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> Any:
     """Complete the run of a file from its last checkpoint, or make a tempering run or a search longer.
 
@@ -66,6 +67,7 @@ def resume(
         time_limit: Seconds that a search shall last in all at most; one that has met its target is left as it is.
         anneals: Anneals that a search shall have in all at most, likewise.
         on_updates: Called now and then with the number of spin updates since the last call.
+        measure: Functions of your own that the run was given in Python, by name.
 
     Returns:
         The whole run; one that is finished already is read as it is.
@@ -76,7 +78,7 @@ def resume(
     """
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
     lengths = {"sweeps": sweeps, "most_steps": most_steps, "time_limit": time_limit, "anneals": anneals}
-    return carried_out(plan_resume(Path(path), lengths, how), path, progress, on_updates, None)
+    return carried_out(plan_resume(Path(path), lengths, how, measure), path, progress, on_updates, None)
 
 
 def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:

@@ -7,7 +7,7 @@ import glob
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -91,6 +91,7 @@ class Plan(Generic[AnyConfig]):
         attributes: Root attributes of the file.
         extends: ``config_sha256`` of the shorter run in the file that this one is to go on with, if any.
         start: Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites).
+        measure: Observables of the user's own that were given as functions, by name.
     """
 
     config: AnyConfig
@@ -100,6 +101,7 @@ class Plan(Generic[AnyConfig]):
     attributes: dict[str, str] = when_asked()
     extends: str | None = None
     start: npt.NDArray[np.int8] | None = None
+    measure: Mapping[str, Callable[[Any], Any]] | None = None
 
     def __post_init__(self) -> None:
         if self.solution is not None:

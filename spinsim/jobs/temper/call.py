@@ -22,6 +22,7 @@ from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, filled_in, temper_in_memory
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.model.ising import Ising
+from spinsim.run.own import Given, as_functions, text_of_measure
 from spinsim.settings.shared import RunSettings
 
 
@@ -46,6 +47,7 @@ def temper(  # noqa: D417  (the settings describe themselves)
     out: str | os.PathLike[str] | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
+    measure: Given = None,
     **settings: Any,
 ) -> TemperResult:
     """Parallel tempering in equilibrium.
@@ -67,6 +69,9 @@ def temper(  # noqa: D417  (the settings describe themselves)
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes a batch of spins
+            (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns floats or whole numbers of the shape
+            (samples, copies, temperatures), or with more axes behind these. Text names them as ``module:function``.
 
     Returns:
         Energies, magnetisations and overlaps of every copy at every temperature, and what became of the exchanges.
@@ -82,10 +87,13 @@ def temper(  # noqa: D417  (the settings describe themselves)
     settings |= {"start": named, "replicas": replicas}
     settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
     settings |= {"correlations": correlations, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
+    settings |= {"measure": text_of_measure(measure)}
     settings |= {"seed": seed, "device": device, "threads": threads}
     config = config_of_call(Temper, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
-    plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins)
+    plan = TemperPlan(
+        config, model, where, *identity_of_call(config, model), start=spins, measure=as_functions(measure)
+    )
     result: TemperResult = carried_out(plan, out, progress, on_updates, temper_in_memory)
     return result

@@ -78,6 +78,12 @@ class TemperSettings(Table):
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
     )
+    measure: str | None = setting(
+        None,
+        "Functions of your own that measure, module:function, several with commas between them: each takes a batch of "
+        "spins and returns a number or an array for each configuration, under its own name",
+        before=None,
+    )
     groups: int | None = setting(
         1,
         "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
@@ -128,6 +134,8 @@ class TemperSettings(Table):
                 raise InputError(
                     f"{name} {value} is for searches alone: give a target or a time_limit, or leave it out"
                 )
+        if self.measure is not None and self.searches:
+            raise InputError(f"measure {self.measure!r} does not go with a search: leave the target and time_limit out")
         if self.temperatures is not None and self.to_place is None:
             _ = self.ladder
 
