@@ -36,8 +36,12 @@ from spinsim.store.forms import growing_of, plain_of
 from spinsim.store.layout import COORDINATES, MEASUREMENTS, Layout, Series, summary_series
 from spinsim.store.row_checksums import CHECKSUM
 
-STATE: Final = ("sample", "copy", "temperature")
-"""The first axes of what a function returns, in a run on a ladder."""
+OF_ALL: Final = 3  # axes of a number for each configuration of a run on a ladder
+
+
+def state(axis: str) -> tuple[str, str, str]:
+    """Returns the first axes of what a function returns, of a ladder along ``axis``."""
+    return "sample", "copy", axis
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,8 @@ class Batch:
 
     Attributes:
         spins: ``int8``, +1 and -1, with the axes ``axes``; an array of NumPy on a CPU, of CuPy on a GPU.
-        axes: Names of the axes of ``spins``: ``sample``, ``copy``, ``temperature``, ``site``.
+        axes: Names of the axes of ``spins``: ``sample``, ``copy``, ``temperature``, ``site``; of quantum runs ``k``,
+            ``gamma`` or ``beta`` in the place of temperatures, of anneals ``sample``, ``replica``, ``site``.
         model: What is simulated.
         xp: The module of its arrays, ``numpy`` or ``cupy``.
     """
@@ -146,6 +151,7 @@ class Own:
         functions: By name.
         engine: In its initial state.
         copies: Of the ladder.
+        axis: What it goes along.
 
     Attributes:
         series: Of the file, one for each function.
@@ -154,7 +160,8 @@ class Own:
         InputError: for what a function returns, and where configurations have no room.
     """
 
-    def __init__(self, functions: Mapping[str, Measure], engine: Engine, copies: int) -> None:
+    def __init__(self, functions: Mapping[str, Measure], engine: Engine, copies: int, axis: str) -> None:
+        self._state = state(axis)
         self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
         self._shape = engine.model.samples, copies, engine.replicas // copies
         self._xp: ModuleType = importlib.import_module("numpy" if engine.device_name == "cpu" else "cupy")
@@ -176,11 +183,11 @@ class Own:
             if values.shape[:3] != self._shape:
                 raise InputError(
                     f"measure {name} returns the shape {values.shape}: return a number for each configuration, "
-                    f"{self._shape} for {', '.join(STATE)}, or more axes behind these"
+                    f"{self._shape} for {', '.join(self._state)}, or more axes behind these"
                 )
             axes = [f"{name}_axis_{k}" for k in range(values.ndim - 3)]
             self._scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[3:], strict=True)}
-            series = _series(name, axes, kind)
+            series = _series(name, (*self._state, *axes), kind)
             self.series += (series,)
             self._checked(series, values)
 
@@ -220,7 +227,7 @@ class Own:
         """The configurations by place of the ladder; to a GPU they go as bits."""
         samples, sites = len(holder), self._model.sites
         bits = np.stack([bits_of(spins, k, self._replicas)[holder[k]] for k in range(samples)])
-        axes = (*STATE, "site")
+        axes = (*self._state, "site")
         if self._xp is np:
             return Batch(unpacked_spins(bits, sites), axes, self._model, self._xp)
         flat = self._xp.unpackbits(self._xp.asarray(bits).ravel(), bitorder="little")
@@ -232,8 +239,8 @@ def _on_host(values: Any) -> npt.NDArray[Any]:
     return np.asarray(values.get() if hasattr(values, "get") else values)
 
 
-def _series(name: str, axes: list[str], kind: type) -> Series:
-    return Series(name, (*STATE, *axes), kind, f"own observable {name}")
+def _series(name: str, axes: tuple[str, ...], kind: type) -> Series:
+    return Series(name, axes, kind, f"own observable {name}")
 
 
 def with_series(layout: Layout, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]) -> Layout:
@@ -243,8 +250,9 @@ def with_series(layout: Layout, series: tuple[Series, ...], scales: Mapping[str,
 
 def with_summary(layout: Layout, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]) -> Layout:
     """Returns the same with room for what an analysis finds of a number for each configuration."""
-    names = [one.name for one in series if len(one.axes) == len(STATE)]
-    return with_series(replace(layout, sums=(*layout.sums, *summary_series(own_observables(names)))), series, scales)
+    names, axes = [one.name for one in series if len(one.axes) == OF_ALL], [one.axes[OF_ALL - 1] for one in series]
+    summary = summary_series(own_observables(names), *axes[:1])
+    return with_series(replace(layout, sums=(*layout.sums, *summary)), series, scales)
 
 
 def check_free(name: str, layout: Layout) -> None:
@@ -263,19 +271,20 @@ def check_free(name: str, layout: Layout) -> None:
         raise InputError(f"measure {name!r} is a name that results have for something else: choose another")
 
 
-def own_in_file(file: h5py.File) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
+def own_in_file(file: h5py.File, axis: str) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
     """Returns the series of a user's own functions that the configuration of a file names, and their own axes.
 
     Raises:
         DamageError: where one is missing or of another form.
     """
-    series, scales = [], {}
+    series: list[Series] = []
+    scales: dict[str, npt.NDArray[np.generic]] = {}
     for name in names_in(json.loads(file.attrs["config"]), file.attrs["job"]):
         found = plain_of(file[MEASUREMENTS], name)
         axes = [f"{name}_axis_{k}" for k in range(found.ndim - 4)]
         kind = np.int64 if found.dtype.kind == "i" else np.float64
         growing_of(file[MEASUREMENTS], name, kind, found.shape[1:])
-        series.append(_series(name, axes, kind))
+        series.append(_series(name, (*state(axis), *axes), kind))
         scales |= {axis: np.arange(n) for axis, n in zip(axes, found.shape[4:], strict=True)}
     return tuple(series), scales
 
@@ -287,11 +296,12 @@ def check_series(path: Path, layout: Layout) -> None:
         InputError: for it.
     """
     with store.open_to_read(path) as file:
-        for one in own_in_file(file)[0]:
-            found, now = file[one.path], next(s for s in layout.series if s.name == one.name)
+        for name in names_in(json.loads(file.attrs["config"]), file.attrs["job"]):
+            now = next(one for one in layout.series if one.name == name)
+            found = file[now.path]
             if (found.shape[1:], found.dtype) != (layout.shape(now), np.dtype(now.dtype)):
                 raise InputError(
-                    f"measure {one.name} returns {np.dtype(now.dtype)} {layout.shape(now)}, {path} has {found.dtype} "
+                    f"measure {name} returns {np.dtype(now.dtype)} {layout.shape(now)}, {path} has {found.dtype} "
                     f"{found.shape[1:]}: give the function that the run began with"
                 )
 
@@ -304,12 +314,13 @@ def names_in(config: Mapping[str, Any], job: str) -> list[str]:
 
 
 def own_of_result(
-    measured: Mapping[str, npt.NDArray[Any]],
+    measured: Mapping[str, npt.NDArray[Any]], axis: str
 ) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
     """Returns the series of own observables (steps, samples, copies, temperatures, ...) and their own axes."""
-    series, scales = [], {}
+    series: list[Series] = []
+    scales: dict[str, npt.NDArray[np.generic]] = {}
     for name, values in measured.items():
         axes = [f"{name}_axis_{k}" for k in range(values.ndim - 4)]
-        series.append(_series(name, axes, values.dtype.type))
+        series.append(_series(name, (*state(axis), *axes), values.dtype.type))
         scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[4:], strict=True)}
     return tuple(series), scales

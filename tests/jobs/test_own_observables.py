@@ -125,3 +125,36 @@ def test_refused_before_the_run(measure, words) -> None:
 def test_searches_measure_nothing_of_ones_own() -> None:
     with pytest.raises(InputError, match="does not go with a search"):
         ss.temper(MODEL, time_limit=1, measure={"half": sums})
+
+
+@pytest.mark.usefixtures("emulated")
+def test_the_same_on_a_gpu(result) -> None:
+    measure = {name: MEASURE[name] for name in ("summed", "half")}
+    found = ss.temper(MODEL, sweeps=200, device="cuda", measure=measure, **HOW)
+    for name in measure:
+        assert np.array_equal(found.measured[name], result.measured[name]), name
+
+
+def test_quantum_runs(tmp_path) -> None:
+    path, how = tmp_path / "q.h5", {"k": "0.2,0.3,0.4", "slices": 4, "thermalize": 10, "measure": MEASURE}
+    model = ss.Ising(ss.square(6))
+    first = ss.quantum(model, sweeps=100, out=path, **how)
+    assert np.array_equal(first.measured["summed"], first.magnetization)
+    assert first.dataset()["summed"].dims == ("step", "sample", "copy", "k")
+    whole, again = ss.resume(path, sweeps=200, measure=MEASURE), ss.quantum(model, sweeps=200, **how)
+    for name in MEASURE:
+        assert np.array_equal(whole.measured[name], again.measured[name]), name
+    assert np.allclose(ss.table(whole)["half"], whole.measured["half"].mean(axis=(0, 1, 2)))
+    assert np.array_equal(ss.load(whole.save(tmp_path / "copy.h5")).measured["G_x"], whole.measured["G_x"])
+
+
+@pytest.mark.gpu
+def test_arrays_of_cupy(result) -> None:
+    def summed(batch):
+        assert batch.xp.__name__ == "cupy"
+        assert isinstance(batch.spins, batch.xp.ndarray)
+        return magnetized(batch)
+
+    found = ss.temper(MODEL, sweeps=200, device="cuda", measure=MEASURE | {"summed": summed}, **HOW)
+    assert np.array_equal(found.measured["summed"], result.measured["summed"])
+    assert np.allclose(found.measured["G_x"], result.measured["G_x"])

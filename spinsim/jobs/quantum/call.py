@@ -22,6 +22,7 @@ from spinsim.jobs.quantum.running import QuantumPlan, quantum_in_memory
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import trotter
+from spinsim.run.own import Given, as_functions, text_of_measure
 from spinsim.settings.config import tables_of
 from spinsim.settings.shared import RunSettings
 
@@ -53,6 +54,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     progress: bool = False,
     gamma: npt.ArrayLike | str | None = QuantumSettings.gamma,
     beta: npt.ArrayLike | str | None = QuantumSettings.beta,
+    measure: Given = None,
     **settings: Any,
 ) -> QuantumResult:
     """The transverse-field Ising model through slices in imaginary time, tempered in k, Gamma or beta.
@@ -78,6 +80,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
         gamma: Transverse fields of the general form in the unit of the couplings, one or several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
+        measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
 
     Returns:
         Actions, magnetisations, correlations in time and overlaps of every copy at every point, and what became of the
@@ -90,6 +93,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     """
     settings |= {"k": text_of_call("k", k), "correlation_times": text_of_call("correlation_times", correlation_times)}
     settings |= {"gamma": text_of_call("gamma", gamma), "beta": text_of_call("beta", beta)}
+    settings |= {"measure": text_of_measure(measure)}
     settings |= {"slices": slices, "replicas": replicas, "even_correlations": even_correlations}
     settings |= {"local_susceptibility": local_susceptibility}
     settings |= {"thermalize": thermalize, "sweeps": sweeps, "measure_every": measure_every, "swap_every": swap_every}
@@ -100,7 +104,12 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     settings |= {"start": named, "out": out, "checkpoint_every": checkpoint_every}
     config = config_of_call(Quantum, in_time, settings)
     plan = QuantumPlan(
-        config, in_time, resolve_device(device, config.run.gpus), *identity_of_call(config, in_time), start=spins
+        config,
+        in_time,
+        resolve_device(device, config.run.gpus),
+        *identity_of_call(config, in_time),
+        start=spins,
+        measure=as_functions(measure),
     )
     result: QuantumResult = carried_out(plan, out, progress, on_updates, quantum_in_memory)
     return result

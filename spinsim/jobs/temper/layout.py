@@ -103,7 +103,7 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     correlations = any(name in group for name in ("link_overlap", "magnetization_mode", "overlap_mode"))
     others = "staggered_magnetization" in group, "magnetization_mode" in group
     layout = tempering_layout(sizes, copies, ladder, correlations, placement_outline(file), *others)
-    return layout_with_search_of(file, with_series(layout, *own_in_file(file))), copies * len(ladder)
+    return layout_with_search_of(file, with_series(layout, *own_in_file(file, "temperature"))), copies * len(ladder)
 
 
 FORM = Form(

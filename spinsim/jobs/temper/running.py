@@ -189,7 +189,7 @@ def _run_of(
     layout = temper_layout(plan.model, copies, ladder, t.correlations, placement, plan.start, magnetization_modes=modes)
     if not t.searches:
         engine = _engine_of(plan, ladder, plan.config.run.seed, 1)
-        own = Own(functions_of(t.measure, plan.measure), engine, copies)
+        own = Own(functions_of(t.measure, plan.measure), engine, copies, "temperature")
 
         def with_own(frame: TemperFrame) -> dict[str, Any]:
             return row_of(frame) | own.row(frame)

@@ -12,7 +12,7 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.searches import solution, target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
-from spinsim.settings.starts import start, zero_acceptance
+from spinsim.settings.starts import own_measure, start, zero_acceptance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,12 +78,7 @@ class TemperSettings(Table):
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
     )
-    measure: str | None = setting(
-        None,
-        "Functions of your own that measure, module:function, several with commas between them: each takes a batch of "
-        "spins and returns a number or an array for each configuration, under its own name",
-        before=None,
-    )
+    measure: str | None = own_measure()
     groups: int | None = setting(
         1,
         "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
