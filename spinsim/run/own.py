@@ -31,15 +31,16 @@ from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables import TABLE, own_observables
-from spinsim.sampling import TemperFrame
 from spinsim.store.forms import growing_of, plain_of
 from spinsim.store.layout import COORDINATES, MEASUREMENTS, Layout, Series, summary_series
 from spinsim.store.row_checksums import CHECKSUM
 
-OF_ALL: Final = 3  # axes of a number for each configuration of a run on a ladder
+_SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
+REPLICAS: Final = ("sample", "replica")
+"""The first axes of what a function returns of an anneal."""
 
 
-def state(axis: str) -> tuple[str, str, str]:
+def on_ladder(axis: str) -> tuple[str, str, str]:
     """Returns the first axes of what a function returns, of a ladder along ``axis``."""
     return "sample", "copy", axis
 
@@ -145,13 +146,13 @@ def _imported(entry: str) -> Measure:
 
 
 class Own:
-    """The functions of a run on a ladder, tried on its initial configurations.
+    """The functions of a run, tried on its initial configurations.
 
     Args:
         functions: By name.
         engine: In its initial state.
-        copies: Of the ladder.
-        axis: What it goes along.
+        axes: The first axes of what a function returns, ``REPLICAS`` or those ``on_ladder``.
+        copies: Of the ladder, if there is one.
 
     Attributes:
         series: Of the file, one for each function.
@@ -160,33 +161,39 @@ class Own:
         InputError: for what a function returns, and where configurations have no room.
     """
 
-    def __init__(self, functions: Mapping[str, Measure], engine: Engine, copies: int, axis: str) -> None:
-        self._state = state(axis)
+    def __init__(
+        self, functions: Mapping[str, Measure], engine: Engine, axes: tuple[str, ...], copies: int = 0
+    ) -> None:
+        self._state = axes
         self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
-        self._shape = engine.model.samples, copies, engine.replicas // copies
+        by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
+        self._shape = engine.model.samples, *by_place
         self._xp: ModuleType = importlib.import_module("numpy" if engine.device_name == "cpu" else "cupy")
         self.series: tuple[Series, ...] = ()
         self._scales: dict[str, npt.NDArray[np.generic]] = {}
         if functions:
             needed = 3 * prod(self._shape) * engine.model.sites
             require(needed, "the spins that measure is given", "measure nothing of your own, or have fewer replicas")
-            holder = np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
-            self._try(engine.spins, holder)
+            self._try(engine.spins)
 
-    def _try(self, spins: Spins, holder: npt.NDArray[np.integer]) -> None:
-        batch = self._batch(spins, holder)
+    @property
+    def _in_turn(self) -> npt.NDArray[np.integer]:
+        return np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
+
+    def _try(self, spins: Spins) -> None:
+        batch = self._batch(spins, self._in_turn)
         for name, function in self._functions.items():
             values = _on_host(function(batch))
             kind = {"b": np.int64, "i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind)
             if kind is None:
                 raise InputError(f"measure {name} returns {values.dtype}: return floats or whole numbers")
-            if values.shape[:3] != self._shape:
+            if values.shape[: len(self._shape)] != self._shape:
                 raise InputError(
                     f"measure {name} returns the shape {values.shape}: return a number for each configuration, "
                     f"{self._shape} for {', '.join(self._state)}, or more axes behind these"
                 )
-            axes = [f"{name}_axis_{k}" for k in range(values.ndim - 3)]
-            self._scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[3:], strict=True)}
+            axes = [f"{name}_axis_{k}" for k in range(values.ndim - len(self._shape))]
+            self._scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[len(self._shape) :], strict=True)}
             series = _series(name, (*self._state, *axes), kind)
             self.series += (series,)
             self._checked(series, values)
@@ -199,21 +206,26 @@ class Own:
         """
         for one in self.series:
             check_free(one.name, layout)
-        return with_summary(layout, self.series, self._scales)
+        more = with_series if self._state == REPLICAS else with_summary
+        return more(layout, self.series, self._scales)
 
-    def row(self, frame: TemperFrame) -> dict[str, npt.NDArray[Any]]:
-        """Returns what the functions return of a measurement, by name.
+    def row(self, spins: Spins, holder: npt.NDArray[np.integer] | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Returns what the functions return of a moment, by name.
+
+        Args:
+            spins: Finds the configuration of a sample and replica at that moment.
+            holder: Replica at each place of the ladder, (samples, copies, places); by default all of them in turn.
 
         Raises:
             InputError: where it has another form than at first or is not finite.
         """
         if not self.series:
             return {}
-        batch = self._batch(frame.spins, frame.holder)
+        batch = self._batch(spins, self._in_turn if holder is None else holder)
         return {one.name: self._checked(one, _on_host(self._functions[one.name](batch))) for one in self.series}
 
     def _checked(self, series: Series, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        shape = (*self._shape, *(len(self._scales[axis]) for axis in series.axes[3:]))
+        shape = (*self._shape, *(len(self._scales[axis]) for axis in series.axes[len(self._shape) :]))
         if values.shape != shape or (values.dtype.kind not in "biu" and series.dtype is np.int64):
             raise InputError(
                 f"measure {series.name} returns {values.dtype} {values.shape} now, {np.dtype(series.dtype)} {shape} "
@@ -249,8 +261,9 @@ def with_series(layout: Layout, series: tuple[Series, ...], scales: Mapping[str,
 
 
 def with_summary(layout: Layout, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]) -> Layout:
-    """Returns the same with room for what an analysis finds of a number for each configuration."""
-    names, axes = [one.name for one in series if len(one.axes) == OF_ALL], [one.axes[OF_ALL - 1] for one in series]
+    """Returns a layout of a run on a ladder with more series, and room for averages of those that are numbers."""
+    single = [one for one in series if len(one.axes) == _SINGLE]
+    names, axes = [one.name for one in single], [one.axes[-1] for one in single]
     summary = summary_series(own_observables(names), *axes[:1])
     return with_series(replace(layout, sums=(*layout.sums, *summary)), series, scales)
 
@@ -271,7 +284,9 @@ def check_free(name: str, layout: Layout) -> None:
         raise InputError(f"measure {name!r} is a name that results have for something else: choose another")
 
 
-def own_in_file(file: h5py.File, axis: str) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
+def own_in_file(
+    file: h5py.File, first: tuple[str, ...]
+) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
     """Returns the series of a user's own functions that the configuration of a file names, and their own axes.
 
     Raises:
@@ -281,11 +296,11 @@ def own_in_file(file: h5py.File, axis: str) -> tuple[tuple[Series, ...], dict[st
     scales: dict[str, npt.NDArray[np.generic]] = {}
     for name in names_in(json.loads(file.attrs["config"]), file.attrs["job"]):
         found = plain_of(file[MEASUREMENTS], name)
-        axes = [f"{name}_axis_{k}" for k in range(found.ndim - 4)]
+        axes = [f"{name}_axis_{k}" for k in range(found.ndim - 1 - len(first))]
         kind = np.int64 if found.dtype.kind == "i" else np.float64
         growing_of(file[MEASUREMENTS], name, kind, found.shape[1:])
-        series.append(_series(name, (*state(axis), *axes), kind))
-        scales |= {axis: np.arange(n) for axis, n in zip(axes, found.shape[4:], strict=True)}
+        series.append(_series(name, (*first, *axes), kind))
+        scales |= {axis: np.arange(n) for axis, n in zip(axes, found.shape[1 + len(first) :], strict=True)}
     return tuple(series), scales
 
 
@@ -314,13 +329,13 @@ def names_in(config: Mapping[str, Any], job: str) -> list[str]:
 
 
 def own_of_result(
-    measured: Mapping[str, npt.NDArray[Any]], axis: str
+    measured: Mapping[str, npt.NDArray[Any]], first: tuple[str, ...]
 ) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
-    """Returns the series of own observables (steps, samples, copies, temperatures, ...) and their own axes."""
+    """Returns the series of own observables (steps, samples, ...) and their own axes."""
     series: list[Series] = []
     scales: dict[str, npt.NDArray[np.generic]] = {}
     for name, values in measured.items():
-        axes = [f"{name}_axis_{k}" for k in range(values.ndim - 4)]
-        series.append(_series(name, (*state(axis), *axes), values.dtype.type))
-        scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[4:], strict=True)}
+        axes = [f"{name}_axis_{k}" for k in range(values.ndim - 1 - len(first))]
+        series.append(_series(name, (*first, *axes), values.dtype.type))
+        scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[1 + len(first) :], strict=True)}
     return tuple(series), scales

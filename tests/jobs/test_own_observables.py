@@ -158,3 +158,19 @@ def test_arrays_of_cupy(result) -> None:
     found = ss.temper(MODEL, sweeps=200, device="cuda", measure=MEASURE | {"summed": summed}, **HOW)
     assert np.array_equal(found.measured["summed"], result.measured["summed"])
     assert np.allclose(found.measured["G_x"], result.measured["G_x"])
+
+
+def test_anneals(tmp_path) -> None:
+    path, ladder, model = tmp_path / "a.h5", np.linspace(3, 1, 12), ss.EdwardsAnderson(ss.square(6), samples=2, seed=4)
+    how = {"sweeps": 5, "replicas": 8, "seed": 3}
+    found = ss.anneal(model, ladder, out=path, measure=MEASURE, **how)
+    assert np.array_equal(found.measured["summed"], found.magnetization)
+    assert found.measured["G_x"].shape == (12, 2, 8, 4)
+    assert np.array_equal(ss.anneal(model, ladder, **how).energy, found.energy)
+    assert found.dataset()["G_x"].dims == ("step", "sample", "replica", "G_x_axis_0")
+    memory = ss.anneal(model, ladder, measure=MEASURE, **how)
+    again = ss.load(memory.save(tmp_path / "copy.h5"))
+    for name in MEASURE:
+        assert np.array_equal(again.measured[name], found.measured[name]), name
+    with pytest.raises(InputError, match="does not go with a search"):
+        ss.anneal(model, ladder, time_limit=1, measure=MEASURE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from spinsim.jobs.calls import (
     text_of_call,
 )
 from spinsim.model.ising import Ising
+from spinsim.run.own import Measure, as_functions, text_of_measure
 from spinsim.settings.shared import RunSettings
 
 
@@ -46,6 +47,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     out: str | os.PathLike[str] | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
+    measure: str | Mapping[str, Measure] | None = None,
     **settings: Any,
 ) -> AnnealResult:
     """Anneal replicas of a model through a list of temperatures.
@@ -64,6 +66,8 @@ def anneal(  # noqa: D417  (the settings describe themselves)
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
+            numbers of the shape (samples, replicas), or with more axes behind these.
 
     Returns:
         Energies and magnetisations after each temperature, and the lowest states met; of a list of models a list, each
@@ -80,10 +84,13 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     settings |= {"sweeps": sweeps, "zero_acceptance": zero_acceptance, "rng_rounds": rng_rounds}
     if replicas is None and spins is not None and spins.shape[1] > 1:
         replicas = spins.shape[1]
+    settings |= {"measure": text_of_measure(measure)}
     settings |= {"replicas": replicas, "seed": seed, "device": device, "threads": threads}
     config = config_of_call(Anneal, model, settings | {"out": out, "checkpoint_every": checkpoint_every})
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
-    plan = AnnealPlan(config, model, where, *identity_of_call(config, model), start=spins)
+    plan = AnnealPlan(
+        config, model, where, *identity_of_call(config, model), start=spins, measure=as_functions(measure)
+    )
     result: AnnealResult = carried_out(plan, out, progress, on_updates, anneal_in_memory)
     return result

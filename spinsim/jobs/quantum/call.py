@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from spinsim.jobs.quantum.running import QuantumPlan, quantum_in_memory
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import trotter
-from spinsim.run.own import Given, as_functions, text_of_measure
+from spinsim.run.own import Measure, as_functions, text_of_measure
 from spinsim.settings.config import tables_of
 from spinsim.settings.shared import RunSettings
 
@@ -54,7 +54,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     progress: bool = False,
     gamma: npt.ArrayLike | str | None = QuantumSettings.gamma,
     beta: npt.ArrayLike | str | None = QuantumSettings.beta,
-    measure: Given = None,
+    measure: str | Mapping[str, Measure] | None = None,
     **settings: Any,
 ) -> QuantumResult:
     """The transverse-field Ising model through slices in imaginary time, tempered in k, Gamma or beta.

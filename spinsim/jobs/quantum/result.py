@@ -24,7 +24,7 @@ from spinsim.observables.in_time import transverse_magnetization
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
-from spinsim.run.own import names_in, own_of_result, with_summary
+from spinsim.run.own import names_in, on_ladder, own_of_result, with_summary
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
 from spinsim.store.layout import MEASUREMENTS, Layout
@@ -239,7 +239,7 @@ class QuantumResult(LadderResult):
         even = self.even_correlation_in_time.shape[-1] > 0
         wanted = even, self.local_squares is not None, self.has_magnetization_modes
         layout = quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, None, *wanted)
-        return with_summary(layout, *own_of_result(self.measured, self.points.axis))
+        return with_summary(layout, *own_of_result(self.measured, on_ladder(self.points.axis)))
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.

@@ -30,7 +30,7 @@ from spinsim.run.common import (
 from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderPlan, LadderRun
 from spinsim.run.ladder_layout import placement_of
-from spinsim.run.own import Own, check_series, functions_of, names_of
+from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
@@ -131,10 +131,10 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
     ladder = points.couplings
     frames = tempering_in_beta(engine, ladder, q.times, run.number_of_replicas, watch.on_updates, saving.due, wanted)
     local = LocalSums(engine, run.number_of_replicas, len(points)) if q.local_susceptibility else None
-    own = Own(functions_of(q.measure, plan.measure), engine, run.number_of_replicas, points.axis)
+    own = Own(functions_of(q.measure, plan.measure), engine, on_ladder(points.axis), run.number_of_replicas)
 
     def with_own(frame: TemperFrame) -> dict[str, Any]:
-        return row_of(frame) | own.row(frame)
+        return row_of(frame) | own.row(frame.spins, frame.holder)
 
     layout = own.in_layout(_layout(plan, points, placement))
     return LadderRun(plan, saving, watch, engine, frames, layout, with_own, local)

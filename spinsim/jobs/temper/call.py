@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, filled_in, temper_in_memory
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.model.ising import Ising
-from spinsim.run.own import Given, as_functions, text_of_measure
+from spinsim.run.own import Measure, as_functions, text_of_measure
 from spinsim.settings.shared import RunSettings
 
 
@@ -47,7 +47,7 @@ def temper(  # noqa: D417  (the settings describe themselves)
     out: str | os.PathLike[str] | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
-    measure: Given = None,
+    measure: str | Mapping[str, Measure] | None = None,
     **settings: Any,
 ) -> TemperResult:
     """Parallel tempering in equilibrium.

@@ -18,7 +18,7 @@ from spinsim.model.ising import Ising
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
-from spinsim.run.own import own_in_file, own_of_result, with_summary
+from spinsim.run.own import on_ladder, own_in_file, own_of_result, with_summary
 from spinsim.run.search import Searched, read_search
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
@@ -119,7 +119,7 @@ class TemperResult(LadderResult):
             staggered=self.has_staggered,
             magnetization_modes=self.has_magnetization_modes,
         )
-        layout = with_summary(layout, *own_of_result(self.measured, self.axis.name))
+        layout = with_summary(layout, *own_of_result(self.measured, on_ladder("temperature")))
         return layout if self.search is None else self.search.in_layout(layout)
 
     def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
@@ -185,7 +185,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         configurations=in_file(file, rows),
         search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
         attributes=attributes,
-        measured={one.name: m[one.name][:rows] for one in own_in_file(file, "temperature")[0]},
+        measured={one.name: m[one.name][:rows] for one in own_in_file(file, on_ladder("temperature"))[0]},
     )
 
 

@@ -40,7 +40,7 @@ from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderPlan, LadderRun
 from spinsim.run.ladder_layout import placement_of
-from spinsim.run.own import Own, check_series, functions_of, names_of
+from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
 from spinsim.run.restarts import seed_of_start
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import Search, targets_of, with_restarts
@@ -189,10 +189,10 @@ def _run_of(
     layout = temper_layout(plan.model, copies, ladder, t.correlations, placement, plan.start, magnetization_modes=modes)
     if not t.searches:
         engine = _engine_of(plan, ladder, plan.config.run.seed, 1)
-        own = Own(functions_of(t.measure, plan.measure), engine, copies, "temperature")
+        own = Own(functions_of(t.measure, plan.measure), engine, on_ladder("temperature"), copies)
 
         def with_own(frame: TemperFrame) -> dict[str, Any]:
-            return row_of(frame) | own.row(frame)
+            return row_of(frame) | own.row(frame.spins, frame.holder)
 
         how = copies, watch.on_updates, saving.due, t.correlations
         frames = tempering(engine, ladder, t.times, *how, magnetization_modes=modes)
