@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import pytest
 from harness import run
+from several import on_cpus
 
 import spinsim as ss
 from spinsim.errors import InputError
@@ -172,5 +173,26 @@ def test_anneals(tmp_path) -> None:
     again = ss.load(memory.save(tmp_path / "copy.h5"))
     for name in MEASURE:
         assert np.array_equal(again.measured[name], found.measured[name]), name
+    saved = ss.anneal(model, ladder, measure=MEASURE, save_configurations=3, **how)
+    assert np.array_equal(ss.recount(saved).measured["G_x"], found.measured["G_x"][2::3])
     with pytest.raises(InputError, match="does not go with a search"):
         ss.anneal(model, ladder, time_limit=1, measure=MEASURE)
+
+
+def test_replicas_that_devices_share_out(monkeypatch) -> None:
+    """A split engine gives its configurations as one does."""
+    model = ss.EdwardsAnderson(ss.square(4), samples=3, seed=1)
+    how = {"temperatures": np.linspace(0.8, 2.5, 65), "replicas": 4, "thermalize": 10, "sweeps": 40, "measure": MEASURE}
+    alone = ss.temper(model, **how)
+    on_cpus(monkeypatch, 2)
+    shared = ss.temper(model, **how)
+    for name in MEASURE:
+        assert np.array_equal(alone.measured[name], shared.measured[name]), name
+    assert np.array_equal(shared.measured["summed"], shared.magnetization)
+
+
+def test_rows_that_are_counted_again(result) -> None:
+    saved = ss.temper(MODEL, sweeps=200, measure=MEASURE, save_configurations=4, **HOW)
+    again = ss.recount(saved)
+    assert np.array_equal(again.measured["summed"], again.magnetization)
+    assert np.array_equal(again.measured["G_x"], saved.measured["G_x"][3::4])
