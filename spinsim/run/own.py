@@ -6,6 +6,7 @@ it. A file has a series for each beside the others, whose further axes are ``<na
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import keyword
@@ -133,13 +134,15 @@ def _imported(entry: str) -> Measure:
             f"the run measures {name}, a function that was given in Python: give it again by its name, "
             f"ss.resume(path, measure={{{name!r}: ...}}), or as module:{name} from the beginning"
         )
-    sys.path.insert(0, os.getcwd())
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
     try:
         function = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"{argument('measure', entry)} cannot be imported: {error}") from error
     finally:
-        sys.path.remove(os.getcwd())
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
     if not callable(function):
         raise InputError(f"{argument('measure', entry)} is no function: give one that takes a batch of spins")
     return function  # type: ignore[no-any-return]
@@ -168,10 +171,12 @@ class Own:
         self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
         by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
         self._shape = engine.model.samples, *by_place
-        self._xp: ModuleType = importlib.import_module("numpy" if engine.device_name == "cpu" else "cupy")
+        self._xp: ModuleType = np
         self.series: tuple[Series, ...] = ()
         self._scales: dict[str, npt.NDArray[np.generic]] = {}
         if functions:
+            if engine.device_name != "cpu":
+                self._xp = importlib.import_module("cupy")
             needed = 3 * prod(self._shape) * engine.model.sites
             require(needed, "the spins that measure is given", "measure nothing of your own, or have fewer replicas")
             self._try(engine.spins)
