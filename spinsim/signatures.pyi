@@ -27,6 +27,7 @@ def anneal(
     out: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     progress: bool = False,
+    measure: str | Mapping[str, Measure] | None = None,
     *,
     t_start: float | None = None,
     t_stop: float | None = None,
@@ -79,6 +80,9 @@ def anneal(
             completes it. Without one the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they
+            return floats or whole numbers of the shape (samples, replicas), or with more axes
+            behind these.
         t_start: First temperature (a positive finite number, at least 1e-300); by default 1.5 x
             the root mean square local field, of dense problems 1 x the same; of populations the
             first below infinity.
@@ -144,11 +148,13 @@ def temper(
     device: str = "auto",
     threads: int | None = None,
     on_updates: Callable[[int], None] | None = None,
+    moves: str | Sequence[tuple[Move, int]] | None = None,
     correlations: bool | None = True,
     target: ArrayLike | str | None = None,
     out: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     progress: bool = False,
+    measure: str | Mapping[str, Measure] | None = None,
     *,
     magnetization_modes: bool | None = None,
     groups: int | None = None,
@@ -190,6 +196,9 @@ def temper(
         threads: CPU threads; no number changes the outcome of as many groups (a whole number
             from 1 to 4096); by default all.
         on_updates: Called now and then with the number of spin updates since the last call.
+        moves: Moves of your own, objects with a ``name`` and ``apply(batch)``, each with the
+            number of sweeps after which it is applied: ``[(move, 10)]``. Their names as text
+            are refused.
         correlations: Whether link overlaps and the smallest Fourier modes are measured; by
             default not in searches.
         target: Value of the problem that ends the search, one or one for each sample: the cut
@@ -198,6 +207,10 @@ def temper(
             completes it. Without one the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes
+            a batch of spins (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns
+            floats or whole numbers of the shape (samples, copies, temperatures), or with more
+            axes behind these. Text names them as ``module:function``.
         magnetization_modes: Whether Fourier modes of the magnetisation are among the
             correlations, for its correlation length; by default no for glasses with symmetric
             +-J or Gaussian couplings in zero field, where they are noise; else yes.
@@ -251,6 +264,7 @@ def quantum(
     progress: bool = False,
     gamma: ArrayLike | str | None = None,
     beta: ArrayLike | str | None = None,
+    measure: str | Mapping[str, Measure] | None = None,
     *,
     magnetization_modes: bool = True,
     gpus: str | None = None,
@@ -303,6 +317,7 @@ def quantum(
         gamma: Transverse fields of the general form in the unit of the couplings, one or
             several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
+        measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
         magnetization_modes: Whether Fourier modes of the magnetisation are measured, for its
             correlation lengths in space and in time.
         gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers

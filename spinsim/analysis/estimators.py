@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.runs import Tempered
-from spinsim.observables import Observable, Point, observables
+from spinsim.observables import Observable, Point, observables, own_observables
 from spinsim.observables.moments import MOMENTS, Measured, moments_of, series_of
 
 Array = npt.NDArray[np.float64]
+_SCALAR: Final = 4  # axes of a number for each configuration
 
 
 class Functions(NamedTuple):
@@ -36,7 +37,7 @@ class Functions(NamedTuple):
 def observables_of(result: Tempered) -> tuple[Observable, ...]:
     """Returns what the summary of a run has."""
     copies, in_time = result.energy.shape[2], result.in_time is not None
-    return observables(
+    ours = observables(
         result.model,
         copies,
         result.has_correlations,
@@ -44,6 +45,12 @@ def observables_of(result: Tempered) -> tuple[Observable, ...]:
         in_time=in_time,
         magnetization_modes=result.has_magnetization_modes,
     )
+    return ours + own_observables(name for name, values in own_of(result).items() if values.ndim == _SCALAR)
+
+
+def own_of(result: Tempered) -> Mapping[str, Array]:
+    """Returns the series of the user's own observables by name, empty of runs that have none."""
+    return getattr(result, "measured", {})
 
 
 def measured(result: Tempered) -> Measured:
@@ -60,6 +67,7 @@ def measured(result: Tempered) -> Measured:
         m_modes=result.magnetization_mode,
         q_modes=result.overlap_mode,
         in_time=result.in_time,
+        own=own_of(result),
     )
 
 
@@ -85,6 +93,8 @@ def all_moments(result: Tempered, series: dict[str, Array]) -> dict[str, Array]:
 
 def one_series(run: Measured, name: str) -> Array:
     """Returns a moment by its name, (steps, samples, chains, temperatures)."""
+    if name in run.own:
+        return np.asarray(run.own[name], np.float64)
     values = MOMENTS[name].value(run)
     return fluctuations(values) if MOMENTS[name].variance else values
 

@@ -49,7 +49,8 @@ def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
         kind = "antiferromagnet"
     if model.graph.slices > 1:
         kind = "quantum glass" if glassy else "quantum magnet"
-    return [name for name in MAIN[kind] if name in estimates]
+    own = [name for name in estimates if name not in LABELS]  # the user's
+    return [name for name in MAIN[kind] if name in estimates] + own
 
 
 def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
@@ -82,7 +83,7 @@ def table(
         names: Of the estimates wanted, in order.
         beside: More columns for the first table, by their heads.
     """
-    columns = [(LABELS[name], _cells(found.estimates[name]), found.estimates[name]) for name in names]
+    columns = [(LABELS.get(name, name), _cells(found.estimates[name]), found.estimates[name]) for name in names]
     first = _Column(found.axis.symbol, [f"{value:.5g}" for value in found.axis.values])
     tables: list[list[_Column]] = [[first, *(_Column(head, cells) for head, cells in (beside or {}).items())]]
     taus: list[list[Estimate]] = [[]]

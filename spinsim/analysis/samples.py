@@ -80,6 +80,8 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
             parts[name] = value[chosen]
         elif name in _SAMPLES_SECOND and value is not None:
             parts[name] = value[:, chosen]
+        elif name == "measured":
+            parts[name] = {own: series[:, chosen] for own, series in value.items()}
         elif name == "configurations":
             parts[name] = None  # which are of all samples
     return replace(result, **parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -55,6 +55,7 @@ def resume(
     anneals: int | None = None,
     on_updates: OnUpdates | None = None,
     moves: Sequence[tuple[Move, int]] = (),
+    measure: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> Any:
     """Complete the run of a file from its last checkpoint, or make a tempering run or a search longer.
 
@@ -71,6 +72,7 @@ def resume(
         anneals: Anneals that a search shall have in all at most, likewise.
         on_updates: Called now and then with the number of spin updates since the last call.
         moves: Moves of your own that the run was given, by the same names, each with its number of sweeps.
+        measure: Functions of your own that the run was given in Python, by name.
 
     Returns:
         The whole run; one that is finished already is read as it is.
@@ -81,7 +83,8 @@ def resume(
     """
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
     lengths = {"sweeps": sweeps, "most_steps": most_steps, "time_limit": time_limit, "anneals": anneals}
-    return carried_out(plan_resume(Path(path), lengths, how, moves), path, progress, on_updates, None)
+    plan = plan_resume(Path(path), lengths, how, moves, measure)
+    return carried_out(plan, path, progress, on_updates, None)
 
 
 def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:

@@ -10,6 +10,7 @@ from spinsim.observables.table import (
     TABLE,
     left_out,
     observables,
+    own_observables,
     printed_order,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "is_uniform",
     "left_out",
     "observables",
+    "own_observables",
     "printed_order",
 ]

@@ -7,8 +7,8 @@ copies, which are independent, so that they are free of bias however long the au
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -36,6 +36,7 @@ class Measured:
         m_modes: |sum of spins exp(i k x)|^2 of the smallest k along each axis (last), of each copy.
         q_modes: The same of the overlap.
         in_time: What was measured in time, where there is any.
+        own: Series of the user's own, of each copy, by name.
     """
 
     model: Ising
@@ -48,6 +49,7 @@ class Measured:
     m_modes: Array
     q_modes: Array
     in_time: Any = None
+    own: Mapping[str, Array] = field(default_factory=dict)
 
 
 class Moment(NamedTuple):

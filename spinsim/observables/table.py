@@ -5,6 +5,7 @@ Columns of files and tables stand in this order, so that new ones come after tho
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -311,6 +312,11 @@ def observables(
     return tuple(o for o in TABLE if o.is_in(facts))
 
 
+def own_observables(names: Iterable[str]) -> tuple[Observable, ...]:
+    """Returns records of the user's own observables, which are averages of their series."""
+    return tuple(Observable(name, name, name, f"average of {name}", name, (name,), name) for name in names)
+
+
 def left_out(model: Ising, copies: int, correlations: bool, magnetization_modes: bool) -> list[str]:
     """Returns what a run cannot have though it has nearly all that it takes: sentences that say what is missing."""
     facts = Facts(model, copies, correlations, magnetization_modes=magnetization_modes)
@@ -325,6 +331,6 @@ def left_out(model: Ising, copies: int, correlations: bool, magnetization_modes:
 
 def printed_order(names: list[str]) -> list[str]:
     """Returns names of observables by what they are of, the mean of an order parameter before what is made of it."""
-    groups = list(dict.fromkeys(o.of for o in TABLE))
-    of = {o.name: o.of for o in TABLE}
+    of = {name: name for name in names} | {o.name: o.of for o in TABLE}  # the user's own come last
+    groups = list(dict.fromkeys([*(o.of for o in TABLE), *names]))
     return sorted(names, key=lambda name: (groups.index(of[name]), name != of[name]))

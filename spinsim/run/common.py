@@ -7,7 +7,7 @@ import glob
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -93,6 +93,7 @@ class Plan(Generic[AnyConfig]):
         extends: ``config_sha256`` of the shorter run in the file that this one is to go on with, if any.
         start: Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites).
         moves: Moves of the user's own between sweeps, each with its number of sweeps.
+        measure: Observables of the user's own that were given as functions, by name.
     """
 
     config: AnyConfig
@@ -103,6 +104,7 @@ class Plan(Generic[AnyConfig]):
     extends: str | None = None
     start: npt.NDArray[np.int8] | None = None
     moves: Sequence[tuple[Move, int]] = ()
+    measure: Mapping[str, Callable[[Any], Any]] | None = None
 
     def __post_init__(self) -> None:
         if self.solution is not None:

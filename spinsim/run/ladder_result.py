@@ -31,6 +31,12 @@ class LadderResult(Result):
     best_spins: npt.NDArray[np.int8] | States | None
     configurations: Configurations | None
 
+    def series(self, name: str) -> npt.NDArray[Any]:
+        """Returns a series of its file, one of the user's own among them."""
+        own: dict[str, npt.NDArray[Any]] = getattr(self, "measured", {})
+        found: npt.NDArray[Any] = own[name] if name in own else getattr(self, name)
+        return found
+
     @property
     def _layout(self) -> Layout:
         """What its file holds beside configurations."""
@@ -51,7 +57,7 @@ class LadderResult(Result):
         with store.open_to_append(target) as file:
             for step in range(len(self.sweep)):
                 saved = at_step(self.configurations, step)
-                file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
+                file.write({"step": step} | saved | {name: self.series(name)[step] for name in names})
             file.write_again(self._written_again(layout))
             if self.best_energy is not None and self.best_spins is not None:
                 file.write_best(self.best_energy, self.best_spins)

@@ -64,4 +64,6 @@ def recounted_on_ladder(
         recorded, counted = getattr(result, name), np.stack([each[name] for each in measured])
         was_measured = counted.shape[1:] == recorded.shape[1:]
         series[name] = counted.astype(recorded.dtype) if was_measured else recorded[rows]
+    if own := getattr(result, "measured", {}):
+        series["measured"] = {name: values[rows] for name, values in own.items()}
     return replace(result, **series, permutation=result.permutation[rows], configurations=None)

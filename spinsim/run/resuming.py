@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,11 @@ from spinsim.settings.setting import Setting
 
 
 def plan_resume(
-    path: Path, changes: Mapping[str, Any], run: Mapping[str, Any], moves: Sequence[tuple[Move, int]] = ()
+    path: Path,
+    changes: Mapping[str, Any],
+    run: Mapping[str, Any],
+    moves: Sequence[tuple[Move, int]] = (),
+    measure: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> Plan[Any]:
     """The plan of the run that a file holds.
 
@@ -36,6 +40,7 @@ def plan_resume(
         changes: Other values of settings of its job, such as more ``sweeps``; those of None stay as they were.
         run: How it goes on: values of ``RunSettings`` such as the device; those of None stay as they were.
         moves: Of the user's own that Python gave the run.
+        measure: Functions of the user's own that Python gave the run, by name.
 
     Raises:
         InputError: for a file without a configuration or of other dynamics, and for changes that it cannot have.
@@ -56,7 +61,8 @@ def plan_resume(
         changes = {name: value for name, value in changes.items() if name not in LENGTHS}
     config = job.changed(replace(config, run=replace(config.run, out=str(path), **run)), changes, path)
     device = resolve_device(config.run.device, config.run.gpus)
-    plan: Plan[Any] = job.plan_type(config, model, device, *identify(config, model), start=start, moves=moves)
+    own = {"moves": moves, "measure": measure}
+    plan: Plan[Any] = job.plan_type(config, model, device, *identify(config, model), start=start, **own)
     unchanged = plan.attributes["config_sha256"] == attributes["config_sha256"]
     return plan if unchanged or not set(job.lengths(config)) & set(changes) else as_longer(plan, attributes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
@@ -28,6 +28,7 @@ from spinsim.jobs.calls import (
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
+from spinsim.run.own import Measure, as_functions, text_of_measure
 from spinsim.settings.shared import RunSettings
 
 Call = TypeVar("Call", bound=Callable[..., Any])
@@ -110,6 +111,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     out: str | os.PathLike[str] | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
+    measure: str | Mapping[str, Measure] | None = None,
     **settings: Any,
 ) -> AnnealResult:
     """Anneal replicas of a model through a list of temperatures.
@@ -128,6 +130,8 @@ def anneal(  # noqa: D417  (the settings describe themselves)
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
+            numbers of the shape (samples, replicas), or with more axes behind these.
 
     Returns:
         Energies and magnetisations after each temperature, and the lowest states met; of a list of models a list, each
@@ -142,9 +146,12 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     named, spins = start_of_call(start, model, replicas)
     if replicas is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
-    config = config_of_call(Anneal, model, given | {"start": named}, temperatures=check_temperatures)
+    given |= {"start": named, "measure": text_of_measure(measure)}
+    config = config_of_call(Anneal, model, given, temperatures=check_temperatures)
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
-    plan = AnnealPlan(config, model, where, *identity_of_call(config, model), start=spins)
+    plan = AnnealPlan(
+        config, model, where, *identity_of_call(config, model), start=spins, measure=as_functions(measure)
+    )
     result: AnnealResult = carried_out(plan, out, progress, on_updates, anneal_in_memory)
     return result

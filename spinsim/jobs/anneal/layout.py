@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.jobs.anneal.search import ANNEALS, SUMS, layout_with_those_of
+from spinsim.run.own import REPLICAS, own_in_file, with_series
 from spinsim.store.forms import Form, group_of, length_of
 from spinsim.store.layout import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes
 
@@ -85,7 +86,7 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     states_of = sizes.sites if "best_states" in group else 0
     populations = length_of(group, "population") if "family" in group else 0
     layout = anneal_layout(sizes.samples, replicas, in_field, None, staggered, quantum, states_of, populations)
-    return layout_with_those_of(file, layout), replicas
+    return layout_with_those_of(file, with_series(layout, *own_in_file(file, REPLICAS))), replicas
 
 
 STATES: Final = {"best_states": f"{MEASUREMENTS}/best_states"}

@@ -39,4 +39,5 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
         population_free_energy=(None if result.population_free_energy is None else result.population_free_energy[rows]),
         parents=None if result.parents is None else result.parents[rows],
         configurations=None,
+        measured={name: values[rows] for name, values in result.measured.items()},
     )

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from dataclasses import field as default
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from spinsim.jobs.anneal.layout import STATES, anneal_layout
 from spinsim.jobs.anneal.search import Anneals, read_anneals
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load_as
+from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
 from spinsim.saved import Configurations, at_step, in_file, with_those
 from spinsim.solution import Lowest
 from spinsim.store.layout import Layout
@@ -57,6 +58,7 @@ class AnnealResult(Result):
         configurations: Spins at the end of every so many-th step; None where none were saved.
         anneals: The anneals of a search, of which the series above are those of the first; None of a single one.
         attributes: Root attributes of its file: configuration, versions and so on.
+        measured: Observables of the user's own by name, each (steps, samples, replicas) or with more axes.
     """
 
     job = "anneal"
@@ -78,6 +80,7 @@ class AnnealResult(Result):
     configurations: Configurations | None = None
     anneals: Anneals | None = None
     attributes: dict[str, str] = default(default_factory=dict)
+    measured: dict[str, npt.NDArray[Any]] = default(default_factory=dict)
 
     @property
     def lowest_energy(self) -> npt.NDArray[np.float64]:
@@ -137,6 +140,7 @@ class AnnealResult(Result):
         states_of = 0 if self.best_states is None else self.model.sites
         populations = 0 if self.parents is None else self.parents.shape[2]
         layout = anneal_layout(samples, replicas, in_field, None, staggered, quantum, states_of, populations)
+        layout = with_series(layout, *own_of_result(self.measured, REPLICAS))
         return layout if self.anneals is None else self.anneals.in_layout(layout)
 
     def dataset(self) -> xarray.Dataset:
@@ -146,8 +150,11 @@ class AnnealResult(Result):
             InputError: where xarray is not installed.
         """
         layout = self._layout
-        values = {series.name: getattr(self, series.name) for series in layout.series if series.name != "step"}
+        values = {s.name: self._series(s.name) for s in layout.series if s.name != "step"}
         return self._labelled(layout, values | {"step": np.arange(len(self.energy))})
+
+    def _series(self, name: str) -> Any:
+        return self.measured[name] if name in self.measured else getattr(self, name)
 
     @property
     def _lowest(self) -> Lowest:
@@ -173,7 +180,7 @@ class AnnealResult(Result):
             names = {series.name for series in self._layout.series} - {"step"}
             for step in range(len(self.temperature)):
                 saved = at_step(self.configurations, step)
-                file.write({"step": step} | saved | {name: getattr(self, name)[step] for name in names})
+                file.write({"step": step} | saved | {name: self._series(name)[step] for name in names})
             file.write_best(self.best_energy, self.best_spins)
             if self.best_states is not None:
                 file.write_again({STATES["best_states"]: self.best_states})
@@ -206,6 +213,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         configurations=in_file(file, rows),
         anneals=read_anneals(file, saved),
         attributes=attributes,
+        measured={one.name: m[one.name][:rows] for one in own_in_file(file, REPLICAS)[0]},
     )
 
 

@@ -35,6 +35,7 @@ from spinsim.run.common import (
     to_file,
 )
 from spinsim.run.kept import Kept
+from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
 from spinsim.run.restarts import seed_of_start
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
@@ -150,6 +151,7 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
     device = resolve_device(config.run.device, config.run.gpus)
     model = build_model(config.model, (config.run.replicas or USUAL) * config.anneal.slices_in_time)
+    functions_of(config.anneal.measure)
     config = filled_in(config, model, device)
     targets_of(model, config.anneal.target)
     return AnnealPlan(config, model, device, *identify(config, model))
@@ -167,7 +169,10 @@ def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
 
 
 def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    _Annealing(plan, saving, watch, recorded_in(plan.path) if begun else 0).complete(begun)
+    run = _Annealing(plan, saving, watch, recorded_in(plan.path) if begun else 0)
+    if begun and plan.config.anneal.measure:
+        check_series(plan.path, run.layout)
+    run.complete(begun)
 
 
 def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
@@ -178,7 +183,9 @@ def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
     """
     run = _Annealing(plan, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "steps", "choose fewer steps, samples or replicas")
-    result = AnnealResult(plan.model, **run.in_memory(kept))
+    found = run.in_memory(kept)
+    measured = {name: found.pop(name) for name in names_of(plan.config.anneal.measure)}
+    result = AnnealResult(plan.model, **found, measured=measured)
     plan.write_solution(result)
     return result
 
@@ -203,7 +210,8 @@ class _Annealing(SampledRun):
             plan.model.sites * a.best_states,
             a.populations,
         )
-        self.layout = self._search.in_layout(layout)
+        self._own = Own(functions_of(a.measure, plan.measure), cast("Engine", self.engine), REPLICAS)
+        self.layout = self._search.in_layout(self._own.in_layout(layout))
         self._states = BestOfEach(self.engine) if a.best_states else None
 
     def _frames_of(self, engine: Engine | InField | BestSlices) -> Iterator[AnnealFrame | None]:
@@ -316,7 +324,8 @@ class _Annealing(SampledRun):
         if self._population is not None:
             row |= self._population.state()
             row["population_free_energy"] = -frame.temperature * self._population.log_partition
-        file.write(self.with_spins(row | frame.measured._asdict(), present_spins(self.engine)))
+        spins = present_spins(self.engine)
+        file.write(self.with_spins(row | frame.measured._asdict() | self._own.row(spins), spins))
 
     @property
     def _present_field(self) -> float:

@@ -12,7 +12,7 @@ from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.settings.config import Config, table
 from spinsim.settings.searches import solution, target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, start, zero_acceptance
+from spinsim.settings.shared import RunSettings, own_measure, start, zero_acceptance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,10 +138,12 @@ class AnnealSettings(Table):
         before=False,
     )
     zero_acceptance: float = zero_acceptance()
+    measure: str | None = own_measure()
 
     def check_together(self) -> None:
         """Refuse unreadable lists, other numbers of fields than temperatures, and what rules each other out."""
         self._check_quantum()
+        _check_measure(self)
         _check_populations(self)
         if self.temperatures is None and self.schedule == _LISTED:
             raise InputError(f"schedule {_LISTED!r} goes with temperatures alone: choose linear or geometric")
@@ -279,6 +281,14 @@ class AnnealSettings(Table):
             raise InputError(
                 f"{others[0]} {given[others[0]]!r} does not go with temperatures, which say every step: leave one out"
             )
+
+
+def _check_measure(a: AnnealSettings) -> None:
+    """Refuse observables of the user's own where there are several anneals or slices in time."""
+    if a.measure is not None and (a.quantum or a.is_search):
+        raise InputError(
+            f"measure {a.measure!r} does not go with a search or a quantum anneal: measure in a single thermal one"
+        )
 
 
 def _check_populations(a: AnnealSettings) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from spinsim.jobs.quantum.running import QuantumPlan, quantum_in_memory
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import trotter
+from spinsim.run.own import Measure, as_functions, text_of_measure
 from spinsim.settings.config import tables_of
 from spinsim.settings.shared import RunSettings
 
@@ -52,6 +53,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
     progress: bool = False,
     gamma: npt.ArrayLike | str | None = QuantumSettings.gamma,
     beta: npt.ArrayLike | str | None = QuantumSettings.beta,
+    measure: str | Mapping[str, Measure] | None = None,
     **settings: Any,
 ) -> QuantumResult:
     """The transverse-field Ising model in slices of imaginary time, tempered in k, Gamma or beta.
@@ -77,6 +79,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
         gamma: Transverse fields of the general form in the unit of the couplings, one or several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
+        measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
 
     Returns:
         Actions, magnetisations, correlations in time and overlaps of every copy at every point, and what became of the
@@ -87,12 +90,17 @@ def quantum(  # noqa: D417  (the settings describe themselves)
             holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    given = locals()
+    given = locals() | {"measure": text_of_measure(measure)}
     in_time = trotter(check_model(model), slices, by_term=gamma is not None)
     named, spins = start_of_call(start, in_time, None)
     config = config_of_call(Quantum, in_time, given | {"start": named})
     plan = QuantumPlan(
-        config, in_time, resolve_device(device, config.run.gpus), *identity_of_call(config, in_time), start=spins
+        config,
+        in_time,
+        resolve_device(device, config.run.gpus),
+        *identity_of_call(config, in_time),
+        start=spins,
+        measure=as_functions(measure),
     )
     result: QuantumResult = carried_out(plan, out, progress, on_updates, quantum_in_memory)
     return result

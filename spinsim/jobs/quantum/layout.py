@@ -24,6 +24,7 @@ from spinsim.run.ladder_layout import (
     ladder_of,
     placement_outline,
 )
+from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 from spinsim.store.layout import ENERGY, INVERSE, MEASUREMENTS, Layout, Series, Sizes, summary_series
@@ -181,7 +182,7 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     wanted = "even_correlation_in_time" in group, LOCAL in file, "magnetization_mode" in group
     listed = tuple(map(int, times))
     layout = measured_layout(sizes, copies, points, listed, placement_outline(file), *wanted)
-    return layout, copies * len(points)
+    return with_series(layout, *own_in_file(file, on_ladder(points.axis))), copies * len(points)
 
 
 FORM = Form(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +24,7 @@ from spinsim.observables.in_time import transverse_magnetization
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
+from spinsim.run.own import names_in, on_ladder, own_of_result, with_summary
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
 from spinsim.store.layout import MEASUREMENTS, Layout
@@ -81,6 +83,7 @@ class QuantumResult(LadderResult):
         best_spins: State of lowest action at a measurement, ``int8`` (samples, sites), likewise.
         configurations: Spins in space and time of every so many-th measurement; None where none were saved.
         attributes: Root attributes of its file: configuration, versions and so on.
+        measured: Observables of the user's own by name, each (steps, samples, copies, points) or with more axes.
     """
 
     job = "quantum"
@@ -113,6 +116,7 @@ class QuantumResult(LadderResult):
     best_spins: npt.NDArray[np.int8] | States | None = None
     configurations: Configurations | None = None
     attributes: dict[str, str] = field(default_factory=dict)
+    measured: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     has_correlations = True
     has_staggered = False
@@ -234,7 +238,8 @@ class QuantumResult(LadderResult):
         times = tuple(map(int, self.time))
         even = self.even_correlation_in_time.shape[-1] > 0
         wanted = even, self.local_squares is not None, self.has_magnetization_modes
-        return quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, None, *wanted)
+        layout = quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, None, *wanted)
+        return with_summary(layout, *own_of_result(self.measured, on_ladder(self.points.axis)))
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
@@ -243,7 +248,7 @@ class QuantumResult(LadderResult):
             InputError: where xarray is not installed.
         """
         names = [s.name for s in self._layout.series if s.group == MEASUREMENTS and s.name != "step"]
-        values = {name: getattr(self, name) for name in names}
+        values = {name: self.series(name) for name in names}
         found = self._labelled(self._layout, values | {"step": np.arange(len(self.sweep))})
         others = {"k", "k_time", "gamma", "beta"} - {self.points.axis}
         return found.assign_coords({name: (self.points.axis, getattr(self, name)) for name in sorted(others)})
@@ -273,8 +278,9 @@ def unmeasured(rows: int, samples: int, copies: int, places: int) -> dict[str, n
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
     """The first rows of a file."""
     m, names = file[MEASUREMENTS], QuantumResult.__dataclass_fields__
+    own = names_in(json.loads(attributes["config"]), QuantumResult.job)
     series = unmeasured(rows, *m["action"].shape[1:])
-    series |= {name: m[name][:rows] for name in list(m) if name in names and name not in ("points", "time")}
+    series |= {name: m[name][:rows] for name in list(m) if name in names and name not in ("points", "time", *own)}
     return QuantumResult(
         model=store.read_model(file),
         points=points_of(file),
@@ -285,6 +291,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResul
         placement=placement_of(file),
         **written_again(file, attributes, LOCAL_SUMS),
         attributes=attributes,
+        measured={name: m[name][:rows] for name in own},
     )
 
 

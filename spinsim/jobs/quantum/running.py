@@ -30,6 +30,7 @@ from spinsim.run.common import (
 from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
 from spinsim.run.ladder_layout import placement_of
+from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame
 from spinsim.sampling.placement import Placement
@@ -52,6 +53,7 @@ def plan_quantum(config: Quantum) -> QuantumPlan:
     q = config.quantum
     check_nameable(q.start)
     device = resolve_device(config.run.device, config.run.gpus)
+    functions_of(q.measure)
     model = build_model(config.model, config.run.number_of_replicas * q.places, q.slices, q.is_general)
     return QuantumPlan(config, model, device, *identify(config, model))
 
@@ -99,12 +101,14 @@ def quantum_in_memory(plan: QuantumPlan, watch: Watch = SILENT) -> QuantumResult
     run = _run_of(plan, points, placement, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
     nothing = unmeasured(plan.rows, plan.model.samples, plan.config.run.number_of_replicas, len(points))
+    found = run.in_memory(kept)
     return QuantumResult(
+        measured={name: found.pop(name) for name in names_of(plan.config.quantum.measure)},
         model=plan.model,
         points=points,
         time=np.array(plan.config.quantum.time_list, np.int64),
         placement=placement,
-        **(nothing | run.in_memory(kept)),
+        **(nothing | found),
     )
 
 
@@ -127,7 +131,13 @@ def _run_of(plan: QuantumPlan, points: Points, placement: Placement | None, savi
     ladder = points.couplings
     frames = tempering_in_beta(engine, ladder, q.times, run.number_of_replicas, watch.on_updates, saving.due, wanted)
     local = LocalSums(engine, run.number_of_replicas, len(points)) if q.local_susceptibility else None
-    return LadderRun(plan, saving, watch, engine, frames, _layout(plan, points, placement), row_of, local)
+    own = Own(functions_of(q.measure, plan.measure), engine, on_ladder(points.axis), run.number_of_replicas)
+
+    def with_own(frame: TemperFrame) -> dict[str, Any]:
+        return row_of(frame) | own.row(frame.spins, frame.holder)
+
+    layout = own.in_layout(_layout(plan, points, placement))
+    return LadderRun(plan, saving, watch, engine, frames, layout, with_own, local)
 
 
 def _check_steps(points: Points, model: Ising) -> None:
@@ -154,7 +164,10 @@ def _layout(plan: QuantumPlan, points: Points, placement: Placement | None) -> L
 
 def _carry_out(plan: QuantumPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     points, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    _run_of(plan, points, placement, saving, watch).complete(begun)
+    run = _run_of(plan, points, placement, saving, watch)
+    if begun and plan.config.quantum.measure:
+        check_series(plan.path, run.layout)
+    run.complete(begun)
 
 
 def _ladder_of_file(path: Path) -> tuple[Points, Placement | None]:

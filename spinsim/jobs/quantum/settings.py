@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, start, zero_acceptance
+from spinsim.settings.shared import RunSettings, own_measure, start, zero_acceptance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,6 +69,7 @@ class QuantumSettings(Table):
         unit="slices",
         numbers=GRID,
     )
+    measure: str | None = own_measure()
     even_correlations: bool = setting(
         False,
         "Correlate products of neighbours in space at these times too, for gaps of even parity",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, filled_in, temper_in_memory
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.model.ising import Ising
+from spinsim.run.own import Measure, as_functions, text_of_measure
 from spinsim.settings.shared import RunSettings
 
 
@@ -47,6 +48,7 @@ def temper(  # noqa: D417  (the settings describe themselves)
     out: str | os.PathLike[str] | None = RunSettings.out,
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
+    measure: str | Mapping[str, Measure] | None = None,
     **settings: Any,
 ) -> TemperResult:
     """Parallel tempering in equilibrium.
@@ -70,6 +72,9 @@ def temper(  # noqa: D417  (the settings describe themselves)
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes a batch of spins
+            (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns floats or whole numbers of the shape
+            (samples, copies, temperatures), or with more axes behind these. Text names them as ``module:function``.
 
     Returns:
         Energies, magnetisations and overlaps of every copy at every temperature, and what became of the exchanges.
@@ -83,9 +88,11 @@ def temper(  # noqa: D417  (the settings describe themselves)
     named, spins = start_of_call(start, model, None)
     own_moves = () if moves is None or isinstance(moves, str) else tuple(moves)
     given |= {"start": named, "moves": moves if isinstance(moves, str) else text_of(own_moves)}
+    given |= {"measure": text_of_measure(measure)}
     config = config_of_call(Temper, model, given, temperatures=check_temperatures)
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
-    plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins, moves=own_moves)
+    own = {"moves": own_moves, "measure": as_functions(measure)}
+    plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins, **own)
     result: TemperResult = carried_out(plan, out, progress, on_updates, temper_in_memory)
     return result

@@ -20,6 +20,7 @@ from spinsim.run.ladder_layout import (
     ladder_of,
     placement_outline,
 )
+from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.run.search import layout_with_search_of
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import Form, group_of, length_of
@@ -102,7 +103,9 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     correlations = any(name in group for name in ("link_overlap", "magnetization_mode", "overlap_mode"))
     others = "staggered_magnetization" in group, "magnetization_mode" in group
     layout = tempering_layout(sizes, copies, ladder, correlations, placement_outline(file), *others)
-    return layout_with_search_of(file, layout), copies * len(ladder)
+    return layout_with_search_of(file, with_series(layout, *own_in_file(file, on_ladder("temperature")))), copies * len(
+        ladder
+    )
 
 
 FORM = Form(

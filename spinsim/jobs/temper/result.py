@@ -18,6 +18,7 @@ from spinsim.model.ising import Ising
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
+from spinsim.run.own import on_ladder, own_in_file, own_of_result, with_summary
 from spinsim.run.search import Searched, read_search
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
@@ -58,6 +59,7 @@ class TemperResult(LadderResult):
         configurations: Spins of every so many-th measurement; None where none were saved.
         search: How a search went, None of a run that is none.
         attributes: Root attributes of its file: configuration, versions and so on.
+        measured: Observables of the user's own by name, each (steps, samples, copies, temperatures) or with more axes.
     """
 
     job = "temper"
@@ -82,6 +84,7 @@ class TemperResult(LadderResult):
     configurations: Configurations | None = None
     search: Searched | None = None
     attributes: dict[str, str] = field(default_factory=dict)
+    measured: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     in_time = None
 
@@ -116,6 +119,7 @@ class TemperResult(LadderResult):
             staggered=self.has_staggered,
             magnetization_modes=self.has_magnetization_modes,
         )
+        layout = with_summary(layout, *own_of_result(self.measured, on_ladder("temperature")))
         return layout if self.search is None else self.search.in_layout(layout)
 
     def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
@@ -135,7 +139,7 @@ class TemperResult(LadderResult):
         """
         layout = self._layout
         names = [s.name for s in layout.series if s.group == MEASUREMENTS and s.name != "step"]
-        values = {name: getattr(self, name) for name in names}
+        values = {name: self.series(name) for name in names}
         return self._labelled(layout, values | {"step": np.arange(len(self.sweep))})
 
     @property
@@ -181,6 +185,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         configurations=in_file(file, rows),
         search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
         attributes=attributes,
+        measured={one.name: m[one.name][:rows] for one in own_in_file(file, on_ladder("temperature"))[0]},
     )
 
 

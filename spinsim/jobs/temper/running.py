@@ -43,6 +43,7 @@ from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
 from spinsim.run.ladder_layout import placement_of
+from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
 from spinsim.run.restarts import seed_of_start
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import Search, targets_of, with_restarts
@@ -86,6 +87,7 @@ def plan_temper(config: Temper) -> TemperPlan:
     model = build_model(config.model, (config.run.replicas or 1) * config.temper.places)
     config = filled_in(config, model, device)
     targets_of(model, config.temper.target)
+    functions_of(config.temper.measure)
     return TemperPlan(config, model, device, *identify(config, model))
 
 
@@ -176,7 +178,10 @@ def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
     kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
     found = run.in_memory(kept)
     nothing = unmeasured(len(found["sweep"]), plan.model.samples, plan.config.run.number_of_replicas, len(ladder))
-    result = TemperResult(model=plan.model, temperature=ladder, placement=placement, **(nothing | found))
+    measured = {name: found.pop(name) for name in names_of(plan.config.temper.measure)}
+    result = TemperResult(
+        model=plan.model, temperature=ladder, placement=placement, measured=measured, **(nothing | found)
+    )
     plan.write_solution(result)
     return result
 
@@ -190,11 +195,16 @@ def _run_of(
     layout = temper_layout(plan.model, copies, ladder, t.correlations, placement, plan.start, magnetization_modes=modes)
     if not t.searches:
         engine = _engine_of(plan, ladder, plan.config.run.seed, 1)
+        own = Own(functions_of(t.measure, plan.measure), engine, on_ladder("temperature"), copies)
+
+        def with_own(frame: TemperFrame) -> dict[str, Any]:
+            return row_of(frame) | own.row(frame.spins, frame.holder)
+
         how = copies, watch.on_updates, saving.due, t.correlations
         frames = tempering(
             engine, ladder, t.times, *how, magnetization_modes=modes, moves=_moves_of(plan), seed=plan.config.run.seed
         )
-        return LadderRun(plan, saving, watch, engine, frames, layout, row_of)
+        return LadderRun(plan, saving, watch, engine, frames, own.in_layout(layout), with_own)
     target = targets_of(plan.model, t.target)
     search = Search(plan.model, target, t.time_limit, watch.on_note)
     rows = rows_of_search(plan)
@@ -267,7 +277,10 @@ def _longest(unit: int, colours: int) -> int:
 
 def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:
     ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    _run_of(plan, ladder, placement, saving, watch).complete(begun)
+    run = _run_of(plan, ladder, placement, saving, watch)
+    if begun and plan.config.temper.measure:
+        check_series(plan.path, run.layout)
+    run.complete(begun)
 
 
 def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | None]:

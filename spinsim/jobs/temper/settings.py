@@ -11,7 +11,7 @@ from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
 from spinsim.settings.searches import solution, target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, start, zero_acceptance
+from spinsim.settings.shared import RunSettings, own_measure, start, zero_acceptance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +83,7 @@ class TemperSettings(Table):
         flag=None,
         before=None,
     )
+    measure: str | None = own_measure()
     groups: int | None = setting(
         1,
         "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
@@ -135,6 +136,8 @@ class TemperSettings(Table):
                 raise InputError(
                     f"{name} {value} is for searches alone: give a target or a time_limit, or leave it out"
                 )
+        if self.measure is not None and self.searches:
+            raise InputError(f"measure {self.measure!r} does not go with a search: leave the target and time_limit out")
         if self.temperatures is not None and self.to_place is None:
             _ = self.ladder
 

@@ -1,0 +1,39 @@
+"""An observable of one's own: domain walls of a ferromagnet, counted in a run, with errors, saved and gone on with.
+
+    python examples/own_observable.py            about five seconds
+    python examples/own_observable.py --short    the form that the tests run
+
+What to learn here: a function of a batch of spins, and where its numbers come back.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import spinsim as ss
+from spinsim.observables.distances import spin_correlation
+
+short = "--short" in sys.argv
+side, sweeps = (6, 400) if short else (16, 10_000)
+
+
+# One number for each configuration; batch.grid is an array of NumPy on a CPU and of CuPy on a GPU, with x as last axis.
+def domain_walls(batch):
+    """Return the share of neighbours along x that are opposite."""
+    s = batch.grid
+    return (s != batch.xp.roll(s, 1, axis=-1)).mean(axis=(-2, -1))
+
+
+model, temperatures = ss.Ising(ss.square(side)), "1.8:3.0:8"
+measure = {"domain_walls": domain_walls, "G": spin_correlation}
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "walls.h5"
+    ss.temper(model, temperatures, sweeps // 2, thermalize=200, out=path, measure=measure)
+    result = ss.resume(path, sweeps=sweeps, measure=measure)  # the functions are given again, by name
+
+table = ss.table(result)
+print(f"{side} x {side} ferromagnet: opposite neighbours along x, and G(r) along x at distances 0 to {side // 2}")
+g = result.measured["G"][..., 0, :].mean(axis=(0, 1, 2))  # (steps, samples, copies, temperatures, axes, distances)
+for k, t in enumerate(result.temperature):
+    walls, error = table["domain_walls"][k], table["domain_walls_error"][k]
+    print(f"T = {t:.3f}   {walls:.4f} +- {error:.4f}   {' '.join(f'{value:.3f}' for value in g[k])}")

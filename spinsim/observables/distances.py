@@ -1,0 +1,88 @@
+"""Correlations by distance along each axis of a lattice, as functions that ``measure`` takes.
+
+``--measure spinsim.observables.distances:spin_correlation`` has a run measure the first of them; in Python
+``measure={"G": spin_correlation, "C4": overlap_correlation}``. Distances go from 0 to half of the longest side L; on
+open lattices the pairs of sites that exist are averaged over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spinsim.errors import InputError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Protocol
+
+    from spinsim.model.ising import Ising
+
+    class Batch(Protocol):
+        """The batch of configurations that a user's observable is given."""
+
+        @property
+        def grid(self) -> Any:
+            """Spins with the axes of the lattice last."""
+
+        @property
+        def model(self) -> Ising:
+            """What is simulated."""
+
+        @property
+        def xp(self) -> ModuleType:
+            """NumPy or CuPy."""
+
+
+def spin_correlation(batch: Batch) -> Any:
+    """Spin-spin correlation G(r), the average over sites x of s(x) s(x + r e) along each axis e.
+
+    Args:
+        batch: Of configurations.
+
+    Returns:
+        ``float64`` (..., axes, L / 2 + 1), axis 0 being that of x; 0 beyond half of a shorter side.
+
+    Raises:
+        InputError: where the model has no lattice of one site a cell.
+    """
+    return _by_distance(batch, batch.grid)
+
+
+def overlap_correlation(batch: Batch) -> Any:
+    """Four-point correlation C4(r), the average over sites x of q(x) q(x + r e), q(x) being two copies' product.
+
+    Each copy (or replica) is paired with the next one and the last with the first: pairs of three copies or more are
+    all different, of two copies both numbers are the same.
+
+    Source: H. G. Katzgraber, M. Koerner, A. P. Young, Phys. Rev. B 73, 224432 (2006), on q(x) q(x + r).
+
+    Args:
+        batch: Of configurations, axis 1 being that of copies or replicas.
+
+    Returns:
+        As ``spin_correlation``.
+
+    Raises:
+        InputError: likewise, and where there is one copy.
+    """
+    spins = batch.grid
+    if spins.shape[1] < 2:
+        raise InputError("overlap_correlation needs two copies of each configuration: give replicas 2 or more")
+    return _by_distance(batch, spins * batch.xp.roll(spins, -1, axis=1))
+
+
+def _by_distance(batch: Batch, values: Any) -> Any:
+    """Averages of values (..., sides) of +1 and -1 times themselves further along each axis."""
+    lattice, xp = batch.model.lattice, batch.xp
+    assert lattice is not None  # noqa: S101  (it has a grid)
+    sides = lattice.shape
+    sites = tuple(range(-len(sides), 0))
+    found = xp.zeros((*values.shape[: -len(sides)], len(sides), max(sides) // 2 + 1))
+    for axis, side in enumerate(sides):
+        moved = xp.moveaxis(values, -1 - axis, -1)  # x is the last axis of the grid
+        for r in range(side // 2 + 1):
+            other, here = xp.roll(moved, -r, axis=-1), moved
+            if not lattice.periodic:
+                other, here = moved[..., r:], moved[..., : side - r]
+            found[..., axis, r] = (here * other).mean(axis=sites, dtype=xp.float64)
+    return found

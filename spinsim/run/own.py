@@ -1,0 +1,346 @@
+"""Observables of a user's own: functions of a batch of configurations, measured along with those of the program.
+
+A configuration names each of them as ``module:function``, which is imported, or by the name under which Python gave
+it. A file has a series for each beside the others, whose further axes are ``<name>_axis_0`` and so on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import keyword
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.bits import unpacked_spins
+from spinsim.engine import Engine
+from spinsim.engine.measuring.kept_spins import bits_of
+from spinsim.engine.protocols import Spins
+from spinsim.errors import InputError, argument
+from spinsim.machine.memory import require
+from spinsim.model.ising import Ising
+from spinsim.observables import TABLE, own_observables
+from spinsim.store.forms import growing_of, plain_of
+from spinsim.store.layout import COORDINATES, MEASUREMENTS, Layout, Series, summary_series
+from spinsim.store.row_checksums import CHECKSUM
+
+_SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
+REPLICAS: Final = ("sample", "replica")
+"""The first axes of what a function returns of an anneal."""
+
+
+def on_ladder(axis: str) -> tuple[str, str, str]:
+    """Returns the first axes of what a function returns, of a ladder along ``axis``."""
+    return "sample", "copy", axis
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The configurations of one moment, which a user's function is given.
+
+    Attributes:
+        spins: ``int8``, +1 and -1, with the axes ``axes``; an array of NumPy on a CPU, of CuPy on a GPU.
+        axes: Names of the axes of ``spins``: ``sample``, ``copy``, ``temperature``, ``site``; of quantum runs ``k``,
+            ``gamma`` or ``beta`` in the place of temperatures, of anneals ``sample``, ``replica``, ``site``.
+        model: What is simulated.
+        xp: The module of its arrays, ``numpy`` or ``cupy``.
+    """
+
+    spins: Any
+    axes: tuple[str, ...]
+    model: Ising
+    xp: ModuleType
+
+    @property
+    def grid(self) -> Any:
+        """The spins with the axes of the lattice in the place of that of sites, x last.
+
+        Raises:
+            InputError: where the model has no lattice of one site a cell.
+        """
+        lattice = self.model.lattice
+        if lattice is None or prod(lattice.shape) != self.model.sites:
+            raise InputError(f"{self.model.name} has no lattice whose sites lie on a grid: take spins instead of grid")
+        return self.spins.reshape(*self.spins.shape[:-1], *lattice.shape[::-1])
+
+
+Measure = Callable[[Batch], Any]
+Given = Mapping[str, Measure] | str | None
+"""Functions as a call gives them: by name, or as the text of a configuration."""
+
+
+def text_of_measure(given: Given) -> str | None:
+    """Returns what a configuration says of functions that a call gives."""
+    if given is None or isinstance(given, str):
+        return given or None
+    if not isinstance(given, Mapping):
+        raise InputError(f"measure {given!r} is no mapping: give functions by name such as {{'parity': parity}}")
+    for name, function in given.items():
+        if not callable(function):
+            raise InputError(f"measure {name!r} is {function!r}, not a function: give one that takes a batch of spins")
+    return ",".join(map(str, given)) or None
+
+
+def as_functions(given: Given) -> Mapping[str, Measure] | None:
+    """Returns the functions that a call gives, None where it gives text."""
+    return None if isinstance(given, str) else given
+
+
+def names_of(text: str | None) -> list[str]:
+    """Returns the names of the series that the text of a configuration stands for."""
+    return [entry.strip().rpartition(":")[2] for entry in text.split(",")] if text else []
+
+
+def functions_of(text: str | None, given: Given = None) -> dict[str, Measure]:
+    """Returns the functions that the text of a configuration stands for, by the names of their series.
+
+    Args:
+        text: Entries ``module:function``, which are imported, and names of functions in ``given``.
+        given: As a call gives them.
+
+    Raises:
+        InputError: for a module or function that is not there and for a name that is not given or not allowed.
+    """
+    own = dict(given) if isinstance(given, Mapping) else {}
+    names = names_of(text)
+    for name in own.keys() - set(names):
+        raise InputError(f"measure {name!r} is no observable of this run, which measures {text or 'none of its own'}")
+    found = {}
+    for entry, name in zip((text or "").split(","), names, strict=False):
+        if not name.isidentifier() or keyword.iskeyword(name) or name in found:
+            raise InputError(
+                f"measure {entry!r} has no name of its own: give module:function, or a name such as parity"
+            )
+        found[name] = own[name] if name in own else _imported(entry.strip())
+    return found
+
+
+def _imported(entry: str) -> Measure:
+    module, colon, name = entry.rpartition(":")
+    if not colon:
+        raise InputError(
+            f"the run measures {name}, a function that was given in Python: give it again by its name, "
+            f"ss.resume(path, measure={{{name!r}: ...}}), or as module:{name} from the beginning"
+        )
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{argument('measure', entry)} cannot be imported: {error}") from error
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
+    if not callable(function):
+        raise InputError(f"{argument('measure', entry)} is no function: give one that takes a batch of spins")
+    return function  # type: ignore[no-any-return]
+
+
+class Own:
+    """The functions of a run, tried on its initial configurations.
+
+    Args:
+        functions: By name.
+        engine: In its initial state.
+        axes: The first axes of what a function returns, ``REPLICAS`` or those ``on_ladder``.
+        copies: Of the ladder, if there is one.
+
+    Attributes:
+        series: Of the file, one for each function.
+
+    Raises:
+        InputError: for what a function returns, and where configurations have no room.
+    """
+
+    def __init__(
+        self, functions: Mapping[str, Measure], engine: Engine, axes: tuple[str, ...], copies: int = 0
+    ) -> None:
+        self._state = axes
+        self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
+        by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
+        self._shape = engine.model.samples, *by_place
+        self._xp: ModuleType = np
+        self.series: tuple[Series, ...] = ()
+        self._scales: dict[str, npt.NDArray[np.generic]] = {}
+        if functions:
+            if engine.device_name != "cpu":
+                self._xp = importlib.import_module("cupy")
+            needed = 3 * prod(self._shape) * engine.model.sites
+            require(needed, "the spins that measure is given", "measure nothing of your own, or have fewer replicas")
+            self._try(engine.spins)
+
+    @property
+    def _in_turn(self) -> npt.NDArray[np.integer]:
+        return np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
+
+    def _try(self, spins: Spins) -> None:
+        batch = self._batch(spins, self._in_turn)
+        for name, function in self._functions.items():
+            values = _on_host(function(batch))
+            kind = {"b": np.int64, "i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind)
+            if kind is None:
+                raise InputError(f"measure {name} returns {values.dtype}: return floats or whole numbers")
+            if values.shape[: len(self._shape)] != self._shape:
+                raise InputError(
+                    f"measure {name} returns the shape {values.shape}: return a number for each configuration, "
+                    f"{self._shape} for {', '.join(self._state)}, or more axes behind these"
+                )
+            axes = [f"{name}_axis_{k}" for k in range(values.ndim - len(self._shape))]
+            self._scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[len(self._shape) :], strict=True)}
+            series = _series(name, (*self._state, *axes), kind)
+            self.series += (series,)
+            self._checked(series, values)
+
+    def in_layout(self, layout: Layout) -> Layout:
+        """Returns a layout that has their series too.
+
+        Raises:
+            InputError: for a name that the file has for something else.
+        """
+        for one in self.series:
+            check_free(one.name, layout)
+        more = with_series if self._state == REPLICAS else with_summary
+        return more(layout, self.series, self._scales)
+
+    def row(self, spins: Spins, holder: npt.NDArray[np.integer] | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Returns what the functions return of a moment, by name.
+
+        Args:
+            spins: Finds the configuration of a sample and replica at that moment.
+            holder: Replica at each place of the ladder, (samples, copies, places); by default all of them in turn.
+
+        Raises:
+            InputError: where it has another form than at first or is not finite.
+        """
+        if not self.series:
+            return {}
+        batch = self._batch(spins, self._in_turn if holder is None else holder)
+        return {one.name: self._checked(one, _on_host(self._functions[one.name](batch))) for one in self.series}
+
+    def _checked(self, series: Series, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        shape = (*self._shape, *(len(self._scales[axis]) for axis in series.axes[len(self._shape) :]))
+        if values.shape != shape or (values.dtype.kind not in "biu" and series.dtype is np.int64):
+            raise InputError(
+                f"measure {series.name} returns {values.dtype} {values.shape} now, {np.dtype(series.dtype)} {shape} "
+                "at first: return one form always"
+            )
+        if not np.isfinite(values).all():
+            raise InputError(f"measure {series.name} returns numbers that are not finite: return finite ones")
+        return values.astype(series.dtype)
+
+    def _batch(self, spins: Spins, holder: npt.NDArray[np.integer]) -> Batch:
+        """The configurations by place of the ladder; to a GPU they go as bits."""
+        samples, sites = len(holder), self._model.sites
+        bits = np.stack([bits_of(spins, k, self._replicas)[holder[k]] for k in range(samples)])
+        axes = (*self._state, "site")
+        if self._xp is np:
+            return Batch(unpacked_spins(bits, sites), axes, self._model, self._xp)
+        flat = self._xp.unpackbits(self._xp.asarray(bits).ravel(), bitorder="little")
+        placed = flat.reshape(*bits.shape[:-1], -1)[..., :sites].astype(np.int8)
+        return Batch(self._xp.ascontiguousarray(2 * placed - 1), axes, self._model, self._xp)
+
+
+def _on_host(values: Any) -> npt.NDArray[Any]:
+    return np.asarray(values.get() if hasattr(values, "get") else values)
+
+
+def _series(name: str, axes: tuple[str, ...], kind: type) -> Series:
+    return Series(name, axes, kind, f"own observable {name}")
+
+
+def with_series(layout: Layout, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]) -> Layout:
+    """Returns a layout with more series and the axes that they have of their own."""
+    return replace(layout, series=(*layout.series, *series), scales={**layout.scales, **scales}) if series else layout
+
+
+def with_summary(layout: Layout, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]) -> Layout:
+    """Returns a layout of a run on a ladder with more series, and room for averages of those that are numbers."""
+    single = [one for one in series if len(one.axes) == _SINGLE]
+    names, axes = [one.name for one in single], [one.axes[-1] for one in single]
+    summary = summary_series(own_observables(names), *axes[:1])
+    return with_series(replace(layout, sums=(*layout.sums, *summary)), series, scales)
+
+
+def check_free(name: str, layout: Layout) -> None:
+    """Refuse a name that is one of the program's.
+
+    Raises:
+        InputError: for it.
+    """
+    taken = {one.name for one in layout.series} | set(layout.scales) | {o.name for o in TABLE}
+    if (
+        name in taken
+        or name in COORDINATES
+        or name in (CHECKSUM, "spins")
+        or name.endswith(("_error", "_tau", "_trusted"))
+    ):
+        raise InputError(f"measure {name!r} is a name that results have for something else: choose another")
+
+
+def own_in_file(
+    file: h5py.File, first: tuple[str, ...]
+) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
+    """Returns the series of a user's own functions that the configuration of a file names, and their own axes.
+
+    Raises:
+        DamageError: where one is missing or of another form.
+    """
+    series: list[Series] = []
+    scales: dict[str, npt.NDArray[np.generic]] = {}
+    for name in names_in(json.loads(file.attrs["config"]), file.attrs["job"]):
+        found = plain_of(file[MEASUREMENTS], name)
+        axes = [f"{name}_axis_{k}" for k in range(found.ndim - 1 - len(first))]
+        kind = np.int64 if found.dtype.kind == "i" else np.float64
+        growing_of(file[MEASUREMENTS], name, kind, found.shape[1:])
+        series.append(_series(name, (*first, *axes), kind))
+        scales |= {axis: np.arange(n) for axis, n in zip(axes, found.shape[1 + len(first) :], strict=True)}
+    return tuple(series), scales
+
+
+def check_series(path: Path, layout: Layout) -> None:
+    """Refuse functions that return another form than those with which the run of a file began.
+
+    Raises:
+        InputError: for it.
+    """
+    with store.open_to_read(path) as file:
+        for name in names_in(json.loads(file.attrs["config"]), file.attrs["job"]):
+            now = next(one for one in layout.series if one.name == name)
+            found = file[now.path]
+            if (found.shape[1:], found.dtype) != (layout.shape(now), np.dtype(now.dtype)):
+                raise InputError(
+                    f"measure {name} returns {np.dtype(now.dtype)} {layout.shape(now)}, {path} has {found.dtype} "
+                    f"{found.shape[1:]}: give the function that the run began with"
+                )
+
+
+def names_in(config: Mapping[str, Any], job: str) -> list[str]:
+    """Returns the names of a user's own observables in the tables of a configuration."""
+    table = config.get(job, {})
+    text = table.get("measure") if isinstance(table, dict) else None
+    return names_of(text) if isinstance(text, str) else []
+
+
+def own_of_result(
+    measured: Mapping[str, npt.NDArray[Any]], first: tuple[str, ...]
+) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
+    """Returns the series of own observables (steps, samples, ...) and their own axes."""
+    series: list[Series] = []
+    scales: dict[str, npt.NDArray[np.generic]] = {}
+    for name, values in measured.items():
+        axes = [f"{name}_axis_{k}" for k in range(values.ndim - 1 - len(first))]
+        series.append(_series(name, (*first, *axes), values.dtype.type))
+        scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[1 + len(first) :], strict=True)}
+    return tuple(series), scales

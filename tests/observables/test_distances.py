@@ -1,0 +1,86 @@
+"""Correlations by distance against plain NumPy and exact enumeration."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import spinsim as ss
+from spinsim.errors import InputError
+from spinsim.observables.distances import overlap_correlation, spin_correlation
+from spinsim.run.own import Batch
+
+AXES = ("sample", "copy", "temperature", "site")
+
+
+def plain(values, shape, periodic):
+    """Return averages over pairs of sites of one configuration, (axes, distances), pair by pair."""
+    found = np.zeros((len(shape), max(shape) // 2 + 1))
+    for axis, side in enumerate(shape):
+        for r in range(side // 2 + 1):
+            pairs = []
+            for place in product(*map(range, shape)):
+                other = list(place)
+                other[axis] += r
+                if other[axis] < side or periodic:
+                    other[axis] %= side
+                    a, b = (sum(x * int(np.prod(shape[:d])) for d, x in enumerate(p)) for p in (place, other))
+                    pairs.append(values[a] * values[b])
+            found[axis, r] = np.mean(pairs)
+    return found
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+@pytest.mark.parametrize("lattice", [ss.chain(6), ss.square(4, 6), ss.cubic(4, 3, 5)])
+def test_every_pair_of_sites(lattice, periodic) -> None:
+    lattice = type(lattice)(lattice.shape, periodic, lattice.cell)
+    model = ss.EdwardsAnderson(lattice, samples=2, seed=1)
+    spins = np.random.default_rng(4).choice(np.array([-1, 1], np.int8), (2, 3, 2, lattice.sites))
+    batch = Batch(spins, AXES, model, np)
+    g, c4 = spin_correlation(batch), overlap_correlation(batch)
+    assert g.shape == c4.shape == (2, 3, 2, lattice.dimension, max(lattice.shape) // 2 + 1)
+    for k, c, t in product(range(2), range(3), range(2)):
+        assert np.allclose(g[k, c, t], plain(spins[k, c, t].astype(int), lattice.shape, periodic))
+        q = spins[k, c, t].astype(int) * spins[k, (c + 1) % 3, t]
+        assert np.allclose(c4[k, c, t], plain(q, lattice.shape, periodic))
+
+
+@pytest.mark.parametrize("lattice", [ss.chain(6), ss.square(3, 3), ss.chain(5, periodic=False)])
+def test_runs_agree_with_enumeration(lattice) -> None:
+    model = ss.EdwardsAnderson(lattice, seed=2)
+    shape, periodic = lattice.shape, lattice.periodic
+    states = np.array(list(product((-1, 1), repeat=model.sites)))
+    ends = model.graph.edges
+    energy = -(states[:, ends[:, 0]] * states[:, ends[:, 1]] @ np.asarray(model.couplings[0], float))
+    measure = {"G": spin_correlation, "C4": overlap_correlation}
+    ladder = np.array([1.2, 2.0, 3.0])
+    found = ss.temper(model, ladder, 40_000, thermalize=500, measure_every=4, measure=measure, seed=5)
+    pairs = np.einsum("si,sj->sij", states, states)
+    for k, temperature in enumerate(ladder):
+        weight = np.exp(-(energy - energy.min()) / temperature)
+        means = np.einsum("s,sij->ij", weight / weight.sum(), pairs)
+        for name, of_pairs in (("G", means), ("C4", means**2)):  # two copies are independent
+            exact = _by_distance(of_pairs, shape, periodic)
+            assert np.abs(found.measured[name][:, 0, :, k].mean(axis=(0, 1)) - exact).max() < 0.04, name
+
+
+def _by_distance(of_pairs, shape, periodic):
+    """Return averages over pairs of sites at each distance, (axes, distances), from those of all pairs."""
+    grid = np.arange(int(np.prod(shape))).reshape(shape[::-1])
+    found = np.zeros((len(shape), max(shape) // 2 + 1))
+    for axis, side in enumerate(shape):
+        rows = np.moveaxis(grid, -1 - axis, -1)
+        for r in range(side // 2 + 1):
+            here, there = (rows, np.roll(rows, -r, -1)) if periodic else (rows[..., : side - r], rows[..., r:])
+            found[axis, r] = of_pairs[here.ravel(), there.ravel()].mean()
+    return found
+
+
+def test_refused_without_a_grid_or_a_second_copy() -> None:
+    dense = ss.Ising.from_matrix(np.ones((6, 6)) - np.eye(6))
+    with pytest.raises(InputError, match="no lattice whose sites lie on a grid"):
+        ss.temper(dense, "1:2:3", measure={"G": spin_correlation})
+    with pytest.raises(InputError, match="needs two copies"):
+        ss.temper(ss.Ising(ss.square(4)), "1:2:3", replicas=1, measure={"C4": overlap_correlation})
