@@ -9,6 +9,7 @@ What to learn here: a function of a batch of spins, and where its numbers come b
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import spinsim as ss
 from spinsim.observables.distances import spin_correlation
@@ -18,7 +19,7 @@ side, sweeps = (6, 400) if short else (16, 10_000)
 
 
 # One number for each configuration; batch.grid is an array of NumPy on a CPU and of CuPy on a GPU, with x as last axis.
-def domain_walls(batch):
+def domain_walls(batch: Any) -> Any:
     """Return the share of neighbours along x that are opposite."""
     s = batch.grid
     return (s != batch.xp.roll(s, 1, axis=-1)).mean(axis=(-2, -1))

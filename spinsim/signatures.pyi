@@ -1,14 +1,16 @@
 # Calls of the jobs with all their settings, made from the program: python -m spinsim.settings --signatures
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
+from spinsim.engine.moves.move import Move
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.model.ising import Ising
+from spinsim.run.own import Measure
 
 def anneal(
     model: Ising,

@@ -26,10 +26,11 @@ numbers and lists of them. The coupling unit is the unit in which the couplings 
 _STUB: Final = """\
 # Calls of the jobs with all their settings, made from the program: python -m spinsim.settings --signatures
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
+from spinsim.engine.moves.move import Move
 """
 _COLUMNS: Final = ("key", "flag", "what it is", "values", "unit", "default")
 _SECTIONS: Final = ("Args:", "Raises:")
@@ -109,7 +110,14 @@ def signatures(calls: Iterable[Callable[..., Any]]) -> str:
     calls = list(calls)
     results = {call.__annotations__["return"]: call.__module__.replace(".call", ".result") for call in calls}
     imports = [f"from {module} import {name}\n" for name, module in sorted(results.items(), key=lambda item: item[1])]
-    return _STUB + "".join([*imports, "from spinsim.model.ising import Ising\n", *map(_with_docstring, calls)])
+    return _STUB + "".join(
+        [
+            *imports,
+            "from spinsim.model.ising import Ising\n",
+            "from spinsim.run.own import Measure\n",
+            *map(_with_docstring, calls),
+        ]
+    )
 
 
 def _with_docstring(call: Callable[..., Any]) -> str:

@@ -92,7 +92,8 @@ def temper(  # noqa: D417  (the settings describe themselves)
     config = config_of_call(Temper, model, given, temperatures=check_temperatures)
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
-    own = {"moves": own_moves, "measure": as_functions(measure)}
-    plan = TemperPlan(config, model, where, *identity_of_call(config, model), start=spins, **own)
+    functions = as_functions(measure)
+    named_by = identity_of_call(config, model)
+    plan = TemperPlan(config, model, where, *named_by, start=spins, moves=own_moves, measure=functions)
     result: TemperResult = carried_out(plan, out, progress, on_updates, temper_in_memory)
     return result
