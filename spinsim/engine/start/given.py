@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.choosing import update_of
-from spinsim.engine.dynamics import STARTS
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.exchange.snapshots import snapshot_of
 from spinsim.engine.protocols import Engine
@@ -18,16 +17,6 @@ from spinsim.model.ising import Ising
 
 GIVEN: Final = "sha256:"
 """How the start of a run is named whose configurations were given: this and their digest."""
-
-
-def check_start(start: str) -> None:
-    """Refuse the name of a start that there is not.
-
-    Raises:
-        InputError: for other names than ``random``, ``up`` and those of given configurations.
-    """
-    if start not in STARTS and not start.startswith(GIVEN):
-        raise InputError(f"start {start!r} is unknown: choose one of {', '.join(STARTS)}")
 
 
 def name_of(spins: npt.NDArray[np.int8]) -> str:
