@@ -54,7 +54,7 @@ def overlap_correlation(batch: Batch) -> Any:
     Each copy (or replica) is paired with the next one and the last with the first: pairs of three copies or more are
     all different, of two copies both numbers are the same.
 
-    Source: H. G. Katzgraber, M. Koerner, A. P. Young, Phys. Rev. B 73, 224432 (2006), on q(x) q(x + r).
+    Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), arXiv:0811.2864.
 
     Args:
         batch: Of configurations, axis 1 being that of copies or replicas.
