@@ -299,7 +299,7 @@ def own_in_file(
     """
     series: list[Series] = []
     scales: dict[str, npt.NDArray[np.generic]] = {}
-    for name in names_in(json.loads(file.attrs["config"]), file.attrs["job"]):
+    for name in _names_in_file(file):
         found = plain_of(file[MEASUREMENTS], name)
         axes = [f"{name}_axis_{k}" for k in range(found.ndim - 1 - len(first))]
         kind = np.int64 if found.dtype.kind == "i" else np.float64
@@ -316,7 +316,7 @@ def check_series(path: Path, layout: Layout) -> None:
         InputError: for it.
     """
     with store.open_to_read(path) as file:
-        for name in names_in(json.loads(file.attrs["config"]), file.attrs["job"]):
+        for name in _names_in_file(file):
             now = next(one for one in layout.series if one.name == name)
             found = file[now.path]
             if (found.shape[1:], found.dtype) != (layout.shape(now), np.dtype(now.dtype)):
@@ -324,6 +324,15 @@ def check_series(path: Path, layout: Layout) -> None:
                     f"measure {name} returns {np.dtype(now.dtype)} {layout.shape(now)}, {path} has {found.dtype} "
                     f"{found.shape[1:]}: give the function that the run began with"
                 )
+
+
+def _names_in_file(file: h5py.File) -> list[str]:
+    """Returns the names of those of a file; none where its configuration cannot be read, which its digest tells."""
+    try:
+        config = json.loads(file.attrs["config"])
+    except ValueError:
+        return []
+    return names_in(config, file.attrs["job"]) if isinstance(config, dict) else []
 
 
 def names_in(config: Mapping[str, Any], job: str) -> list[str]:
