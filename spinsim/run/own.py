@@ -299,7 +299,7 @@ def own_in_file(
     """
     series: list[Series] = []
     scales: dict[str, npt.NDArray[np.generic]] = {}
-    for name in _names_in_file(file):
+    for name in names_in_file(file):
         found = plain_of(file[MEASUREMENTS], name)
         axes = [f"{name}_axis_{k}" for k in range(found.ndim - 1 - len(first))]
         kind = np.int64 if found.dtype.kind == "i" else np.float64
@@ -316,7 +316,7 @@ def check_series(path: Path, layout: Layout) -> None:
         InputError: for it.
     """
     with store.open_to_read(path) as file:
-        for name in _names_in_file(file):
+        for name in names_in_file(file):
             now = next(one for one in layout.series if one.name == name)
             found = file[now.path]
             if (found.shape[1:], found.dtype) != (layout.shape(now), np.dtype(now.dtype)):
@@ -326,19 +326,15 @@ def check_series(path: Path, layout: Layout) -> None:
                 )
 
 
-def _names_in_file(file: h5py.File) -> list[str]:
-    """Returns the names of those of a file; none where its configuration cannot be read, which its digest tells."""
+def names_in_file(file: h5py.File) -> list[str]:
+    """Returns the names of a user's own observables that the configuration of a file has.
+
+    A configuration that cannot be read has none: its digest tells that it is damaged.
+    """
     try:
-        config = json.loads(file.attrs["config"])
-    except ValueError:
+        text = json.loads(file.attrs["config"])[file.attrs["job"]].get("measure")
+    except (ValueError, KeyError, TypeError, AttributeError):
         return []
-    return names_in(config, file.attrs["job"]) if isinstance(config, dict) else []
-
-
-def names_in(config: Mapping[str, Any], job: str) -> list[str]:
-    """Returns the names of a user's own observables in the tables of a configuration."""
-    table = config.get(job, {})
-    text = table.get("measure") if isinstance(table, dict) else None
     return names_of(text) if isinstance(text, str) else []
 
 

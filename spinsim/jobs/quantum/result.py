@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +23,7 @@ from spinsim.observables.in_time import transverse_magnetization
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
-from spinsim.run.own import names_in, on_ladder, own_of_result, with_summary
+from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
 from spinsim.store.layout import MEASUREMENTS, Layout
@@ -278,7 +277,7 @@ def unmeasured(rows: int, samples: int, copies: int, places: int) -> dict[str, n
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
     """The first rows of a file."""
     m, names = file[MEASUREMENTS], QuantumResult.__dataclass_fields__
-    own = names_in(json.loads(attributes["config"]), QuantumResult.job)
+    own = names_in_file(file)
     series = unmeasured(rows, *m["action"].shape[1:])
     series |= {name: m[name][:rows] for name in list(m) if name in names and name not in ("points", "time", *own)}
     return QuantumResult(
