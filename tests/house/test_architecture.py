@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -165,6 +166,20 @@ def test_only_jobs_know_jobs() -> None:
         if not name.startswith(("jobs/", "benchmark/", "cli/bench")) and name != "__init__.py":
             found += [f"{name}: {line.strip()}" for line in path.read_text().splitlines() if asked.search(line)]
     assert not found
+
+
+def test_all_that_users_import_is_documented() -> None:
+    """Inside the package a name and its types may say all; what users import has docstrings, methods too."""
+    public = {name: getattr(spinsim, name) for name in spinsim.__all__}
+    methods = {
+        f"{name}.{member}": value
+        for name, class_ in public.items()
+        if isinstance(class_, type) and class_.__module__.startswith("spinsim.")
+        for member, value in vars(class_).items()
+        if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
+    }
+    described = [name for name, value in (public | methods).items() if callable(value) or isinstance(value, property)]
+    assert not [name for name in described if not inspect.getdoc((public | methods)[name])]
 
 
 def test_help_does_not_import_what_is_slow() -> None:
