@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.ising import Ising
-from spinsim.model.quanta import distinct
 from spinsim.packing import site_shape
 
 
@@ -57,18 +56,31 @@ def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64] | None:
         rows: Of the sites whose bonds are wanted, among those of all planes.
     """
     assert model.lattice is not None  # noqa: S101  (its caller has looked)
-    shape, couplings = model.lattice.shape, model.couplings
-    if distinct(couplings).min() >= 0:
+    if model.extreme_couplings[0] >= 0:
         return None
-    if couplings.dtype != np.int8 and not model.one_coupling:
-        couplings = -model.negative_bonds().view(np.int8)
-    dimension = len(shape)
-    colours, _, *words = site_shape(shape)
-    signs = np.empty((len(couplings), colours, 2 * dimension, len(rows), *words), np.uint64)
-    sides = (*shape, 1) if dimension == 2 else shape
-    for sample, row in enumerate(couplings):
+    shape = model.lattice.shape
+    signs = np.empty(signs_shape(model, rows), np.uint64)
+    sides = (*shape, 1)[:3]
+    for sample, of_sample in enumerate(signs):
         if model.one_coupling:
-            signs[sample] = np.uint64(2**64 - 1 if row[0] < 0 else 0)
+            of_sample[...] = np.uint64(2**64 - 1)
         else:
-            _fill_signs(sides, dimension, rows.start, np.ascontiguousarray(row), signs[sample])
+            _fill_signs(sides, len(shape), rows.start, _int8_row(model, sample), of_sample)
     return signs
+
+
+def signs_shape(model: Ising, rows: range) -> tuple[int, ...]:
+    """(1 or samples, colour, slot, row, group, half) of the signs of these rows."""
+    assert model.lattice is not None  # noqa: S101  (likewise)
+    shape = model.lattice.shape
+    colours, _, *words = site_shape(shape)
+    return model.coupling_rows, colours, 2 * len(shape), len(rows), *words
+
+
+def _int8_row(model: Ising, sample: int) -> npt.NDArray[np.int8]:
+    """Numbers of one sample's bonds that are below 0 where J is; drawn ones of large lattices are not kept."""
+    if model.drawn is not None and model.are_yet_to_draw and not model.graph.is_listed:
+        (drawn,) = model.drawn.of_samples(sample, sample + 1).rows(model.bonds)
+        return np.asarray(drawn)
+    row = model.couplings[sample]
+    return np.ascontiguousarray(row if row.dtype == np.int8 else -(row < 0).view(np.int8))
