@@ -7,10 +7,8 @@ the nearest one; the quantum is at least 2^52 times smaller than the sum of all 
 
 from __future__ import annotations
 
-import hashlib
 from copy import copy
 from functools import cached_property
-from math import sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -22,28 +20,27 @@ from spinsim.machine.memory import require
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
+from spinsim.model.identity import content_sha256_of
 from spinsim.model.keeping import Keeping, frozen
 from spinsim.model.problems.exchange import Exchanged
-from spinsim.model.problems.labels import Labels, as_labels, label_text
+from spinsim.model.problems.labels import Labels, as_labels
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, finite
 from spinsim.model.quanta import (
     Rows,
     are_signs,
     as_rows,
+    caution_of,
     common_quantum,
     distinct,
-    mean_square,
-    one_if_equal,
-    power_above,
+    energy_scale_of,
+    extremes_of,
     relative_change,
     round_to,
 )
 from spinsim.model.terms import check_terms, magnitudes_of
 from spinsim.model.units import largest_local_field_of, units_of, weights_of
 
-_LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
-_AT_ONCE: Final = 2**16  # numbers that are widened at once, in a cache
 
 
 class Ising(Exchanged, Keeping):
@@ -96,7 +93,10 @@ class Ising(Exchanged, Keeping):
         self.graph = check_graph(graph)
         self.drawn = couplings if isinstance(couplings, Drawn) else None
         rows = as_rows(
-            self._sizes if isinstance(couplings, Drawn) else couplings, self.graph.bonds, "couplings", "bonds"
+            self.sizes_of_couplings if isinstance(couplings, Drawn) else couplings,
+            self.graph.bonds,
+            "couplings",
+            "bonds",
         )
         fields = as_rows(field, self.graph.sites, "fields", "sites")
         self.samples = max(len(rows), len(fields))
@@ -171,10 +171,10 @@ class Ising(Exchanged, Keeping):
     @property
     def coupling_rows(self) -> int:
         """1 where all samples share couplings, else their number."""
-        return len(self._sizes)
+        return len(self.sizes_of_couplings)
 
     @property
-    def _sizes(self) -> Rows:
+    def sizes_of_couplings(self) -> Rows:
         """Numbers of the same sizes as the couplings."""
         if self.drawn is None or not self.are_yet_to_draw:
             return self.couplings
@@ -185,21 +185,7 @@ class Ising(Exchanged, Keeping):
         """Whether J is held as one number for all bonds."""
         return self.drawn is None and self.couplings.strides[-1] == 0
 
-    @property
-    def caution(self) -> str:
-        """A sentence where rounding to the quantum took digits that matter, else empty."""
-        if not self.rounding_error > _LARGEST_CHANGE:
-            least = self.problem.least if self.rounded and self.problem is not None else 0.0
-            if not (least and self.quantum > _LARGEST_CHANGE * least):
-                return ""
-            return (
-                f"energies of {self.name} are searched in steps of {self.quantum:.3g}, while its least value is "
-                f"{least:.3g}: values so different do not fit one model, so lower the largest, such as penalties"
-            )
-        return (
-            f"couplings and fields of {self.name} are multiples of one quantum, so that energies are exact, which "
-            f"changes some by up to {100 * self.rounding_error:.3g} %: values so different do not fit one model"
-        )
+    caution = property(caution_of)
 
     def integer_couplings(self, sample: int) -> npt.NDArray[np.int64]:
         """J of one sample in quanta, shape (bonds,)."""
@@ -222,7 +208,7 @@ class Ising(Exchanged, Keeping):
         """|J| in quanta where every bond of every sample has the same nonzero one, else None."""
         if self.bonds == 0:
             return None
-        values = distinct(self._sizes)
+        values = distinct(self.sizes_of_couplings)
         sizes = np.abs(values[:, :1] if are_signs(values) else values)
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
@@ -253,53 +239,9 @@ class Ising(Exchanged, Keeping):
         low, high = self.extreme_couplings
         return low if low == high and self.bonds else None
 
-    @cached_property
-    def extreme_couplings(self) -> tuple[float, float]:
-        """The lowest and the highest J; 0 without bonds."""
-        if not self.bonds:
-            return 0.0, 0.0
-        if self.drawn is not None and self.are_yet_to_draw:
-            return self.drawn.extremes(self.bonds)
-        values = distinct(self.couplings)
-        return float(values.min()), float(values.max())
-
-    @cached_property
-    def energy_scale(self) -> float:
-        """Root mean square local field of a random configuration: the natural unit of temperature."""
-        unit = max(power_above(self._sizes), power_above(self.fields))  # a power of two: it divides exactly
-        if not unit:
-            return 0.0
-        squares = 2 * self.bonds / self.sites * mean_square(self._sizes, unit) + mean_square(self.fields, unit)
-        return unit * sqrt(squares)
-
-    def content_sha256(self) -> str:
-        """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
-
-        Where bonds are not listed the lattice stands for them, how couplings are drawn or bytes of +-1 for couplings,
-        and one number for what is the same everywhere; earlier versions took more of them as lists.
-        """
-        own = self._sha256(self.graph.is_listed, self.drawn)
-        if self.stated_sha256 in ("", own) or self.graph.is_listed:
-            return own
-        return self.stated_sha256 if self.stated_sha256 == self._sha256(not self.graph.is_huge, None) else own
-
-    def _sha256(self, in_lists: bool, drawn: Drawn | None) -> str:
-        digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
-        for piece in self.graph.identity(in_lists):
-            digest.update(piece)
-        if self.terms is not None:
-            digest.update(b"terms" + self.terms.tobytes())
-        if drawn is not None and not in_lists:
-            digest.update(f"pm-j {drawn.bond_fraction!r} {drawn.seed} {drawn.first} {drawn.samples}".encode())
-        given = [self.fields] if drawn is not None and not in_lists else [self.couplings, self.fields]
-        for sample in range(self.samples):
-            for rows in given if in_lists else map(one_if_equal, given):
-                row, kind = rows[sample % len(rows)], "<f8" if in_lists or rows.dtype != np.int8 else "i1"
-                for first in range(0, row.size, _AT_ONCE):
-                    digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], kind).data)
-        if isinstance(self.labels, tuple):
-            digest.update("\n".join(["labels", *map(label_text, self.labels)]).encode())
-        return digest.hexdigest()
+    extreme_couplings = cached_property(extremes_of)
+    energy_scale = cached_property(energy_scale_of)
+    content_sha256 = content_sha256_of
 
     def in_field(self, field: float) -> Ising:
         """The same model in a uniform field, which is added to its own fields.
@@ -317,7 +259,9 @@ class Ising(Exchanged, Keeping):
 
         What depends on all samples, such as the quantum, stays as it is; rows are not copied.
         """
-        _ = self.magnitude, self.weights, self.units, self.term_magnitudes, self.uniform_field
+        _ = self.magnitude, self.units, self.term_magnitudes, self.uniform_field
+        if self.drawn is None:
+            _ = self.weights
         part = copy(self)
         part.samples, part.origin = stop - first, {}
         part.fields = self.fields[first:stop] if len(self.fields) > 1 else self.fields

@@ -18,6 +18,7 @@ from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson, lattice_model
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import HUGE, MOST_LISTED
+from spinsim.model.identity import former_sha256_of
 from spinsim.model.ising import Ising, with_list
 
 MODELS = {
@@ -96,7 +97,7 @@ def test_lists_change_nothing_else(tmp_path: Path, monkeypatch) -> None:
 
 def as_formerly(monkeypatch) -> None:
     """Earlier versions took bonds and couplings as lists where this one takes how they follow from other numbers."""
-    monkeypatch.setattr(Ising, "content_sha256", lambda model: model._sha256(not model.graph.is_huge, None))
+    monkeypatch.setattr(Ising, "content_sha256", former_sha256_of)
 
 
 @pytest.mark.parametrize("huge", [64, HUGE])
