@@ -158,8 +158,7 @@ class Ising(Exchanged, Keeping):
         return self.graph.bonds
 
     @cached_property
-    def couplings(self) -> Rows:  # set at once where they are not drawn
-        """J of each bond."""
+    def couplings(self) -> Rows:  # those that are not drawn are set at once
         assert self.drawn is not None  # noqa: S101
         return frozen(self.drawn.rows(self.bonds))
 
