@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.engine.layouts.unpacked.cpu import total_energies
+from spinsim.engine.layouts.unpacked import total_energies
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
