@@ -35,7 +35,6 @@ def by_word(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def by_replica(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The inverse of ``by_word``."""
     return values.reshape(WORDS, -1).T.reshape(-1)
 
 
@@ -46,7 +45,6 @@ def total_energies(spins, edges, of_first, couplings, fields, energy, magnetizat
     Sums are below 2^53, where float64 is exact; vector units have no product of 64-bit integers.
 
     Args:
-        spins: The spins, +1 or -1.
         edges: End sites of the bonds, (bonds, 2).
         of_first: How many of them, the first ones, belong to term 0, as all fields do.
         couplings: J of each bond in quanta.
@@ -84,17 +82,10 @@ def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
 class Chunks:
     """Spins of all samples in chunks of replicas, each a task; int8 (sites, width) in the order of ``by_word``.
 
-    Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they start.
-        threads: Which work on them.
-
     Attributes:
         size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
         firsts: First replica of each chunk of a sample.
         memory: The chunks of each sample one after the other, int8 (samples, width of all times sites).
-        threads: As given.
     """
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
@@ -119,7 +110,6 @@ class Chunks:
         return self.memory[sample, first * sites : (first + width) * sites].reshape(sites, width)
 
     def _initial(self, dynamics: Dynamics, sample: int, first: int) -> npt.NDArray[np.int8]:
-        """Start spins of a chunk."""
         block, lane = divmod(first, packing.LANES)
         words = np.empty((1, 1, self.model.sites, 2), np.uint64)
         fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
@@ -128,16 +118,13 @@ class Chunks:
 
     @property
     def count(self) -> int:
-        """Chunks of all samples."""
         return self.model.samples * len(self.firsts)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the spins."""
         return self.memory.nbytes
 
     def each(self, task: Callable[[int, int], None]) -> None:
-        """Run ``task(sample, first)`` for all chunks."""
         self.threads.run(partial(task, s, first) for s in range(self.model.samples) for first in self.firsts)
 
     def of(self, sample: int, first: int) -> npt.NDArray[np.int8]:
@@ -145,7 +132,6 @@ class Chunks:
         return self._views[sample][first // self.size]
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
-        """Returns the spins of some samples as replica-packed words."""
         return np.stack([self._words_of(k) for k in range(self.model.samples)[samples]])
 
     def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
@@ -153,33 +139,27 @@ class Chunks:
         return np.asarray(packing.pack(spins[None])[0])
 
     def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: replica-packed."""
         return self.words_of(slice(None))
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
         spins = packing.unpack(words, packing.LANES * words.shape[1])
         for k, chunks in enumerate(self._views):
             for first, chunk in zip(self.firsts, chunks, strict=True):
                 chunk[:] = by_word(spins[k, :, first : first + chunk.shape[1]])
 
     def copy(self, moves: Moves) -> None:
-        """Copy configurations."""
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
             give, take = (self._views[sample][replica // self.size] for replica in (source, target))
             take[:, self._column(take, target)] = give[:, self._column(give, source)]
 
     def _column(self, chunk: npt.NDArray[np.int8], replica: int) -> int:
-        """Where a replica stands in its chunk."""
         lane = replica % self.size
         return int(lane % WORDS * (chunk.shape[1] // WORDS) + lane // WORDS)
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
         return self._read(self._views, sample, replica)
 
     def kept(self) -> Spins:
-        """The present configurations, whatever comes later."""
         return partial(self._read, [[chunk.copy() for chunk in chunks] for chunks in self._views])
 
     def _read(self, chunks: list[list[npt.NDArray[np.int8]]], sample: int, replica: int) -> npt.NDArray[np.int8]:
@@ -191,18 +171,11 @@ class SpinBytes:
     """The spins of a run, int8 (samples, sites, width).
 
     Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they start.
-        queue: Where its work is queued; the present device and stream of CuPy.
         others: Bytes that a run takes beside them.
 
     Attributes:
-        model: As given.
-        replicas: As given.
         calls: Philox calls of a site.
         width: Replicas rounded up to whole calls.
-        present: The spins.
     """
 
     replica_axis = 2
@@ -221,7 +194,6 @@ class SpinBytes:
                 self.present[sample] = self._unpacked_start(sample)
 
     def _unpacked_start(self, sample: int) -> Any:
-        """The packed start of one sample, unpacked on the device."""
         import cupy
 
         blocks, sites = packing.block_count(self.replicas), self.model.sites
@@ -232,20 +204,16 @@ class SpinBytes:
         return 2 * bits.reshape(sites, -1)[:, : self.width].astype(cupy.int8) - 1
 
     def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: replica-packed."""
         return packing.pack(self.present.get()[..., : self.replicas])
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
         self.present.set(np.ascontiguousarray(packing.unpack(words, self.width)))
 
     def copy(self, moves: Moves) -> None:
-        """Queue copies of configurations."""
         import cupy
 
         sample, source, target = (cupy.asarray(array) for array in moves)
         self.present[sample, :, target] = self.present[sample, :, source]
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of a state."""
         return np.asarray(state[sample, :, replica].get())

@@ -54,8 +54,6 @@ class Rows:
 
     Attributes:
         order: Sites as they are visited, uint32, with zeros up to whole blocks.
-        colour: The colour of each, likewise.
-        colours: Half-sweeps in a sweep.
         double_couplings: 2 J in quanta, (1 or samples, sites, columns).
         fields: h in quanta, int64 (1 or samples, sites).
         all_down: Local fields where all spins are -1, (1 or samples, columns).
@@ -75,25 +73,16 @@ class Rows:
         self.all_down[:, :sites] = plan.all_down
 
     def of(self, sample: int) -> npt.NDArray[np.signedinteger]:
-        """Twice the couplings of a sample."""
         return np.asarray(self.double_couplings[sample % len(self.double_couplings)])
 
 
 class DenseState:
     """Spins of all samples in chunks of replicas, and their local fields.
 
-    Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they start.
-        threads: Which work on them.
-        rows: Of the model.
-
     Attributes:
         size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
         firsts: First replica of each chunk of a sample.
         up: Spins in the order of visits, a bit each, uint64 (samples, replicas, blocks of 64 sites).
-        threads: As given.
     """
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads, rows: Rows) -> None:
@@ -122,12 +111,10 @@ class DenseState:
 
     @property
     def count(self) -> int:
-        """Chunks of all samples."""
         return self.model.samples * len(self.firsts)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the spins."""
         return self.up.nbytes
 
     def each(self, task: Callable[[int, int], None], sweeps: int) -> None:
@@ -156,16 +143,13 @@ class DenseState:
         return np.asarray(self._fields[sample])
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
-        """Returns the spins of some samples as replica-packed words."""
         spins = _in_order(self.up[samples], self._rows).swapaxes(1, 2)
         return packing.pack(spins)
 
     def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: replica-packed."""
         return self.words_of(slice(None))
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
         for sample, spins in enumerate(packing.unpack(words, self.replicas)):
             self._set(sample, 0, spins)
         self._begun.clear()
@@ -178,18 +162,15 @@ class DenseState:
                 self._fields[sample, target] = self.all_fields_of(sample)[source]
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
         return self._read(self.up, sample, replica)
 
     def kept(self) -> Spins:
-        """The present configurations, whatever comes later."""
         return partial(self._read, self.up.copy())
 
     def _read(self, up: npt.NDArray[np.uint64], sample: int, replica: int) -> npt.NDArray[np.int8]:
         return _in_order(up[sample, replica], self._rows)
 
     def counts(self) -> Counts:
-        """Energies and magnetisations of every replica."""
         energy = np.zeros((self.model.samples, self.replicas), np.int64)
         magnetization, rows = np.zeros_like(energy), self._rows
 
@@ -214,7 +195,6 @@ LONG_ROUND = 2**16  # attempts of a sample from which on its chunks are worth a 
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    """The engine of dense models."""
     rows, pool = model.once(Rows), Threads(threads)
     state = DenseState(model, replicas, dynamics, pool, rows)
     parts = CpuParts(
@@ -229,14 +209,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
 
 
 class DenseSweeper:
-    """A ``CpuSweeper`` of dense models.
-
-    Args:
-        model: What is simulated.
-        rows: Its couplings.
-        dynamics: How replicas move.
-        state: The spins and their local fields.
-    """
+    """A ``CpuSweeper`` of dense models."""
 
     def __init__(self, model: Ising, rows: Rows, dynamics: Dynamics, state: DenseState) -> None:
         self.colours, self.tasks = rows.colours, state.count
@@ -245,18 +218,15 @@ class DenseSweeper:
         self._double_beta: npt.NDArray[np.float64] | None = None  # (1 or samples, replicas)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, or one for each replica (replicas,)."""
         self._double_beta = self._unit * check_beta(beta, self._state.replicas)[None]
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Nothing to prepare: there are no tables."""
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
         self._double_beta = self._unit * ladder.beta[place]
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
         if self._double_beta is None:
             raise InputError(NO_TEMPERATURE)
         self._state.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep), count)

@@ -47,7 +47,6 @@ class Program:
         return self._launch(device, instance(f"sweep_{self.name}", *self.kind, rounds), self.sweeping | arguments)
 
     def energies(self, device: int, arguments: dict[str, Any]) -> Launch:
-        """The kernel that adds energies."""
         return self._launch(device, instance(f"energies_{self.name}", *self.counting), self.adding | arguments)
 
     def _launch(self, device: int, expression: str, arguments: dict[str, Any]) -> Launch:

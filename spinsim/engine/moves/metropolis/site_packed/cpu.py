@@ -41,7 +41,6 @@ class Halo:
 
     Args:
         words: The state as (samples, replicas, colours, groups, 2).
-        edge: Groups of a layer.
 
     Attributes:
         always_there: Whether there is never anything to fetch.
@@ -61,13 +60,7 @@ class Halo:
 
 
 class SwappedHalo(Halo):
-    """The layers beside a slab, which are those of other slabs.
-
-    Args:
-        words: The slab's state.
-        edge: Groups of a layer.
-        group: Who has the slabs, in their order.
-    """
+    """The layers beside a slab, which are those of other slabs."""
 
     always_there = False
 
@@ -78,13 +71,11 @@ class SwappedHalo(Halo):
         self._beside = np.empty((colours, 2, samples, replicas, edge, 2), np.uint64)
 
     def fetch(self, colour: int) -> None:
-        """Get the present layers of a colour; all slabs do so at once."""
         mine = self._words[:, :, colour]
         first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
         self._group.ring(first, last, *self._beside[colour])
 
     def of(self, sample: int, replica: int) -> tuple[Words, Words]:
-        """The layers before and after a slab, each (2, groups, 2)."""
         before, after = (self._beside[:, side, sample, replica] for side in range(2))
         return before, after
 
@@ -98,10 +89,6 @@ def engine(
     """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
 
     Args:
-        model: The whole lattice.
-        replicas: Of each sample.
-        dynamics: How they move.
-        threads: CPU threads, None for all.
         slab: What it has of the lattice; None for all.
     """
     plan, pool = SitePlan(model, replicas, dynamics, slab and slab.layers), Threads(threads)
@@ -129,10 +116,8 @@ class SiteLattices:
     """The words of a site-packed state and its signs in the form that kernels take.
 
     Attributes:
-        sides: Groups in a row, rows in a plane, planes.
         words: The state as (samples, replicas, colours, groups, 2).
         signs: (1 or samples, colour, slot, group, half), without slots where no coupling is negative.
-        halo: The layers before and after it.
     """
 
     def __init__(self, plan: SitePlan, blocks: Blocks, group: Group | None) -> None:
@@ -145,12 +130,10 @@ class SiteLattices:
         self.halo = Halo(self.words, plan.edge) if group is None else SwappedHalo(self.words, plan.edge, group)
 
     def signs_of(self, sample: int) -> Words:
-        """The signs of one sample."""
         return np.asarray(self.signs[sample % len(self.signs)])
 
 
 def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> Counts:
-    """Energies and magnetisations of every replica."""
     names = plan.observables.sums
     lattices.halo.fetch(1)
     totals = np.zeros((len(names), blocks.parts, *plan.shape[:2]), np.int64)
@@ -165,13 +148,7 @@ def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> Counts:
 
 
 class SiteSweeper:
-    """A ``CpuSweeper`` of site-packed words.
-
-    Args:
-        plan: What devices share.
-        blocks: The words.
-        lattices: The same for kernels.
-    """
+    """A ``CpuSweeper`` of site-packed words."""
 
     def __init__(self, plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> None:
         self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
@@ -180,18 +157,15 @@ class SiteSweeper:
         self._tables: SiteTables | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
         self._tables = self._plan.tables(beta)
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Nothing to prepare: tables are made anew after each round, which is long."""
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
         self._tables = self._plan.tables_at(ladder, place)
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
         halo = self._lattices.halo

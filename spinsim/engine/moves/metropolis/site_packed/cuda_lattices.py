@@ -53,12 +53,7 @@ COLOURS: Final = 2
 class Halo:
     """The layers beside a whole lattice, which are its own last and first.
 
-    Args:
-        plan: What devices share.
-        present: The spins.
-
     Attributes:
-        record: As kernels take it.
         is_copied: Whether what is beside a slab has to be fetched before each half-sweep.
         flags: How slabs wait for each other within a kernel; None where they do not.
     """
@@ -75,13 +70,7 @@ class Halo:
 
 
 class CopiedHalo(Halo):
-    """Copies of the layers beside a slab, which other slabs give.
-
-    Args:
-        plan: What devices share.
-        present: The spins of the slab.
-        group: Who has the slabs, in their order.
-    """
+    """Copies of the layers beside a slab, which other slabs give."""
 
     is_copied = True
 
@@ -97,7 +86,6 @@ class CopiedHalo(Halo):
         self.record = record(HALO, before=before, after=after, stride=plan.edge)
 
     def fetch(self, colour: int) -> None:
-        """Queue getting the present layers of a colour; all slabs do so at once."""
         import cupy
 
         first, last = (cupy.ascontiguousarray(layer) for layer in self._edges[colour])
@@ -131,11 +119,7 @@ class PeerHalo(Halo):
     """The layers beside a slab where they are, in the memory of other GPUs.
 
     Args:
-        plan: What devices share.
         groups: Of each colour in the slabs before and after.
-        spins: Those of the slabs before and after.
-        flags: Those of the slabs before and after.
-        own: As ``Flags`` takes it.
     """
 
     def __init__(
@@ -159,9 +143,7 @@ def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> 
     """What stands beside spins: all slabs make theirs at once.
 
     Args:
-        plan: What devices share.
         present: The spins; of a slab an array of ``shared``.
-        queue: Where their work is queued, the present device and stream of CuPy.
         group: Who has the slabs of a lattice, in their order; None where it is whole.
     """
     if group is None:
@@ -190,23 +172,15 @@ class SiteLattices:
     """The state of a site-packed run, and what kernels read of its model.
 
     Args:
-        plan: What devices share.
-        queue: Where its work is queued; the present device and stream of CuPy.
         group: Who has the slabs of a lattice, of which this is one; None where it is whole.
 
     Attributes:
-        plan: As given.
-        present: The spins.
         dimension: Axes of the lattice.
         width: Groups in a row.
         height: Rows in a plane.
         depth: Planes.
         count: Replicas over all samples.
         is_signed: Whether some couplings are negative.
-        halo: The layers before and after it.
-
-    Raises:
-        InputError: for lattices that are too large for the kernels' addresses.
     """
 
     replica_axis = 1
@@ -264,18 +238,15 @@ class SiteLattices:
 
     @property
     def slab(self) -> npt.NDArray[np.void]:
-        """What it has of the lattice."""
         first_row = self.plan.first_group // self.width
         return record(SLAB, width=self.width, height=self.height, depth=self.depth, first_row=first_row, parity=0)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What every kernel takes that looks at neighbours."""
         return {"state": self.present, "slab": self.slab, "halo": self.halo.record, "signs": self._negative}
 
     @property
     def _negative(self) -> npt.NDArray[np.void]:
-        """Where couplings are negative."""
         stride = 4 * self.dimension * self.plan.groups if len(self._signs) > 1 else 0
         return record(SIGNS, negative=self._signs, stride=stride)
 
@@ -299,20 +270,16 @@ class SiteLattices:
         launch(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first)
 
     def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot."""
         return np.asarray(self.present.get())
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
         self.present.set(words)
 
     def copy(self, moves: Moves) -> None:
-        """Queue copies of configurations."""
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
             self.present[sample, target] = self.present[sample, source]
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of a state."""
         return packing.unpack_sites(state[sample, replica].get(), self.plan.sides)
 
 
@@ -322,25 +289,14 @@ MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
 
 
 def compare_lattices(what: Compared, slab: npt.NDArray[np.void]) -> Comparison:
-    """The comparison of site-packed spins.
-
-    Args:
-        what: What is compared.
-        slab: The whole lattice, as kernels read it.
-    """
+    """The comparison of site-packed spins."""
     sites = what.model.sites
     held = PartSums(what, [Part(side, sites // side, what.count, axis) for axis, side in enumerate(what.sides)])
     return Comparison(what, held, LatticeCounting(what, held, slab))
 
 
 class LatticeCounting:
-    """``CopyCounting`` of whole words, row by row.
-
-    Args:
-        what: What is compared.
-        held: The sums of its parts.
-        slab: The whole lattice, as kernels read it.
-    """
+    """``CopyCounting`` of whole words, row by row."""
 
     def __init__(self, what: Compared, held: PartSums, slab: npt.NDArray[np.void]) -> None:
         self._what, self._held, self._words = what, held, what.model.sites // LANES
@@ -367,7 +323,6 @@ class LatticeCounting:
         return Launch(self._what.device, "measuring/overlaps_site_packed.cu", expression, arguments)
 
     def _shares(self, compared: int, samples: int) -> int:
-        """Thread blocks that share a lattice."""
         fill = BLOCKS * multiprocessors(self._what.device) // max(1, compared * samples)
         return min(-(-self._words // THREADS), max(fill, -(-self._words // MOST_WORDS)), 65535)
 
@@ -380,7 +335,6 @@ class LatticeCounting:
             self._add(stream, grid, THREADS, state=state, pairs=pairs, same=same)
 
     def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
-        """Queue the sums of some samples' layers."""
         for sums in self._held.sums:
             sums.data.memset_async(0, sums.nbytes, stream)
         grid = self._what.count, self._shares(self._what.count, len(samples)), len(samples)

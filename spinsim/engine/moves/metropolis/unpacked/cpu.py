@@ -27,7 +27,6 @@ LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a t
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    """The engine of any couplings and fields."""
     plan, pool = model.once(UnpackedPlan), Threads(threads)
     chunks = Chunks(model, replicas, dynamics, pool)
     parts = CpuParts(
@@ -73,11 +72,7 @@ class ChunkSweeper(ABC):
     """Temperatures of a ``CpuSweeper`` of chunks, each of which is swept by itself.
 
     Args:
-        model: What is simulated.
-        colours: Half-sweeps in a sweep.
         terms: Inverse temperatures that a replica may have.
-        dynamics: How replicas move.
-        chunks: The spins.
     """
 
     def __init__(self, model: Ising, colours: int, terms: int, dynamics: Dynamics, chunks: Chunks) -> None:
@@ -95,11 +90,9 @@ class ChunkSweeper(ABC):
         """Nothing to prepare: there are no tables."""
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
         self._double_beta = UnpackedPlan.double_beta(self._model, ladder.beta[place])
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
         if self._double_beta is None:
             raise InputError(NO_TEMPERATURE)
         self._chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep))
@@ -115,14 +108,7 @@ class ChunkSweeper(ABC):
 
 
 class UnpackedSweeper(ChunkSweeper):
-    """A ``CpuSweeper`` of unpacked spins.
-
-    Args:
-        model: What is simulated.
-        plan: What devices share.
-        dynamics: How replicas move.
-        chunks: The spins.
-    """
+    """A ``CpuSweeper`` of unpacked spins."""
 
     def __init__(self, model: Ising, plan: UnpackedPlan, dynamics: Dynamics, chunks: Chunks) -> None:
         super().__init__(model, plan.colours, plan.terms, dynamics, chunks)

@@ -79,17 +79,11 @@ def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
 class UnpackedSpins(OrderedWords):
     """The spins of an unpacked run, and what kernels read of its model.
 
-    Args:
-        plan: The run.
-        queue: Where its work is queued; the present device and stream of CuPy.
-
     Attributes:
-        plan: As given.
         grouping: How replicas and sites are shared out.
         order: Sites, colour by colour.
         colour_start: Where each colour begins, and where the last ends.
         slots: Rows of slots, as kernels take them.
-        exact: Couplings and fields, likewise.
     """
 
     def __init__(self, plan: SlotPlan, queue: Queue) -> None:
@@ -113,27 +107,22 @@ class UnpackedSpins(OrderedWords):
 
     @property
     def model(self) -> Ising:
-        """What is simulated."""
         return self.plan.model
 
     @property
     def replicas(self) -> int:
-        """Replicas of each sample."""
         return self.plan.replicas
 
     @property
     def width(self) -> int:
-        """Replicas rounded up to whole blocks."""
         return packing.LANES * self.plan.shape[1]
 
     @property
     def integer(self) -> str:
-        """The type of couplings and fields in kernels."""
         return "int" if self.plan.plan.couplings.dtype == np.int32 else "long long"
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What every kernel that sweeps takes."""
         plan, dynamics, queue = self.plan.plan, self.plan.dynamics, self._queue
         return {
             "state": self.present, "sites": np.uint32(self.model.sites), "blocks": np.uint32(self.plan.shape[1]),
@@ -145,7 +134,6 @@ class UnpackedSpins(OrderedWords):
 
     @cached_property
     def _energies(self) -> list[Launch]:
-        """The kernels that add up the energy of each term."""
         file, terms = "measuring/count_unpacked.cu", self.plan.plan.terms
         columns = min(MEASURE_COLUMNS, self.width // MEASURE_REPLICAS)
         common = {
@@ -164,7 +152,6 @@ class UnpackedSpins(OrderedWords):
 
     @cached_property
     def _spins_up(self) -> Launch:
-        """The kernel that counts spins +1."""
         none = dict.fromkeys(("edges", "negative", "sign_stride", "unsatisfied", "up", "up_first"), np.uint64(0))
         return Launch(self._queue.device, "measuring/count_replica_packed.cu", "count_replica", {
             "state": self.present, "sites": np.uint32(self.model.sites), "bonds": np.uint32(0),
