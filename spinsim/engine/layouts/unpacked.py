@@ -5,6 +5,7 @@ On a CPU replicas are cut into chunks, in which those that take like words of Ph
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -79,53 +80,89 @@ def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
             totals[r] += row[r]
 
 
-class Chunks:
-    """Spins of all samples in chunks of replicas, each a task; int8 (sites, width) in the order of ``by_word``.
+class InChunks(ABC):
+    """Spins of all samples on a CPU in chunks of replicas, each a task.
+
+    Args:
+        smallest: Replicas that a chunk must have.
 
     Attributes:
         size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
         firsts: First replica of each chunk of a sample.
-        memory: The chunks of each sample one after the other, int8 (samples, width of all times sites).
     """
 
-    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
+    def __init__(self, model: Ising, replicas: int, threads: Threads, smallest: int) -> None:
         self.model, self.replicas, self.threads = model, replicas, threads
         self.size = packing.LANES
-        while self.size > SMALLEST_CHUNK and model.samples * -(-replicas // self.size) < threads.count:
+        while self.size > smallest and model.samples * -(-replicas // self.size) < threads.count:
             self.size //= 2
         self.firsts = range(0, replicas, self.size)
-        width = self.firsts[-1] + self.width(self.firsts[-1])
-        self.memory = np.empty((model.samples, width * model.sites), np.int8)
-        self._views = [[self._view(k, first) for first in self.firsts] for k in range(model.samples)]
-        for sample, chunks in enumerate(self._views):
-            for first, chunk in zip(self.firsts, chunks, strict=True):
-                chunk[:] = self._initial(dynamics, sample, first)
 
-    def width(self, first: int) -> int:
-        """Replicas of the chunk from ``first`` on, rounded up to whole Philox calls."""
-        return -(-min(self.size, self.replicas - first) // WORDS) * WORDS
-
-    def _view(self, sample: int, first: int) -> npt.NDArray[np.int8]:
-        sites, width = self.model.sites, self.width(first)
-        return self.memory[sample, first * sites : (first + width) * sites].reshape(sites, width)
-
-    def _initial(self, dynamics: Dynamics, sample: int, first: int) -> npt.NDArray[np.int8]:
-        block, lane = divmod(first, packing.LANES)
+    def _start(self, dynamics: Dynamics) -> None:
         words = np.empty((1, 1, self.model.sites, 2), np.uint64)
-        fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
-        spins = packing.unpack(words, packing.LANES)[0, :, lane : lane + self.width(first)]
-        return np.ascontiguousarray(by_word(spins))
+        for sample in range(self.model.samples):
+            for block, first in enumerate(range(0, self.replicas, packing.LANES)):
+                fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
+                lanes = min(packing.LANES, self.width(first, self.replicas))
+                self._set(sample, first, packing.unpack(words, lanes)[0])
+
+    def width(self, first: int, stop: int | None = None) -> int:
+        """Replicas from ``first`` on in its chunk or up to ``stop``, rounded up to whole Philox calls."""
+        stop = min(first + self.size, self.replicas) if stop is None else stop
+        return -(-(stop - first) // WORDS) * WORDS
+
+    @abstractmethod
+    def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
+        """Take configurations (sites, replicas), of whole Philox calls, for the replicas from ``first`` on."""
+
+    @abstractmethod
+    def words_of(self, samples: slice) -> npt.NDArray[np.uint64]: ...
 
     @property
     def count(self) -> int:
         return self.model.samples * len(self.firsts)
 
+    def worth(self, sweeps: int) -> int | None:
+        """Words of 128 spins that so many sweeps are worth, as ``Threads.run`` takes them."""
+        return None
+
+    def each(self, task: Callable[[int, int], None], sweeps: int = 1) -> None:
+        """Run ``task(sample, first)`` for all chunks; it takes about as long as so many sweeps."""
+        tasks = (partial(task, sample, first) for sample in range(self.model.samples) for first in self.firsts)
+        self.threads.run(tasks, self.worth(sweeps))
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        return self.words_of(slice(None))
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        for sample, spins in enumerate(packing.unpack(words, self.width(0, self.replicas))):
+            self._set(sample, 0, spins)
+
+
+class Chunks(InChunks):
+    """A byte for each spin; chunks are int8 (sites, width) in the order of ``by_word``.
+
+    Attributes:
+        memory: The chunks of each sample one after the other, int8 (samples, width of all times sites).
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
+        super().__init__(model, replicas, threads, SMALLEST_CHUNK)
+        self.memory = np.empty((model.samples, self.width(0, replicas) * model.sites), np.int8)
+        self._views = [[self._view(k, first) for first in self.firsts] for k in range(model.samples)]
+        self._start(dynamics)
+
+    def _view(self, sample: int, first: int) -> npt.NDArray[np.int8]:
+        sites, width = self.model.sites, self.width(first)
+        return self.memory[sample, first * sites : (first + width) * sites].reshape(sites, width)
+
+    def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
+        for at in range(0, spins.shape[1], self.size):
+            self.of(sample, first + at)[:] = by_word(spins[:, at : at + self.size])
+
     @property
     def nbytes(self) -> int:
         return self.memory.nbytes
-
-    def each(self, task: Callable[[int, int], None]) -> None:
-        self.threads.run(partial(task, s, first) for s in range(self.model.samples) for first in self.firsts)
 
     def of(self, sample: int, first: int) -> npt.NDArray[np.int8]:
         """The chunk from replica ``first`` on, (sites, width), which may be changed."""
@@ -138,18 +175,9 @@ class Chunks:
         spins = np.stack([self.spins(sample, r) for r in range(self.replicas)], axis=1)
         return np.asarray(packing.pack(spins[None])[0])
 
-    def words(self) -> npt.NDArray[np.uint64]:
-        return self.words_of(slice(None))
-
-    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        spins = packing.unpack(words, packing.LANES * words.shape[1])
-        for k, chunks in enumerate(self._views):
-            for first, chunk in zip(self.firsts, chunks, strict=True):
-                chunk[:] = by_word(spins[k, :, first : first + chunk.shape[1]])
-
     def copy(self, moves: Moves) -> None:
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
-            give, take = (self._views[sample][replica // self.size] for replica in (source, target))
+            give, take = (self.of(sample, replica) for replica in (source, target))
             take[:, self._column(take, target)] = give[:, self._column(give, source)]
 
     def _column(self, chunk: npt.NDArray[np.int8], replica: int) -> int:
