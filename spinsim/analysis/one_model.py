@@ -10,7 +10,7 @@ import numpy.typing as npt
 from spinsim.analysis.runs import Run
 from spinsim.errors import InputError
 from spinsim.model.trotter import first_slice
-from spinsim.observables.formulas import in_space
+from spinsim.observables.moments import in_space
 
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 

@@ -50,7 +50,7 @@ def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
     if model.graph.slices > 1:
         kind = "quantum glass" if glassy else "quantum magnet"
     own = [name for name in estimates if name not in LABELS]  # the user's
-    return [name for name in MAIN[kind] if name in estimates] + own
+    return [name for name in MAIN[kind].split() if name in estimates] + own
 
 
 def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:

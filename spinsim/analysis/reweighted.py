@@ -10,11 +10,22 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.cells import Cells, add_up
-from spinsim.analysis.estimators import measured, observed, one_series
 from spinsim.analysis.multihistogram import MultiHistogram, first_guess, joined
 from spinsim.analysis.runs import Axis, Tempered, temperatures
-from spinsim.analysis.samples import COPY_SERIES, FEWEST_FOR_ERRORS, PAIR_SERIES, sample_of
-from spinsim.analysis.summary import BINS, Estimate, check_length, few_samples, sweeps_a_step, widening
+from spinsim.analysis.samples import COPY_SERIES, PAIR_SERIES, sample_of
+from spinsim.analysis.summary import (
+    BINS,
+    Estimate,
+    can_trust,
+    check_length,
+    facts_of,
+    few_samples,
+    measured,
+    observed,
+    one_series,
+    sweeps_a_step,
+    widening,
+)
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 from spinsim.observables import Observable, Point, in_field, observables
@@ -225,9 +236,9 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
     """Returns what is found at other temperatures; ``reference`` as ``Facts`` has it."""
-    copies = min(result.energy.shape[2], COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
-    measured = result.has_staggered, False, result.has_magnetization_modes
-    return observables(result.model, copies, result.has_correlations, reference, *measured)
+    facts = facts_of(result)
+    fewer = min(facts.copies, COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
+    return observables(facts._replace(copies=fewer, reference=reference))
 
 
 class _Time(NamedTuple):
@@ -271,10 +282,7 @@ def _estimates(
         error = spread * np.interp(targets, ladder, time.wider)
         count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
-        if 1 < result.model.samples < FEWEST_FOR_ERRORS:
-            trusted[:] = False
-        elif result.model.samples == 1:
-            trusted &= np.interp(targets, ladder, time.trusted) == 1
+        trusted &= can_trust(result.model.samples, np.interp(targets, ladder, time.trusted) == 1)
         found[o.name] = Estimate(value, error, tau * sweeps_a_step(result), trusted)
     return found
 

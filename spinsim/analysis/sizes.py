@@ -20,7 +20,7 @@ from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.observables import CROSSING, LABELS, in_field
-from spinsim.observables.formulas import in_space
+from spinsim.observables.moments import in_space
 
 Array = npt.NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from spinsim.analysis.cells import add_up
 from spinsim.analysis.multihistogram import multi_histogram
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.summary import summarize
-from spinsim.observables import observables
+from spinsim.observables import Facts, observables
 
 LADDER = np.array([1.5, 2.0, 2.6, 3.5])
 TARGETS = np.array([1.7, 2.2, 3.0])
@@ -48,7 +48,7 @@ def test_every_column_agrees_with_enumeration(field: float, size: float, periodi
         for name, estimate in found.estimates.items():
             rows.append((f"{name} at T = {temperature}", estimate.value[k], estimate.error[k], exact[name]))
             assert estimate.trusted[k]
-    names = [o.name for o in observables(model, 2, correlations=True, staggered=not periodic)]
+    names = [o.name for o in observables(Facts(model, 2, correlations=True, staggered=not periodic))]
     assert list(found.estimates)[:-2] == names
     assert_agree(rows)
 

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from spinsim.analysis import onsager
-from spinsim.analysis.estimators import observables_of
 from spinsim.analysis.figures.panels import (
     BARS,
     OFF_SCALE,
@@ -31,7 +30,7 @@ from spinsim.analysis.magnets import favours_parallel_spins
 from spinsim.analysis.printed import chosen_columns
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import order_parameter, size_label
-from spinsim.analysis.summary import Summary
+from spinsim.analysis.summary import Summary, observables_of
 from spinsim.errors import InputError
 from spinsim.observables import CROSSING, DRAWN, SYMBOLS
 

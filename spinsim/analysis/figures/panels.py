@@ -21,7 +21,7 @@ from spinsim.analysis.runs import Annealed, Axis, Tempered
 from spinsim.analysis.summary import Estimate
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
-from spinsim.observables.formulas import in_space
+from spinsim.observables.moments import in_space
 
 Array = npt.NDArray[np.float64]
 
