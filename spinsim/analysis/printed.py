@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
-from spinsim.analysis.magnets import is_antiferromagnet, is_ferromagnet
+from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
 from spinsim.errors import InputError
 from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.observables import LABELS, MAIN, in_field, printed_order

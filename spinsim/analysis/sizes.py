@@ -12,8 +12,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
 from spinsim.analysis.crossings import Crossing, crossing
-from spinsim.analysis.magnets import is_antiferromagnet, is_ferromagnet
-from spinsim.analysis.one_model import check_one_model
+from spinsim.analysis.kinds import check_one_model, is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize

@@ -13,7 +13,7 @@ from scipy.interpolate import CubicSpline
 
 from spinsim.analysis.crossings import crossing
 from spinsim.analysis.jackknife import bootstrap
-from spinsim.analysis.one_model import check_one_model
+from spinsim.analysis.kinds import check_one_model
 from spinsim.analysis.runs import Strips
 from spinsim.analysis.samples import FEWEST_FOR_ERRORS
 from spinsim.errors import InputError

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.magnets import is_antiferromagnet
+from spinsim.analysis.kinds import is_antiferromagnet
 from spinsim.analysis.population import Populations
 from spinsim.analysis.runs import Annealed
 from spinsim.analysis.samples import FEWEST_FOR_ERRORS

@@ -4,13 +4,10 @@ What a job alone draws lies in its folder below ``spinsim/jobs``.
 """
 
 from spinsim.analysis.figures.averages import averages_figure, order_figure, order_names
-from spinsim.analysis.figures.bars import bar_figure
 from spinsim.analysis.figures.crossings import crossings_figure
-from spinsim.analysis.figures.equilibration import equilibration_figure
-from spinsim.analysis.figures.exchanges import exchange_figure
-from spinsim.analysis.figures.overlaps import overlap_figure
 from spinsim.analysis.figures.panels import ladder_label
-from spinsim.analysis.figures.paper import FORMATS, STYLES, save_figure, save_figures
+from spinsim.analysis.figures.paper import FORMATS, STYLES, bar_figure, save_figure, save_figures
+from spinsim.analysis.figures.runs import equilibration_figure, exchange_figure, overlap_figure
 
 __all__ = [
     "FORMATS",

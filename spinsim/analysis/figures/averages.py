@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -25,8 +24,8 @@ from spinsim.analysis.figures.panels import (
     scale_logarithmically,
     show_zero,
 )
-from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.magnets import favours_parallel_spins
+from spinsim.analysis.figures.paper import PaperFigure, drawn_panels
+from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.printed import chosen_columns
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import order_parameter, size_label
@@ -118,8 +117,8 @@ def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names
     several = len(results) > 1
     labels = [curve_label(size_label(result.model)) if several else run_text(result) for result in results]
     against = ladder_label(results[0].axis)
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(names), 1.35 if len(names) > 3 and style == "single" else 1.6, against)
+    height = 1.35 if len(names) > 3 and style == "single" else 1.6
+    with drawn_panels(style, len(names), height, against) as (figure, panels):
         is_open = False
         for ax, name in zip(panels, names, strict=True):
             for result, summary, label, look in zip(
@@ -128,8 +127,6 @@ def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names
                 is_open |= _draw_run(ax, name, result, summary, label, look, joined=several)
             ax.set_ylabel(SYMBOLS[name])
             _scale(ax, name, results, summaries)
-        figure.align_ylabels()
-        draw_legend(figure, *panels)
     off_scale = any(line.get_label() == "off scale" for ax in panels for line in ax.lines)
     figure.caption = _caption(names, results, is_open, off_scale)
     return figure

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import matplotlib.style
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.container import Container
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from spinsim.errors import InputError
 from spinsim.machine.outputs import CAPTION, write_outputs
@@ -106,6 +110,34 @@ def lay_panels(style: str, count: int, height: float, xlabel: str = "") -> tuple
             ax.tick_params(labelbottom=True)
             ax.set_xlabel(xlabel)
     return figure, axes[:count]
+
+
+@contextmanager
+def drawn_panels(style: str, count: int, height: float, xlabel: str = "") -> Iterator[tuple[PaperFigure, list[Axes]]]:
+    """Panels as ``lay_panels`` lays them; when they are drawn their labels are aligned and have one legend."""
+    with matplotlib.style.context(PAPER):
+        figure, axes = lay_panels(style, count, height, xlabel)
+        yield figure, axes
+        figure.align_ylabels()
+        draw_legend(figure, *axes)
+
+
+def bar_figure(names: list[str], values: dict[str, npt.NDArray[np.float64]], label: str) -> Figure:
+    """Horizontal bars: a group for each name, from the top, in it a bar for each series; NaN where there is none."""
+    colours = (BLUE, ORANGE, VERMILION, GREY)
+    with matplotlib.style.context(PAPER):
+        figure = Figure(figsize=(STYLES["single"], 0.8 + 0.06 * len(names) * (1 + len(values))), layout="constrained")
+        axes = figure.subplots()
+        height, middle = 0.8 / len(values), np.arange(len(names), dtype=np.float64)
+        for i, (series, lengths) in enumerate(values.items()):
+            axes.barh(middle - 0.4 + (i + 0.5) * height, lengths, height, color=colours[i % len(colours)], label=series)
+        axes.set_yticks(middle, names)
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.tick_params(axis="y", length=0)
+        axes.invert_yaxis()
+        axes.set_xlabel(label)
+        axes.legend()
+    return figure
 
 
 def save_figure(figure: Figure, path: Path, overwrite: bool = False) -> None:

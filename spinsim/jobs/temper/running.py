@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.analysis.magnets import is_symmetric_glass
+from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.engine import Engine, check_run, create_engine, resolve_device
 from spinsim.engine.choosing import choose
 from spinsim.engine.moves.move import Move, text_of
