@@ -28,25 +28,19 @@ SHORTEST: Final = 20  # autocorrelation times that a chain must span to be trust
 
 @dataclass(frozen=True)
 class IntegratedTime:
-    """Integrated autocorrelation times and means, of the series' trailing shape (without the axis of the chains).
+    """Integrated autocorrelation times and means, of the series' trailing shape (without the axis of the chains)."""
 
-    Attributes:
-        tau: tau_int in measurements; 1/2 for uncorrelated data.
-        error: Its statistical error, tau sqrt((4 W + 2) / n) with n measurements in all chains together; NaN for a
-            constant series.
-        window: W, the last t that the sum of the autocorrelation takes in.
-        trusted: False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant
-            series, and for one so strongly anticorrelated that the sum is not positive.
-        mean: Mean of all measurements.
-        mean_error: Its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which no error is known.
-    """
-
-    tau: Array
+    tau: Array  # tau_int in measurements; 1/2 for uncorrelated data
     error: Array
-    window: npt.NDArray[np.int64]
+    """Its statistical error, tau sqrt((4 W + 2) / n) with n measurements in all chains together; NaN for a constant
+    series."""
+    window: npt.NDArray[np.int64]  # W, the last t that the sum of the autocorrelation takes in
     trusted: npt.NDArray[np.bool_]
-    mean: Array
+    """False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant series, and
+    for one so strongly anticorrelated that the sum is not positive."""
+    mean: Array  # mean of all measurements
     mean_error: Array
+    """Its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which no error is known."""
 
 
 def autocorrelation(series: npt.ArrayLike, chain_axis: int | None = None) -> Array:
@@ -62,9 +56,6 @@ def autocorrelation(series: npt.ArrayLike, chain_axis: int | None = None) -> Arr
 
     Returns:
         Shape of the series without ``chain_axis``; NaN for a constant series.
-
-    Raises:
-        InputError: for fewer than 2 measurements, values that are not finite, and an axis that is not there.
     """
     chains = _chains_second(series, chain_axis)
     covariance = _autocovariance(chains - chains.mean(axis=(0, 1)))

@@ -14,20 +14,14 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LogarithmicBins:
-    """Errors of the mean against bin length; arrays of shape (levels,), or (levels, ...) with the trailing shape.
+    """Errors of the mean against bin length; arrays of shape (levels,), or (levels, ...) with the trailing shape."""
 
-    Attributes:
-        length: Measurements in a bin: 1, 2, 4, ...
-        bins: How many bins there are; at least 2.
-        error: Standard error of the mean as if the bins were independent. It rises with the bin length to a plateau,
-            the true error; a series without a plateau is too short.
-        error_error: Statistical error of ``error``.
-    """
-
-    length: npt.NDArray[np.int64]
-    bins: npt.NDArray[np.int64]
+    length: npt.NDArray[np.int64]  # measurements in a bin: 1, 2, 4, ..
+    bins: npt.NDArray[np.int64]  # how many bins there are; at least 2
     error: Array
-    error_error: Array
+    """Standard error of the mean as if the bins were independent. It rises with the bin length to a plateau, the true
+    error; a series without a plateau is too short."""
+    error_error: Array  # statistical error of ``error``
 
     @property
     def tau(self) -> Array:
@@ -44,9 +38,6 @@ def logarithmic_bins(series: npt.ArrayLike) -> LogarithmicBins:
 
     Args:
         series: Measurements in order of time, of shape (n, ...); each trailing index is a series of its own.
-
-    Raises:
-        InputError: for fewer than 2 measurements and values that are not finite.
     """
     values = finite_array(series, "series")
     values = values - values.mean(axis=0)

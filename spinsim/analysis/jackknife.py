@@ -16,28 +16,19 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Jackknife:
-    """A function of means; arrays of the shape that the function returns.
+    """A function of means; arrays of the shape that the function returns."""
 
-    Attributes:
-        value: The function of the means of all data, not corrected for its bias.
-        error: Its standard error.
-        bias: Estimate of how much ``value`` is too large on average, to order 1/n; ``value - bias`` is free of it.
-    """
-
-    value: Array
-    error: Array
-    bias: Array
+    value: Array  # the function of the means of all data, not corrected for its bias
+    error: Array  # its standard error
+    bias: Array  # estimate of how much ``value`` is too large on average, to order 1/n; ``value - bias`` is free of it
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Resampled values of a function of means.
-
-    Attributes:
-        values: Row 0 belongs to the data themselves, each further row to one resampling; shape (1 + resamples, ...).
-    """
+    """Resampled values of a function of means."""
 
     values: Array
+    """Row 0 belongs to the data themselves, each further row to one resampling; shape (1 + resamples, ...)."""
 
     @property
     def value(self) -> Array:
@@ -54,9 +45,6 @@ def bin_means(series: npt.ArrayLike, bins: int) -> Array:
     """Means of ``bins`` consecutive bins of equal length, of shape (bins, ...); the first n mod bins measurements go.
 
     Bins many autocorrelation times long are independent to good accuracy, which resampling asks for.
-
-    Raises:
-        InputError: for fewer than 2 bins or more bins than measurements, and values that are not finite.
     """
     values = finite_array(series, "series")
     if not 2 <= bins <= len(values):

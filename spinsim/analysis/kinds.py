@@ -61,9 +61,6 @@ def check_one_model(a: Run, b: Run) -> None:
     Lattices must be of one name, one boundary and one ratio of sides. Couplings and fields must be of one kind: by
     their settings where both files have these, else by the means of J, |J| and J^2 over all bonds of all samples, and
     of the fields likewise, which may differ by 4 standard errors where they are random.
-
-    Raises:
-        InputError: with what differs.
     """
     apart = _lattices_differ(a, b) or _settings_differ(a, b)
     if apart:

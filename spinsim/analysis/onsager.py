@@ -30,9 +30,6 @@ def energy(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
     Args:
         temperature: List of temperatures, in the unit of ``coupling``.
         coupling: J, above 0.
-
-    Raises:
-        InputError: for a temperature that is not positive and finite.
     """
     t, modulus, first = _elliptic(check_temperatures(temperature) / coupling)
     return np.asarray(-coupling * (1 + 2 / np.pi * modulus * first) / t)
@@ -46,9 +43,6 @@ def specific_heat(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
     Args:
         temperature: List of temperatures, in the unit of ``coupling``.
         coupling: J, above 0.
-
-    Raises:
-        InputError: for a temperature that is not positive and finite.
     """
     values = check_temperatures(temperature) / coupling
     t, modulus, first = _elliptic(values)
@@ -66,9 +60,6 @@ def magnetization(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
     Args:
         temperature: List of temperatures, in the unit of ``coupling``.
         coupling: J, above 0.
-
-    Raises:
-        InputError: for a temperature that is not positive and finite.
     """
     t, _, _ = _elliptic(check_temperatures(temperature) / coupling)
     sinh_minus_two = 1 / t**2 - 1

@@ -27,23 +27,17 @@ _MOST: Final = (
 
 @dataclass(frozen=True)
 class OverlapDistribution:
-    """P(q) at each temperature, averaged over samples.
+    """P(q) at each temperature, averaged over samples."""
 
-    Attributes:
-        q: Middle of each bin, (bins,).
-        width: Of each bin; they differ by one step 2 / N of q at most, (bins,).
-        density: P(q), (temperatures, bins); over all bins density times width adds up to 1.
-        error: Its standard error, from sample to sample or, of one sample, from how long q stays in each bin and out of
-            it; NaN for a bin of one sample that stays empty, likewise.
-        trusted: Whether the error is one: of one sample, whether the series of the bin and of q^2 span at least 20 of
-            their autocorrelation times; of several, whether they differ, likewise.
-    """
-
-    q: Array
-    width: Array
-    density: Array
+    q: Array  # middle of each bin, (bins,)
+    width: Array  # of each bin; they differ by one step 2 / N of q at most, (bins,)
+    density: Array  # P(q), (temperatures, bins); over all bins density times width adds up to 1
     error: Array
+    """Its standard error, from sample to sample or, of one sample, from how long q stays in each bin and out of it; NaN
+    for a bin of one sample that stays empty, likewise."""
     trusted: _Bools
+    """Whether the error is one: of one sample, whether the series of the bin and of q^2 span at least 20 of their
+    autocorrelation times; of several, whether they differ, likewise."""
 
 
 def overlap_distribution(result: Tempered, bins: int = 50, symmetrize: bool = False) -> OverlapDistribution:
@@ -82,9 +76,6 @@ def bins_for(result: Tempered, place: int) -> int:
     Args:
         result: A tempering run of two copies or more.
         place: On the ladder.
-
-    Raises:
-        InputError: as ``overlap_distribution``.
     """
     steps, samples, pairs, _ = result.overlap.shape
     _check(steps, pairs, _FEWEST_BINS)

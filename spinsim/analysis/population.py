@@ -33,17 +33,11 @@ ENOUGH: Final = 100
 
 
 class Families(NamedTuple):
-    """What is left of the families of each population, (steps, samples, populations).
+    """What is left of the families of each population, (steps, samples, populations)."""
 
-    Attributes:
-        number: Families that have any replica.
-        mean_square_size: rho_t: of the family of a replica, the mean size.
-        entropy: S_f = -sum nu ln nu, nu the share of replicas that each family has.
-    """
-
-    number: npt.NDArray[np.int64]
-    mean_square_size: Array
-    entropy: Array
+    number: npt.NDArray[np.int64]  # families that have any replica
+    mean_square_size: Array  # rho_t: of the family of a replica, the mean size
+    entropy: Array  # S_f = -sum nu ln nu, nu the share of replicas that each family has
 
 
 class Populations:

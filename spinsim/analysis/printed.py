@@ -54,11 +54,7 @@ def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
-    """Names with commas between them.
-
-    Raises:
-        InputError: for a name that is none of the estimates.
-    """
+    """Names with commas between them."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in estimates:

@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.cells import Cells, add_up
-from spinsim.analysis.multihistogram import MultiHistogram, first_guess, joined
-from spinsim.analysis.runs import Axis, Tempered, temperatures
-from spinsim.analysis.samples import COPY_SERIES, PAIR_SERIES, sample_of
+from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
+from spinsim.analysis.runs import COPY_SERIES, PAIR_SERIES, Axis, Tempered, sample_of, temperatures
 from spinsim.analysis.summary import (
     BINS,
     Estimate,
@@ -39,23 +37,18 @@ FEWEST: Final = 50  # independent measurements, effectively, at a new temperatur
 
 @dataclass(frozen=True)
 class Reweighting:
-    """Averages at temperatures that were not simulated.
+    """Averages at temperatures that were not simulated."""
 
-    Attributes:
-        temperature: Those asked for, (temperatures,).
-        estimates: Columns of ``summarize`` and, per site, free energy and entropy: ``free_energy_per_site`` and
-            ``entropy_per_site`` where the ladder goes so far up that infinite temperature, where the entropy is ln 2,
-            can be reached from it; else ``free_energy_over_T_difference``, F / T less its value at the ladder's highest
-            temperature, and ``entropy_difference`` likewise. tau is that of the nearest temperatures of the ladder.
-        effective: Measurements that count at each temperature, Kish's (sum of w)^2 / (sum of w^2), the mean over
-            samples, (temperatures,).
-        notes: What a reader of the numbers must know, a sentence each.
-    """
-
-    temperature: Array
+    temperature: Array  # those asked for, (temperatures,)
     estimates: dict[str, Estimate]
+    """Columns of ``summarize`` and, per site, free energy and entropy: ``free_energy_per_site`` and
+    ``entropy_per_site`` where the ladder goes so far up that infinite temperature, where the entropy is ln 2, can be
+    reached from it; else ``free_energy_over_T_difference``, F / T less its value at the ladder's highest temperature,
+    and ``entropy_difference`` likewise. tau is that of the nearest temperatures of the ladder."""
     effective: Array
-    notes: list[str]
+    """Measurements that count at each temperature, Kish's (sum of w)^2 / (sum of w^2), the mean over samples,
+    (temperatures,)."""
+    notes: list[str]  # what a reader of the numbers must know, a sentence each
 
     @property
     def axis(self) -> Axis:
@@ -107,23 +100,14 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
 
 
 class _Counted(NamedTuple):
-    """One sample, of which measurements of equal energy are added up.
+    """One sample, of which measurements of equal energy are added up."""
 
-    Attributes:
-        sites: Of the model.
-        beta: Inverse temperatures of the ladder.
-        start: ``log_partition`` from its mean energies.
-        singles: Of each copy, moments by name; those that are variances less ``middle``, and squared as (name, 2).
-        pairs: Of all pairs of copies, None where there are none.
-        middle: By name of a variance, a number near the mean.
-    """
-
-    sites: int
-    beta: Array
-    start: Array
-    singles: Cells
-    pairs: Cells | None
-    middle: dict[str, float]
+    sites: int  # of the model
+    beta: Array  # inverse temperatures of the ladder
+    start: Array  # ``log_partition`` from its mean energies
+    singles: Cells  # of each copy, moments by name; those that are variances less ``middle``, and squared as (name, 2)
+    pairs: Cells | None  # of all pairs of copies, None where there are none
+    middle: dict[str, float]  # by name of a variance, a number near the mean
 
     def without(self, stretch: int) -> _Counted:
         """Leave a stretch of time out, at all temperatures at once."""
@@ -242,17 +226,11 @@ def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
 
 
 class _Time(NamedTuple):
-    """Autocorrelation of a series at each temperature of the ladder.
+    """Autocorrelation of a series at each temperature of the ladder."""
 
-    Attributes:
-        tau: In measurements, the mean over samples.
-        trusted: Share of the samples in which it is trusted.
-        wider: Factor to errors.
-    """
-
-    tau: Array
-    trusted: Array
-    wider: Array
+    tau: Array  # in measurements, the mean over samples
+    trusted: Array  # share of the samples in which it is trusted
+    wider: Array  # factor to errors
 
 
 def _times(result: Tempered) -> dict[str, _Time]:

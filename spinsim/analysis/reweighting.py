@@ -23,20 +23,16 @@ FEWEST: Final = 100  # effective samples in units of tau
 
 @dataclass(frozen=True)
 class Reweighted:
-    """An observable at other temperatures; arrays of the shape of ``new_beta``.
+    """An observable at other temperatures; arrays of the shape of ``new_beta``."""
 
-    Attributes:
-        mean: Reweighted average.
-        error: Its standard error. Where few effective samples are left it is too small, as the mean is then off.
-        effective_samples: Kish's (sum of w)^2 / (sum of w^2), at most the number of measurements; few where the
-            histograms hardly overlap.
-        trusted: Whether tau behind the error is trusted and there are 100 tau effective samples or more. Refuse others.
-    """
-
-    mean: Array
+    mean: Array  # reweighted average
     error: Array
+    """Its standard error. Where few effective samples are left it is too small, as the mean is then off."""
     effective_samples: Array
+    """Kish's (sum of w)^2 / (sum of w^2), at most the number of measurements; few where the histograms hardly
+    overlap."""
     trusted: npt.NDArray[np.bool_]
+    """Whether tau behind the error is trusted and there are 100 tau effective samples or more. Refuse others."""
 
 
 def weights(energy: npt.ArrayLike, beta: float, new_beta: float) -> Array:
@@ -46,9 +42,6 @@ def weights(energy: npt.ArrayLike, beta: float, new_beta: float) -> Array:
     ``jackknife``, with mean(w A) / mean(w) in the function, as a bin's weights do not have mean 1.
 
     Source: A. M. Ferrenberg, R. H. Swendsen, Phys. Rev. Lett. 61, 2635 (1988).
-
-    Raises:
-        InputError: for values that are not finite.
     """
     values = finite_array(energy, "energy", least=1)
     if not np.isfinite([beta, new_beta]).all():
@@ -69,10 +62,6 @@ def reweight(energy: npt.ArrayLike, observable: npt.ArrayLike, beta: float, new_
         observable: What was measured with them, of the same shape.
         beta: Inverse temperature of the measurements.
         new_beta: Inverse temperatures to reweight to, any shape.
-
-    Raises:
-        InputError: for shapes that differ or have more than two axes, fewer than 2 measurements, and values that are
-            not finite.
     """
     energies, values = finite_array(energy, "energy"), finite_array(observable, "observable")
     if energies.shape != values.shape or energies.ndim > 2:

@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
-from spinsim.analysis.crossings import crossing
 from spinsim.analysis.jackknife import bootstrap
 from spinsim.analysis.kinds import check_one_model
-from spinsim.analysis.runs import Strips
-from spinsim.analysis.samples import FEWEST_FOR_ERRORS
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Strips
+from spinsim.analysis.sizes import crossing
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -42,9 +41,6 @@ def strip_levels(width: int, k: float, k_time: float, sector: str, count: int = 
         k_time: Coupling along it.
         sector: ``even`` or ``odd`` under the flip of all spins.
         count: Levels.
-
-    Raises:
-        InputError: for another sector and for widths that are too large.
     """
     if sector not in ("even", "odd") or not 1 < width <= MOST_EXACT:
         raise InputError(
@@ -65,19 +61,12 @@ def strip_levels(width: int, k: float, k_time: float, sector: str, count: int = 
 
 @dataclass(frozen=True)
 class LengthCurve:
-    """xi / L of one width against temperature, averaged over samples.
+    """xi / L of one width against temperature, averaged over samples."""
 
-    Attributes:
-        width: The layer's first side.
-        samples: Of the couplings.
-        temperature: Rising, (points,); points without a value are left out.
-        log: ln(xi / L): row 0 from all samples, then one row a bootstrap resample of them, (1 + resamples, points).
-    """
-
-    width: int
-    samples: int
-    temperature: Array
-    log: Array
+    width: int  # the layer's first side
+    samples: int  # of the couplings
+    temperature: Array  # rising, (points,); points without a value are left out
+    log: Array  # ln(xi / L): row 0 from all samples, then one row a bootstrap resample of them, (1 + resamples, points)
 
     @property
     def value(self) -> Array:
@@ -92,23 +81,14 @@ class LengthCurve:
 
 
 class LengthCrossing(NamedTuple):
-    """Where xi / L of two widths agree: an estimate of the transition.
+    """Where xi / L of two widths agree: an estimate of the transition."""
 
-    Attributes:
-        widths: The two.
-        temperature: NaN where the curves do not cross once.
-        error: Its standard error over samples, by bootstrap; NaN where one of the widths has a single sample.
-        interpolation: By how much half of the points give another crossing; NaN where they give none.
-        height: Of the curves there.
-        reason: Why there is none, in words.
-    """
-
-    widths: tuple[int, int]
-    temperature: float
-    error: float
-    interpolation: float
-    height: float
-    reason: str
+    widths: tuple[int, int]  # the two
+    temperature: float  # NaN where the curves do not cross once
+    error: float  # its standard error over samples, by bootstrap; NaN where one of the widths has a single sample
+    interpolation: float  # by how much half of the points give another crossing; NaN where they give none
+    height: float  # of the curves there
+    reason: str  # why there is none, in words
 
 
 def scaled_lengths(result: Strips, average: str = "mean") -> Array:
@@ -120,9 +100,6 @@ def scaled_lengths(result: Strips, average: str = "mean") -> Array:
     Args:
         result: Of any number of samples.
         average: ``mean``, which rare long lengths dominate, or ``typical``, exp[ln xi].
-
-    Raises:
-        InputError: where the run has no odd sector beside the even one, and for an unknown average.
     """
     if average not in AVERAGES:
         raise InputError(f"average {average!r} is unknown: choose {' or '.join(AVERAGES)}")
@@ -130,11 +107,7 @@ def scaled_lengths(result: Strips, average: str = "mean") -> Array:
 
 
 def length_curve(result: Strips, average: str = "mean", seed: int = 0) -> LengthCurve:
-    """``scaled_lengths`` with bootstrap resamples over samples, the same ones at all temperatures; ``seed`` draws them.
-
-    Raises:
-        InputError: as ``scaled_lengths``.
-    """
+    """``scaled_lengths`` with bootstrap resamples over samples, the same ones at all temperatures."""
     known = np.isfinite(scaled_lengths(result, average))
     order = np.argsort(result.temperature)
     order = order[known[order]]
@@ -163,9 +136,6 @@ def length_crossings(
         results: One for each width.
         average: Over samples, see ``scaled_lengths``.
         near: The crossing nearest to this temperature is taken where curves cross more than once.
-
-    Raises:
-        InputError: for results of one width, two of equal width, different models, and for fewer than 4 points.
     """
     curves: dict[int, LengthCurve] = {}
     for seed, result in enumerate(results):

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
-from spinsim.analysis.runs import Axis, Tempered
-from spinsim.analysis.samples import FEWEST_FOR_ERRORS
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
@@ -95,11 +94,7 @@ def summarize(result: Tempered) -> Summary:
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
-    """The observables of ``summarize`` alone, without a word on equilibrium.
-
-    Raises:
-        InputError: as ``summarize``.
-    """
+    """The observables of ``summarize`` alone, without a word on equilibrium."""
     series = checked_series(result)
     return _estimates(result, series, _times(series))
 
@@ -108,9 +103,6 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     """Each observable's curve with its bootstrap resamples, (1 + resamples, temperatures), row 0 from all data.
 
     Drawn are samples, or stretches of time where there is one sample; their spread is widened as errors are.
-
-    Raises:
-        InputError: as ``summarize``, and as ``bootstrap``.
     """
     series = checked_series(result)
     averages = averaged(result, series)
@@ -271,11 +263,7 @@ def fluctuations(values: Array) -> Array:
 
 
 def checked_series(result: Tempered) -> dict[str, Array]:
-    """Series that autocorrelation times belong to, per site or bond, (steps, samples, chains, temperatures).
-
-    Raises:
-        InputError: for fewer than 16 measurements, and where the series do not fit in memory.
-    """
+    """Series that autocorrelation times belong to, per site or bond, (steps, samples, chains, temperatures)."""
     check_length(result)
     singles = _SINGLES * result.energy.size + _PAIRS * result.overlap.size
     require(8.0 * singles, "analysing the run", "measure less often, or run with fewer --replicas")

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.runs import Floats
-from spinsim.analysis.samples import AnyRun, lowest, sample_of
+from spinsim.analysis.runs import AnyRun, Floats, lowest, sample_of
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
 from spinsim.model.described import described
@@ -206,9 +205,6 @@ def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
         columns: Of equal lengths.
         path: The new file.
         overwrite: Whether another CSV file there is replaced; nothing else ever is.
-
-    Raises:
-        InputError: where another file is there, and where it cannot be written.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -22,17 +22,11 @@ WANTED: Final = 0.99
 
 
 class Estimate(NamedTuple):
-    """A number with the ends of its interval, which holds the true value with probability ``CONFIDENCE``.
+    """A number with the ends of its interval, which holds the true value with probability ``CONFIDENCE``."""
 
-    Attributes:
-        value: What was found.
-        low: Lower end.
-        high: Upper end, infinite where there is none.
-    """
-
-    value: float
-    low: float
-    high: float
+    value: float  # what was found
+    low: float  # lower end
+    high: float  # upper end, infinite where there is none
 
 
 def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estimate:

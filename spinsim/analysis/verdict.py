@@ -3,21 +3,101 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
-from spinsim.analysis.approach import LinkAgreement, comparable, link_agreement
-from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
-from spinsim.analysis.equilibration import FALSE_ALARMS, FEW_SAMPLES, FEWEST_SAMPLES, Equilibration, equilibration
-from spinsim.analysis.runs import Tempered
-from spinsim.analysis.walks import Walks, walks
+from spinsim.analysis.autocorrelation import SHORTEST, integrated_time, windowed_sum
+from spinsim.analysis.equilibration import (
+    FALSE_ALARMS,
+    FEW_SAMPLES,
+    FEWEST_SAMPLES,
+    Equilibration,
+    LinkAgreement,
+    comparable,
+    equilibration,
+    link_agreement,
+)
+from spinsim.analysis.runs import Integers, Tempered
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
+
+SPAN: Final = 10
+"""Autocorrelation times that the walks of each sample must span."""
+SPAN_OF_FEW: Final = 20
+"""Likewise of fewer than ``FEW_SAMPLES``, over which drifts are tested weakly."""
+ROUND_TRIPS: Final = 2
+"""Round trips that the replicas of each sample must have made on average."""
+_MEMORY: Final = 4
+"""Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
+
+Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
+quarter of one, which takes four times as long.
+"""
+
+
+class Walks(NamedTuple):
+    """Walks along the ladder in each sample."""
+
+    steps: int  # measurements
+    tau: Array  # integrated autocorrelation time of a replica's place, in measurements, (samples,)
+    round_trips: Array | None  # mean over the replicas, likewise; None where they could not be counted yet
+
+    @property
+    def span(self) -> Array:
+        """Autocorrelation times of its walk that each sample's run is long, (samples,)."""
+        return self.steps / self.tau
+
+    @property
+    def least(self) -> int:
+        """Autocorrelation times that are needed."""
+        return SPAN_OF_FEW if len(self.tau) < FEW_SAMPLES else SPAN
+
+    @property
+    def window(self) -> Array:
+        """Measurements in which each sample forgets, (samples,)."""
+        return _MEMORY * self.tau
+
+    @property
+    def short(self) -> npt.NDArray[np.bool_]:
+        """Samples whose replicas have walked too little to show that they are in equilibrium, (samples,)."""
+        few = False if self.round_trips is None else self.round_trips < ROUND_TRIPS
+        return np.asarray((self.span < self.least) | few)
+
+    @property
+    def words(self) -> str:
+        """How little replicas have walked, as a clause."""
+        where = f" in {int(self.short.sum())} of {len(self.span)} samples" if len(self.span) > 1 else ""
+        found = f"{self.span.min():.2g} autocorrelation times of that walk ({self.least} are needed)"
+        if self.round_trips is not None:
+            found += f" and {self.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
+        return f"replicas{where} walked too little along the ladder, {found}; run longer"
+
+
+def walks(result: Tempered) -> Walks | None:
+    """Find how long the walks of replicas are; None where there is one temperature."""
+    samples, places = result.permutation.shape[1], result.permutation.shape[-1]
+    if places < 2:
+        return None
+    trips = result.round_trips.mean(axis=1) if result.attempts.any() else None
+    return Walks(len(result.permutation), np.array([_tau(result.permutation[:, k]) for k in range(samples)]), trips)
+
+
+def _tau(permutation: Integers) -> float:
+    """Autocorrelation time of the places of a sample's replicas (steps, copies, places), at least 1/2.
+
+    All replicas spend equal times everywhere, so that mean and variance of a place are known before: a run that is
+    shorter than the walk cannot hide that, as it would if it took off the mean that it has measured.
+    """
+    steps, copies, places = permutation.shape
+    place = np.argsort(permutation, axis=-1).reshape(steps, copies * places)
+    centred = (place - (places - 1) / 2) / np.sqrt((places**2 - 1) / 12)
+    return max(windowed_sum(centred)[0], 0.5)
+
 
 _DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
 _MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
@@ -25,21 +105,13 @@ _MOST_SHORT: Final = 0.25  # samples by the square root of their number, by whic
 
 @dataclass(frozen=True)
 class Verdict:
-    """Evidence on the equilibrium of a tempering run.
+    """Evidence on the equilibrium of a tempering run."""
 
-    Attributes:
-        equilibration: Of each observable at the lowest temperature, by name.
-        problems: Evidence against equilibrium, a clause each.
-        doubts: Evidence of equilibrium that is missing, a clause each.
-        links: Whether energy and link overlap agree, where Gaussian couplings let them be compared.
-        coldest: Where the observables were looked at, in words.
-    """
-
-    equilibration: dict[str, Equilibration]
-    problems: tuple[str, ...]
-    doubts: tuple[str, ...]
-    links: LinkAgreement | None
-    coldest: str
+    equilibration: dict[str, Equilibration]  # of each observable at the lowest temperature, by name
+    problems: tuple[str, ...]  # evidence against equilibrium, a clause each
+    doubts: tuple[str, ...]  # evidence of equilibrium that is missing, a clause each
+    links: LinkAgreement | None  # whether energy and link overlap agree, where Gaussian couplings let them be compared
+    coldest: str  # where the observables were looked at, in words
 
     @property
     def words(self) -> str:
@@ -153,9 +225,6 @@ def copies_disagree(
         series: Measurements (n, samples, copies).
         false_alarms: Probability that copies in equilibrium disagree in any of the samples, at most.
         least_window: As ``integrated_time`` takes it, (samples,).
-
-    Raises:
-        InputError: for another number of axes, fewer than two copies and values that are not finite.
     """
     values = finite_array(series, "series")
     if values.ndim != 3 or values.shape[2] < 2:

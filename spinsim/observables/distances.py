@@ -21,16 +21,13 @@ if TYPE_CHECKING:
         """The batch of configurations that a user's observable is given."""
 
         @property
-        def grid(self) -> Any:
-            """Spins with the axes of the lattice last."""
+        def grid(self) -> Any: ...  # spins with the axes of the lattice last
 
         @property
-        def model(self) -> Ising:
-            """What is simulated."""
+        def model(self) -> Ising: ...  # what is simulated
 
         @property
-        def xp(self) -> ModuleType:
-            """NumPy or CuPy."""
+        def xp(self) -> ModuleType: ...  # numPy or CuPy
 
 
 def spin_correlation(batch: Batch) -> Any:

@@ -153,9 +153,6 @@ def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
     to 2/3 as sizes grow, and at a transition of first order has a minimum that stays below: M. S. S. Challa, D. P.
     Landau, K. Binder, Phys. Rev. B 34, 1841 (1986). The only definition in this project; spin-glass papers often plot
     3/2 of it.
-
-    Raises:
-        InputError: for what is not a real number.
     """
     square = _positive_or_nan(real_array(second, "second moment"))
     return np.asarray(1 - real_array(fourth, "fourth moment") / (3 * square**2))

@@ -10,11 +10,10 @@ from scipy import stats
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.crossings import crossing
 from spinsim.analysis.jackknife import bootstrap
 from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.reweighting import reweight, weights
-from spinsim.analysis.sizes import compare_sizes
+from spinsim.analysis.sizes import compare_sizes, crossing
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
 from spinsim.jobs.temper.result import TemperResult

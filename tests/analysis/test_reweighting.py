@@ -15,8 +15,7 @@ from made_up import tempered
 from scipy.special import logsumexp
 
 import spinsim as ss
-from spinsim.analysis.cells import add_up
-from spinsim.analysis.multihistogram import multi_histogram
+from spinsim.analysis.multihistogram import add_up, multi_histogram
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.summary import summarize
 from spinsim.observables import Facts, observables

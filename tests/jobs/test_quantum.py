@@ -13,7 +13,7 @@ from harness import one_sentence, run
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.gaps import correlation_in_time, gaps
-from spinsim.analysis.samples import sample_of
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates, summarize
 from spinsim.model.transverse import coupling_in_time
 from spinsim.model.trotter import trotter

@@ -61,9 +61,6 @@ def averages_figure(
         style: Width, ``single`` or ``double``.
         observable: ``magnetization``, ``staggered_magnetization`` or ``overlap``.
         columns: Names of estimates, with commas between them, that are drawn instead.
-
-    Raises:
-        InputError: for columns that a run does not have.
     """
     if columns is not None:
         for summary in summaries:
@@ -82,9 +79,6 @@ def order_figure(result: Tempered, summary: Summary, style: str = "single") -> P
         result: The run.
         summary: Its averages.
         style: Width, ``single`` or ``double``.
-
-    Raises:
-        InputError: where the run has none of these.
     """
     names = order_names(result)
     if not names:

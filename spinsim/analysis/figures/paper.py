@@ -78,9 +78,6 @@ class PaperFigure(Figure):
 
     Attributes:
         caption: Whole sentences on what is drawn and how far it is to be trusted, with formulas as LaTeX writes them.
-
-    Raises:
-        InputError: for an unknown style.
     """
 
     def __init__(self, style: str, height: float, layout: Literal["constrained", "compressed"] = "constrained") -> None:
@@ -149,9 +146,6 @@ def save_figure(figure: Figure, path: Path, overwrite: bool = False) -> None:
         figure: The figure.
         path: The new file; the same figure may be there already.
         overwrite: Whether another figure of that format, and its caption, is replaced; nothing else ever is.
-
-    Raises:
-        InputError: for another suffix, where another file is there, and where it cannot be written.
     """
     save_figures({path: figure}, overwrite)
 

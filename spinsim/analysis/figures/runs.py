@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from spinsim.analysis.approach import approach
-from spinsim.analysis.equilibration import TESTED
+from spinsim.analysis.equilibration import TESTED, approach
 from spinsim.analysis.figures.panels import (
     POINTS,
     TEMPERATURE,
@@ -84,9 +83,6 @@ def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
 
     Bars reach from the lowest to the highest rate of the samples: they are no errors. A pair stands at the geometric
     mean of its temperatures. Replicas that made no round trip have a colour of their own.
-
-    Raises:
-        InputError: where nothing was exchanged yet.
     """
     if not result.attempts.any():
         raise InputError(
@@ -147,9 +143,6 @@ def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
 
     Without a field it is the mean of P(q) and P(-q), which are equal. There is no band where the error cannot be
     trusted.
-
-    Raises:
-        InputError: for a run of one copy or without measurements.
     """
     chosen, even = some_temperatures(result.temperature), not in_field(result.model)
     is_known = True
@@ -193,11 +186,7 @@ class Course(NamedTuple):
 
 
 def draw_cuts(model: Ising, course: Course, style: str = "single") -> PaperFigure:
-    """Cuts against what was done: mean and range of the replicas, and the best measured so far.
-
-    Raises:
-        InputError: for a model that is no MaxCut instance.
-    """
+    """Cuts against what was done: mean and range of the replicas, and the best measured so far."""
     cuts, shown = model.cut(course.energy), model.cut(course.shown)  # refuses what is none
     best = np.maximum.accumulate(cuts.reshape(len(cuts), -1).max(axis=1))
     with drawn_panels(style, 1, 2.3) as (figure, (ax,)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim.analysis.gaps import InTimeCurve, correlation_in_time, gaps, has_connected, has_even
-from spinsim.analysis.samples import sample_of
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates
 from spinsim.analysis.tables import Columns, below_each_other, columns_of_samples, estimate_columns
 from spinsim.errors import InputError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from spinsim.analysis.approach import Approach, approach
+from spinsim.analysis.equilibration import Approach, approach
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.samples import sample_of
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates
 from spinsim.analysis.tables import Columns, below_each_other, columns_of_samples, estimate_columns
 from spinsim.errors import InputError
