@@ -19,7 +19,6 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from spinsim.errors import InputError
-from spinsim.inputs.checks import finite_array
 from spinsim.machine.memory import require
 
 Array = npt.NDArray[np.float64]
@@ -149,14 +148,6 @@ class MultiHistogram:
     log_partition: Array  # ln Z at each of them, up to one constant: 0 at the first, (temperatures,)
     each: float  # measurements at each of them
 
-    def log_weights(self, energy: npt.ArrayLike, beta: float) -> Array:
-        """Logarithms of the weights of measurements at another inverse temperature, of the energies' shape.
-
-        Weights add up to Z there, in the unit of ``log_partition``: averages need them divided by their sum.
-        """
-        energies = np.asarray(energy, np.float64)
-        return self.log_shares(energies) - beta * energies
-
     def log_shares(self, energy: Array, replicas: int = 1) -> Array:
         """What to add to -beta E to have the logarithm of a weight at any beta, of the energies' shape.
 
@@ -170,26 +161,6 @@ class MultiHistogram:
         for piece in _pieces(len(levels), len(self.beta)):
             shares[piece] = -logsumexp(offsets - np.outer(self.beta, levels[piece]), axis=0)
         return np.asarray(shares[level.reshape(np.shape(energy))])
-
-
-def multi_histogram(energy: npt.ArrayLike, beta: npt.ArrayLike) -> MultiHistogram:
-    """Join the measurements of a ladder by the partition functions that make them most likely.
-
-    Averages at another temperature are those with the weights exp(log_weights); ln Z is the logarithm of their sum.
-    Errors come from doing the whole again without a part: temperatures that exchange configurations are not
-    independent, so that a part is a stretch of time of all temperatures, or a disorder sample.
-
-    Args:
-        energy: Total energies, one axis for each of time and chains or whatever they are counted by, and last the
-            temperatures: (..., temperatures).
-        beta: Inverse temperatures, (temperatures,).
-    """
-    energies, betas = finite_array(energy, "energy", least=1), finite_array(beta, "beta", least=1)
-    if betas.ndim != 1 or energies.shape[-1] != len(betas):
-        raise InputError(
-            f"energies of shape {energies.shape} and beta of shape {betas.shape}: give (..., temperatures)"
-        )
-    return joined(*np.unique(energies, return_counts=True), betas, first_guess(energies, betas))
 
 
 def first_guess(energy: Array, beta: Array) -> Array:
