@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
+from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
 from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
@@ -18,12 +18,19 @@ from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
 
+FEWEST_STEPS: Final = 8
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
 TESTED: Final = 3  # bins
 FEWEST_SAMPLES: Final = 3
 """Samples whose scatter is an error that drifts can be tested with; fewer are tested one by one."""
 FEW_SAMPLES: Final = 10
 """Samples below which errors over samples are known to no better than a quarter."""
+_FEWEST_FOR_LINKS: Final = 5  # samples whose scatter says anything on a residual at several temperatures
+_FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
+_UNDECIDED: Final = (
+    f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
+    "so that its errors are not known; measure longer"
+)
 
 
 @dataclass(frozen=True)
@@ -41,14 +48,6 @@ class Equilibration:
     def drifts(self) -> bool:
         """Whether the last three bins disagree."""
         return self.verdict.startswith("not")
-
-
-class _Test(NamedTuple):
-    """The largest difference of two bins in its standard errors, the limit that it must not pass, and the bins."""
-
-    score: float
-    limit: float
-    pair: tuple[int, int]
 
 
 def equilibration(
@@ -81,7 +80,7 @@ def equilibration(
         together: Number of samples from which on their scatter is the error.
         least_window: As ``integrated_time`` takes it, (samples,).
     """
-    values = finite_array(series, "series", least=8)
+    values = finite_array(series, "series", least=FEWEST_STEPS)
     if values.ndim > 2:
         raise InputError(f"series has shape {values.shape}: give (measurements,) or (measurements, samples)")
     values = values.reshape(len(values), -1)
@@ -89,70 +88,32 @@ def equilibration(
     means = np.array([values[a:b].mean(axis=0) for a, b in zip(start, stop, strict=True)])
     last, samples = values[start[-1] :], values.shape[1]
     error = _standard_error(means) if samples > 1 else _stationary_errors(last[:, 0], stop - start)
-    level = false_alarms / TESTED
+    pairs = list(combinations(range(len(means) - TESTED, len(means)), 2))
+    apart = np.array([means[b] - means[a] for a, b in pairs])
     if samples < together:
-        time, slow = integrated_time(last, least_window=least_window), bool(np.any(least_window))
-        tests = [_test_one(time, k, slow, means[:, k], stop - start, level / samples) for k in range(samples)]
+        time, length = integrated_time(last, least_window=least_window), stop - start
+        variance = np.where(
+            time.trusted, time.mean_error**2 * length[-1], np.nan
+        )  # of one measurement: bins exceed tau
+        errors = np.sqrt(variance * np.array([[1 / length[a] + 1 / length[b]] for a, b in pairs]))
+        freedom = length[-1] / (2 * time.window + 1) / (2 if np.any(least_window) else 1)
     else:
-        tests = [_test_samples(means, level)]
-    undecided = any(np.isnan(test.score) for test in tests)
-    worst = max(tests, key=lambda test: test.score / test.limit)  # of no use where one is NaN
-    passed = not undecided and worst.score <= worst.limit
-    bins = [f"[{start[k]}, {stop[k]})" for k in worst.pair]
-    verdict = _UNDECIDED if undecided else _verdict(worst, bins)
-    return Equilibration(start, stop, means.mean(axis=1), error, passed, verdict)
+        errors, apart, freedom = _standard_error(apart)[:, None], apart.mean(axis=1)[:, None], np.array([samples - 1.0])
+    limits = stdtrit(freedom, 1 - false_alarms / TESTED / len(freedom) / 2)  # what |t| passes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where((apart == 0) & (errors == 0), 0.0, np.abs(apart) / errors)  # (pairs, tests)
+    test, pair = np.unravel_index(np.argmax((scores / limits).T), scores.T.shape)
+    score, limit = float(scores[pair, test]), float(limits[test])
+    verdict = (
+        _UNDECIDED if np.isnan(score) else _verdict(score, limit, [f"[{start[k]}, {stop[k]})" for k in pairs[pair]])
+    )
+    return Equilibration(start, stop, means.mean(axis=1), error, score <= limit, verdict)
 
 
 def bin_edges(length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """First rows of the logarithmic bins of a series, earliest bin first, and the rows after their last ones."""
     edges = np.array([length >> k for k in range(length.bit_length())][::-1])
     return edges[:-1], edges[1:]
-
-
-def _test_samples(means: Array, level: float) -> _Test:
-    """Test averages (bins, samples) with the errors that the scatter of the samples shows."""
-    samples = means.shape[1]
-    scores = {}
-    for a, b in _pairs(len(means)):
-        difference = means[b] - means[a]
-        scores[a, b] = _ratio(abs(float(difference.mean())), float(_standard_error(difference)))
-    return _largest(scores, _limit(samples - 1, level))
-
-
-def _test_one(
-    time: IntegratedTime, sample: int, slow: bool, means: Array, length: npt.NDArray[np.int64], level: float
-) -> _Test:
-    """Test the averages (bins,) of one sample with the sigma and tau of its last bin; NaN where tau is not trusted."""
-    last = length[-1]
-    limit = _limit(last / (2 * float(time.window[sample]) + 1) / (2 if slow else 1), level)
-    variance = float(time.mean_error[sample]) ** 2 * last  # of the average of one measurement: bins exceed tau
-    scores = {}
-    for a, b in _pairs(len(means)):
-        error = np.sqrt(variance * (1 / length[a] + 1 / length[b])) if time.trusted[sample] else np.nan
-        scores[a, b] = _ratio(abs(float(means[b] - means[a])), float(error))
-    return _largest(scores, limit)
-
-
-def _pairs(bins: int) -> list[tuple[int, int]]:
-    """Each two of the last three bins."""
-    return list(combinations(range(bins - TESTED, bins), 2))
-
-
-def _limit(freedom: float, level: float) -> float:
-    """What |t| passes with probability ``level``."""
-    return float(stdtrit(freedom, 1 - level / 2))
-
-
-def _ratio(difference: float, error: float) -> float:
-    """A difference in standard errors."""
-    if np.isnan(error) or error:
-        return difference / error
-    return np.inf if difference else 0.0
-
-
-def _largest(scores: dict[tuple[int, int], float], limit: float) -> _Test:
-    pair = max(scores, key=lambda pair: scores[pair])
-    return _Test(scores[pair], limit, pair)
 
 
 def _standard_error(values: Array) -> Array:
@@ -167,22 +128,11 @@ def _stationary_errors(last: Array, length: npt.NDArray[np.int64]) -> Array:
     return np.asarray(sigma * np.minimum(np.sqrt(2 * time.tau / length), 1))
 
 
-_UNDECIDED: Final = (
-    f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
-    "so that its errors are not known; measure longer"
-)
-
-
-def _verdict(test: _Test, bins: list[str]) -> str:
-    apart = f"the averages over measurements {bins[0]} and {bins[1]} differ by {test.score:.2g} standard errors"
-    if test.score > test.limit:
-        return f"not equilibrated: {apart}, more than {test.limit:.3g}"
-    return f"equilibrated: of the last three bins {apart}, the others by no more; up to {test.limit:.3g} pass"
-
-
-FEWEST_STEPS: Final = 8
-_FEWEST_FOR_LINKS: Final = 5  # whose scatter says anything on a residual at several temperatures
-_FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
+def _verdict(score: float, limit: float, bins: list[str]) -> str:
+    apart = f"the averages over measurements {bins[0]} and {bins[1]} differ by {score:.2g} standard errors"
+    if score > limit:
+        return f"not equilibrated: {apart}, more than {limit:.3g}"
+    return f"equilibrated: of the last three bins {apart}, the others by no more; up to {limit:.3g} pass"
 
 
 @dataclass(frozen=True)
@@ -285,16 +235,15 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
         return None
     residual = link_residual(result)[len(result.sweep) // 2 :].mean(axis=0)
     samples, temperatures = residual.shape
-    error = residual.std(axis=0, ddof=1) / np.sqrt(samples)
+    error = _standard_error(residual.T)
     limit = float(stdtrit(samples - 1, 1 - false_alarms / (2 * temperatures)))
     return LinkAgreement(result.temperature, residual.mean(axis=0), error, limit)
 
 
 def comparable(result: Tempered) -> bool:
     """Whether the energy of a run can be compared with its link overlap."""
-    return (
-        bool(result.link_overlap.shape[2]) and result.model.samples >= _FEWEST_FOR_LINKS and _is_gaussian(result.model)
-    )
+    model = result.model
+    return bool(result.link_overlap.shape[2]) and model.samples >= _FEWEST_FOR_LINKS and _is_gaussian(model)
 
 
 def _is_gaussian(model: Ising) -> bool:
