@@ -218,18 +218,12 @@ def link_residual(result: Tempered) -> Array:
 
 
 def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> LinkAgreement | None:
-    """Compare energy and link overlap over the last half of a run.
+    """Compare energy and link overlap over the last half of a run, with a false alarm in a share of them at most.
 
     Where they disagree at any temperature the run was not in equilibrium. The limit allows for the number of
-    temperatures and, by Student's t, for few samples.
-
-    Args:
-        result: The run; of several samples, whose scatter is the error.
-        false_alarms: Probability that a run in equilibrium disagrees, at most.
-
-    Returns:
-        None where the comparison does not hold or cannot be made: for other couplings than ``gaussian``, in a field,
-        for fewer than five samples and without link overlaps.
+    temperatures and, by Student's t, for few samples, whose scatter is the error. None where the comparison does not
+    hold or cannot be made: for other couplings than ``gaussian``, in a field, for fewer than five samples and without
+    link overlaps.
     """
     if not comparable(result):
         return None

@@ -215,15 +215,10 @@ def mean_of(series: Array) -> tuple[Array, Array, int]:
 
 
 def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fit:
-    """Returns the gap that C(t) shows.
+    """Returns the gap that C(t) (times,) shows, of a ring of so many slices.
 
-    Args:
-        mean: C(t), (times,).
-        covariance: Of its errors.
-        entries: How many stretches of copies it was taken from.
-        times: In slices, rising.
-        slices: Of the ring.
-        most_levels: 2 where a second level may be told apart, else 1.
+    The covariance is that of its errors, from so many entries, stretches of copies. ``most_levels`` is 2 where a second
+    level may be told apart, else 1.
     """
     lost = np.flatnonzero(mean < _CLEAR * np.sqrt(np.diag(covariance)))
     end = int(lost[0]) if lost.size else len(times)
@@ -353,23 +348,14 @@ def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
 
 
 def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = None) -> Gaps:
-    """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of each sample at each place of the ladder.
+    """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of samples, all by default, at each place of the ladder.
 
     One level to C(t) of the operator that shows the lowest level best; else, to C(t) of spins or products of
-    neighbours, two levels where they are told apart, of which the lower gap is given. Levels that lie closer than
-    such a fit can tell raise the gap: the error does not hold that. The fit takes the covariance of the times, from
+    neighbours, two levels where they are told apart, of which the lower gap is given. Levels that lie closer than such
+    a fit can tell raise the gap: the error does not hold that. The fit takes the covariance of the times, from
     stretches of the series and widened where these are short against the autocorrelation time. Its window ends before
     the first time at which C(t) is not four errors above 0; it begins one time behind the first from which on the fit
     is good, with a probability of chi^2 of 0.1 or more, and has twelve times at most.
-
-    Args:
-        result: The run.
-        parity: Of the levels, ``odd`` or ``even``.
-        samples: Which of its samples; all by default.
-
-    Raises:
-        InputError: for a run of space alone or in a field, which breaks parity, without what is asked for, and for too
-            few measurements.
     """
     rows = decays(result, parity, range(result.model.samples) if samples is None else samples)
     columns = (np.array([[getattr(one.fit, name) for one in row] for row in rows]) for name in Gaps._fields)

@@ -58,15 +58,8 @@ def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, a
 
     error^2 = (n - 1)/n sum over i of (f_i - mean of f_i)^2 and bias = (n - 1)(mean of f_i - f), where f_i leaves out
     entry i. Source: B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans (SIAM, 1982), chapters 2 and 3.
-    It holds for smooth functions; a median is none.
-
-    Args:
-        function: Takes means, of the data's shape without ``axis``, and returns a number or an array.
-        data: Independent samples or bins along ``axis``, of which there are n.
-        axis: The axis to average over.
-
-    Raises:
-        InputError: for fewer than 2 entries, values that are not finite, and an axis that is not there.
+    It holds for smooth functions; a median is none. The function takes means over the independent samples or bins along
+    ``axis``, of the data's shape without it, and returns a number or an array.
     """
     values = _entries_first(data, axis)
     count = len(values)
@@ -81,22 +74,12 @@ def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, a
 def bootstrap(
     function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, resamples: int, seed: int, axis: int = 0
 ) -> Bootstrap:
-    """A function of the means of data drawn again with replacement, n of n, ``resamples`` times.
+    """A function of the means of data drawn again with replacement, n of n, ``resamples`` times; as ``jackknife`` else.
 
     Trailing axes, such as temperatures, are drawn together, so that resampled curves are as correlated as the data.
-    Give independent data, such as lattice sizes, seeds of their own. Source: B. Efron, Ann. Statist. 7, 1 (1979).
-
-    Args:
-        function: Takes means, of the data's shape without ``axis``, and returns a number or an array.
-        data: Independent samples or bins along ``axis``.
-        resamples: How many times to draw; 1,000 gives errors to 2 %.
-        seed: Key of NumPy's Philox generator, from 0. The same seed draws the same entries, as far as NumPy keeps
-            ``Generator.integers`` the same from version to version.
-        axis: The axis to average over.
-
-    Raises:
-        InputError: for fewer than 2 entries or resamples, a negative seed, values that are not finite, and an axis that
-            is not there.
+    Give independent data, such as lattice sizes, seeds of their own. Source: B. Efron, Ann. Statist. 7, 1 (1979). 1,000
+    resamples give errors to 2 %. The seed, from 0, is the key of NumPy's Philox generator; it draws the same entries as
+    far as NumPy keeps ``Generator.integers`` the same from version to version.
     """
     values = _entries_first(data, axis)
     if resamples < 2:

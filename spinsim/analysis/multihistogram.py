@@ -151,9 +151,8 @@ class MultiHistogram:
     def log_shares(self, energy: Array, replicas: int = 1) -> Array:
         """What to add to -beta E to have the logarithm of a weight at any beta, of the energies' shape.
 
-        Args:
-            energy: Total energies.
-            replicas: How many independent replicas at one temperature it is the energy of.
+        An energy may be that of several independent replicas at one temperature. Averages at another beta are those
+        with these weights divided by their sum, whose logarithm is ln Z in the unit of ``log_partition``.
         """
         levels, level = np.unique(energy, return_inverse=True)
         offsets = (np.log(self.each) - replicas * self.log_partition)[:, None]
@@ -172,11 +171,8 @@ def first_guess(energy: Array, beta: Array) -> Array:
 def joined(energy: Array, count: npt.ArrayLike, beta: Array, start: Array) -> MultiHistogram:
     """Join measurements of a ladder of which it is known how many have each energy, at whatever temperature.
 
-    Args:
-        energy: Total energies, (levels,).
-        count: Measurements of each, likewise.
-        beta: Inverse temperatures, which have equally many measurements, (temperatures,).
-        start: ``log_partition`` of much the same measurements, from where to search.
+    Total energies and counts are (levels,); all beta (temperatures,) have equally many measurements. The search starts
+    from the ``log_partition`` of much the same measurements.
     """
     counts = np.asarray(count, np.float64)
     each = float(counts.sum()) / len(beta)

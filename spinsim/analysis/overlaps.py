@@ -41,18 +41,11 @@ class OverlapDistribution:
 
 
 def overlap_distribution(result: Tempered, bins: int = 50, symmetrize: bool = False) -> OverlapDistribution:
-    """P(q) from every pair of copies.
+    """P(q) from every pair of copies; with ``symmetrize`` the mean of P(q) and P(-q), which are equal without a field.
 
-    The N + 1 values that q can have, 2 / N apart, are dealt to bins as evenly as can be, each value with a width of
-    2 / N, so that no bin is high because it holds more of them.
-
-    Args:
-        result: A tempering run of two copies or more.
-        bins: Of q, at most: no more than q has values, and an odd number where they are odd in number.
-        symmetrize: Take the mean of P(q) and P(-q), which are equal without a field.
-
-    Raises:
-        InputError: for a run of one copy, fewer than two measurements and no bins.
+    The N + 1 values that q can have, 2 / N apart, are dealt to bins as evenly as can be, each value with a width of 2 /
+    N, so that no bin is high because it holds more of them. There are no more bins than values, and an odd number where
+    these are odd in number.
     """
     steps, samples, pairs, temperatures = result.overlap.shape
     _check(steps, pairs, bins)
@@ -66,16 +59,12 @@ def overlap_distribution(result: Tempered, bins: int = 50, symmetrize: bool = Fa
 
 
 def bins_for(result: Tempered, place: int) -> int:
-    """Returns how many bins P(q) at one temperature should have, by its width and the noise of so many measurements.
+    """Returns how many bins P(q) at a place of the ladder should have, by its width and the noise of the series.
 
     The width is that of a polygon through the middles of bins, 2.15 sigma / n^(1/5): n follows from autocorrelation
     times, and 1.35 sigma is the shortest interval with half of all q. A bin holds a whole number of values of q.
 
     Source: D. W. Scott, J. Am. Stat. Assoc. 80, 348 (1985).
-
-    Args:
-        result: A tempering run of two copies or more.
-        place: On the ladder.
     """
     steps, samples, pairs, _ = result.overlap.shape
     _check(steps, pairs, _FEWEST_BINS)

@@ -41,11 +41,7 @@ class Families(NamedTuple):
 
 
 class Populations:
-    """Averages and errors of each step and sample of a population run; errors of too few or equal groups are NaN.
-
-    Args:
-        result: The run.
-    """
+    """Averages and errors of each step and sample of a population run; errors of too few or equal groups are NaN."""
 
     def __init__(self, result: Annealed) -> None:
         assert result.family is not None  # noqa: S101  (it is a population run)

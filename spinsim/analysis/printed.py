@@ -74,10 +74,7 @@ def table(
 ) -> list[str]:
     """A line for each temperature, cut into several tables where columns do not fit side by side.
 
-    Args:
-        found: The averages.
-        names: Of the estimates wanted, in order.
-        beside: More columns for the first table, by their heads.
+    ``beside`` has more columns for the first table, by their heads.
     """
     columns = [(LABELS.get(name, name), _cells(found.estimates[name]), found.estimates[name]) for name in names]
     first = _Column(found.axis.symbol, [f"{value:.5g}" for value in found.axis.values])

@@ -50,7 +50,7 @@ class Crossing:
 def crossing(
     x1: npt.ArrayLike, curves1: npt.ArrayLike, x2: npt.ArrayLike, curves2: npt.ArrayLike, near: float | None = None
 ) -> Crossing:
-    """Crossing of two curves with its bootstrap error.
+    """Crossing of two curves with its bootstrap error, the one nearest to ``near`` where there are several.
 
     Each curve is a cubic spline through its points (not-a-knot ends); a crossing is a change of sign of their
     difference inside the range of x that both have. The points lie on the spline, so their noise does as well: many
@@ -58,19 +58,14 @@ def crossing(
 
     Args:
         x1: Abscissae of the first size, such as temperatures, rising, of shape (points,), at least 4.
-        curves1: Its curves, of shape (1 + resamples, points): row 0 from all data, then one row a resample, as
-            ``bootstrap(...).values`` has them.
+        curves1: Its curves, of shape (1 + resamples, points): row 0 from all data, then one row a resample.
         x2: Abscissae of the second size; they may differ from ``x1``.
         curves2: Its curves, with as many rows, resampled with another seed.
-        near: Which crossing to take where the full data have several: the one nearest to this.
+        near: Which crossing to take where the full data have several.
 
     Returns:
         NaN and a reason where the full data do not cross, where they cross more than once and ``near`` is not given,
-        and where more than half of the resamples do not cross. A row with NaN counts as one that does not.
-
-    Raises:
-        InputError: for shapes that do not fit together, fewer than 4 points or 2 resamples, abscissae that do not rise,
-            and ranges that do not overlap.
+            and where more than half of the resamples do not cross. A row with NaN counts as one that does not.
     """
     first, second = _check(x1, curves1, "1"), _check(x2, curves2, "2")
     rows = len(first[1])
@@ -191,23 +186,18 @@ def compare_sizes(
     near: float | None = None,
     summaries: Sequence[Summary] | None = None,
 ) -> list[Comparison]:
-    """The curves of several sizes, and where each two of them cross, with bootstrap errors.
+    """The curves of several sizes, and where each two of them cross, of all estimates that they share.
 
     Args:
         results: Of one lattice in different sizes, two or more.
         observable: ``overlap``, ``magnetization`` or ``staggered_magnetization``, whose cumulants and correlation
-            lengths are compared. By default the magnetisation of ferromagnets, the staggered one of antiferromagnets
-            where it was measured, the overlap of all else.
-        near: The crossing nearest to this temperature, in the unit of the couplings, is taken where curves
-            cross more than once.
+            lengths are compared; by default the ``order_parameter``.
+        near: The crossing nearest to this temperature is taken where curves cross more than once.
         summaries: Of each result, in the same order; found here where they are not given.
 
-    Returns:
-        One for each estimate that all results have.
-
     Raises:
-        InputError: for fewer than two sizes, equal ones and different models (``kinds.check_one_model``), an unknown
-            observable, overlaps of a run with one copy, and runs too short to analyse.
+        InputError: for fewer than two sizes, equal ones and different models, an unknown observable, overlaps of a run
+            with one copy, and runs too short to analyse.
     """
     order = sorted(range(len(results)), key=lambda k: sites_of_space(results[k].model))
     ordered = [results[k] for k in order]

@@ -61,12 +61,9 @@ class LengthCrossing(NamedTuple):
 def scaled_lengths(result: Strips, average: str = "mean") -> Array:
     """Correlation length over width of the leading odd level at each point, averaged over samples.
 
-    The width is the layer's first side. A point is NaN where a sample has no such length, or one that rounding may
-    have changed by more than 1 % (``in_noise``): these are the longest, which no mean may leave out.
-
-    Args:
-        result: Of any number of samples.
-        average: ``mean``, which rare long lengths dominate, or ``typical``, exp[ln xi].
+    The width is the layer's first side. The average is ``mean``, which rare long lengths dominate, or ``typical``,
+    exp[ln xi]. A point is NaN where a sample has no such length, or one that rounding may have changed by more than 1 %
+    (``in_noise``): these are the longest, which no mean may leave out.
     """
     if average not in AVERAGES:
         raise InputError(f"average {average!r} is unknown: choose {' or '.join(AVERAGES)}")
@@ -97,12 +94,7 @@ def length_crossings(
 
     Curves are splines of ln(xi / L) through the points that have one in every sample. Errors are those of a bootstrap
     over samples. Samples that one disorder seed made for two widths begin with the same bonds, and are drawn together;
-    others are independent of each other.
-
-    Args:
-        results: One for each width.
-        average: Over samples, see ``scaled_lengths``.
-        near: The crossing nearest to this temperature is taken where curves cross more than once.
+    others are independent of each other. The crossing nearest to ``near`` is taken where curves cross more than once.
     """
     curves: dict[int, LengthCurve] = {}
     for seed, result in enumerate(results):

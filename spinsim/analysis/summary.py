@@ -245,14 +245,11 @@ def one_series(run: Measured, name: str) -> Array:
 
 
 def fluctuations(values: Array) -> Array:
-    """Squared deviations from each sample's mean, whose average is the sample's variance without bias.
+    """Squared deviations from each sample's mean, (steps, samples, copies, temperatures), averaging to its variance.
 
-    The measured mean lies nearer to the data than the true one does, by the mean's own variance: copies, independent
-    of each other, tell it; of one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143
-    (2004), eq. 49).
-
-    Args:
-        values: (steps, samples, copies, temperatures); so is what comes back.
+    The measured mean lies nearer to the data than the true one does, by the mean's own variance: copies, independent of
+    each other, tell it; of one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004),
+    eq. 49). So the variance has no bias.
     """
     steps, _, copies, _ = values.shape
     squares = (values - values.mean(axis=(0, 2), keepdims=True)) ** 2

@@ -127,10 +127,7 @@ def columns_of_samples(
 ) -> Columns:
     """Returns the columns of each sample alone, below each other, behind the sample's number.
 
-    Args:
-        run: Of all samples.
-        columns: Returns those of one sample.
-        best_energy: Returns the lowest energies that its replicas met, (1, replicas); None where they are unknown.
+    ``best_energy`` gives the lowest energies that a sample's replicas met, (1, replicas), None where they are unknown.
     """
     tables = []
     for sample in range(run.model.samples):
@@ -201,10 +198,7 @@ def _unit(name: str) -> str:
 def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
     """Write columns as a CSV file: a line of names, numbers that read back the same, nothing for NaN.
 
-    Args:
-        columns: Of equal lengths.
-        path: The new file.
-        overwrite: Whether another CSV file there is replaced; nothing else ever is.
+    Another CSV file is replaced with ``overwrite``; nothing else ever is.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

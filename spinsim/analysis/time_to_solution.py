@@ -103,12 +103,7 @@ def time_to_solution(seconds: npt.ArrayLike, probability: Estimate, wanted: floa
 
 
 def in_words(estimate: Estimate, form: str | Callable[[float], str]) -> str:
-    """An estimate with its interval as text; a bound where nothing but one end is known.
-
-    Args:
-        estimate: What is told.
-        form: Makes text of a number, such as ``{:.3g}``.
-    """
+    """An estimate with its interval as text; a bound where nothing but one end is known."""
     show = form.format if isinstance(form, str) else form
     if math.isinf(estimate.value):
         return f"> {show(estimate.low)}"

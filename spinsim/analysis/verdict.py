@@ -176,10 +176,7 @@ def _unknown_drifts(found: dict[str, Equilibration], where: str) -> list[str]:
 def _short_samples(walked: Walks | None, energy: Array, where: str) -> list[str]:
     """Say how many samples are too short to be judged, where there are too many of them.
 
-    Args:
-        walked: Of a ladder; None at one temperature, where a series (steps, samples, copies) of ``energy`` decides.
-        energy: At the lowest temperature.
-        where: That temperature, in words.
+    At one temperature, where nothing has walked, the series (steps, samples, copies) of the energy decides.
     """
     short = ~integrated_time(energy, chain_axis=2).trusted if walked is None else walked.short
     if short.sum() <= _MOST_SHORT * np.sqrt(len(short)):
@@ -214,17 +211,13 @@ def exchange_problems(result: Tempered) -> list[str]:
 def copies_disagree(
     series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS, least_window: npt.ArrayLike = 0
 ) -> npt.NDArray[np.bool_]:
-    """In which samples the averages of independent copies differ by more than their fluctuations explain.
+    """In which samples (n, samples, copies) the averages of copies differ by more than their fluctuations explain.
 
     An analysis of variance: with C = 2 sigma^2 tau of the copies, each about its own average, the scatter of their
     averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom, half as many
     where a least window tells of a slow process beside fast ones, as C is known worse then. Copies too short for their
-    own tau are not said to disagree; that they are too short shows elsewhere.
-
-    Args:
-        series: Measurements (n, samples, copies).
-        false_alarms: Probability that copies in equilibrium disagree in any of the samples, at most.
-        least_window: As ``integrated_time`` takes it, (samples,).
+    own tau are not said to disagree; that they are too short shows elsewhere. In equilibrium copies of any sample
+    disagree with a probability of ``false_alarms`` at most.
     """
     values = finite_array(series, "series")
     if values.ndim != 3 or values.shape[2] < 2:

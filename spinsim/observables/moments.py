@@ -110,19 +110,12 @@ def series_of(found: Iterable[Observable]) -> list[str]:
 
 
 def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
-    """What averages to the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2 in each sample, at every step.
+    """What averages to the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2 of each sample and step.
 
-    With Q_ab the sum over sites of s_a s_b: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, averaged over all choices of copies a, b,
-    c and d that differ. With four copies it is the mean over their three pairings of
-    ((Q_ac - Q_ad - Q_bc + Q_bd) / 2)^2, half the overlap of s_a - s_b with s_c - s_d. Sums of integers are exact, so
-    that copies that are all alike give 0.
-
-    Args:
-        overlap: Q of each pair of copies, (steps, samples, pairs, temperatures), pairs as ``copy_pairs`` has them.
-        copies: Four or more.
-
-    Returns:
-        (steps, samples, 1, temperatures).
+    Of shape (steps, samples, 1, temperatures). With Q_ab the sum over sites of s_a s_b, pairs as ``copy_pairs`` has
+    them: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, averaged over all choices of copies a, b, c and d that differ. With four
+    copies it is the mean over their three pairings of ((Q_ac - Q_ad - Q_bc + Q_bd) / 2)^2, half the overlap of s_a -
+    s_b with s_c - s_d. Sums of integers are exact, so that copies that are all alike give 0.
     """
     sums = overlap.astype(np.float64)
     rows = np.zeros((*sums.shape[:2], copies, sums.shape[-1]))  # of each copy the sum over its pairs
@@ -161,20 +154,11 @@ def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
 def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum: float) -> Array:
     """Second-moment correlation length, xi = sqrt(chi(0) / chi(k_min) - 1) / K, in distances of nearest neighbours.
 
-    Source: F. Cooper, B. Freedman, D. Preston, Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S.
-    Caracciolo, Phys. Rev. Lett. 82, 5128 (1999).
-
-    Args:
-        chi_zero: Susceptibility chi(0), the mean squared order parameter in any unit, any shape.
-        chi_min: chi at the smallest wave vector along an axis of the periodic lattice, in the same unit.
-        momentum: The lattice momentum K of k_min, in inverse distances of nearest neighbours (``Lattice.momentum``); on
-            chains, square and cubic lattices it is 2 sin(pi / side).
-
-    Returns:
-        NaN where chi(0) <= chi(k_min), which noise may cause, and where chi(k_min) is not positive.
-
-    Raises:
-        InputError: for a momentum that is not positive and for what is not a real number.
+    k_min is the smallest wave vector along an axis of the periodic lattice, K its lattice momentum in inverse distances
+    of nearest neighbours (``Lattice.momentum``), 2 sin(pi / side) on chains, square and cubic lattices. NaN where
+    chi(0) <= chi(k_min), which noise may cause, and where chi(k_min) is not positive. Source: F. Cooper, B. Freedman,
+    D. Preston, Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S. Caracciolo, Phys. Rev. Lett. 82, 5128
+    (1999).
     """
     if not momentum > 0:
         raise InputError(f"momentum {momentum} belongs to no wave vector but 0: give a positive one")

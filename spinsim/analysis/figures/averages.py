@@ -51,16 +51,11 @@ def averages_figure(
 ) -> PaperFigure:
     """Energy, specific heat, order parameter and susceptibility against temperature, with errors that can be trusted.
 
-    The order parameter is |m|, |m_s| or the link overlap. |m| is left out where nothing favours parallel spins, as it
-    is noise there. Points whose error cannot be trusted are open and have no bar, and specific heats far above dE/dT
-    are marked above the panel. A square ferromagnet in zero field comes with the exact curves of the infinite lattice.
-
-    Args:
-        results: Of one size each, from the smallest on.
-        summaries: Of each.
-        style: Width, ``single`` or ``double``.
-        observable: ``magnetization``, ``staggered_magnetization`` or ``overlap``.
-        columns: Names of estimates, with commas between them, that are drawn instead.
+    The order parameter is |m|, |m_s| or the link overlap, by ``observable``, which is that of ``CROSSING``. |m| is left
+    out where nothing favours parallel spins, as it is noise there. Points whose error cannot be trusted are open and
+    have no bar, and specific heats far above dE/dT are marked above the panel. A square ferromagnet in zero field comes
+    with the exact curves of the infinite lattice. ``columns``, names of estimates with commas between them, are drawn
+    instead. Runs are of one size each, from the smallest on.
     """
     if columns is not None:
         for summary in summaries:
@@ -73,13 +68,7 @@ def averages_figure(
 
 
 def order_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
-    """Binder cumulants and correlation lengths over L of a run's order parameter, in the way of its averages.
-
-    Args:
-        result: The run.
-        summary: Its averages.
-        style: Width, ``single`` or ``double``.
-    """
+    """Binder cumulants and correlation lengths over L of a run's order parameter, in the way of its averages."""
     names = order_names(result)
     if not names:
         raise InputError(

@@ -50,11 +50,6 @@ def crossings_figure(
 
     Points whose error cannot be trusted are open and have no bar, and so have crossings between such points. An inset
     shows what lies around the crossings, where the panel has room for it.
-
-    Args:
-        comparisons: As ``compare_sizes`` returns them.
-        style: Width, ``single`` or ``double``.
-        against: What stands on the abscissae.
     """
     with matplotlib.style.context(PAPER):
         figure, panels = lay_panels(style, len(comparisons), 2.3, against)

@@ -185,18 +185,7 @@ def draw_estimate(
 def draw_heat(
     ax: Axes, x: Array, heat: Estimate, energy: Array, colour: str, label: str, joined: bool = False, marker: str = "o"
 ) -> bool:
-    """Specific heats up to twice the largest dE/dT, and a mark above the frame for each beyond; as ``draw_estimate``.
-
-    Args:
-        ax: The panel.
-        x: Temperatures.
-        heat: The specific heat there.
-        energy: The energy per site there.
-        colour: Of the points.
-        label: Of the points.
-        joined: Whether a line joins them.
-        marker: Their shape.
-    """
+    """Draw heats up to twice the largest dE/dT as estimates, and a mark above the frame for each beyond."""
     off_scale = is_off_scale(x, energy, heat.value)
     mark_off_scale(ax, x[off_scale])
     return draw_estimate(

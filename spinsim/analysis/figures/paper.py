@@ -88,13 +88,9 @@ class PaperFigure(Figure):
 
 
 def lay_panels(style: str, count: int, height: float, xlabel: str = "") -> tuple[PaperFigure, list[Axes]]:
-    """A figure of panels one under the other or, across two columns, of up to three in a row.
+    """A figure of panels one under the other or, across two columns, of up to three in a row, ``height`` each.
 
-    Args:
-        style: One of ``STYLES``.
-        count: How many panels.
-        height: Of each.
-        xlabel: Of the abscissae, where all panels have the same; it stands under the lowest ones.
+    ``xlabel`` belongs to the abscissae where all panels have the same; it stands under the lowest ones.
     """
     in_a_row = 1 if style == "single" else 2 if count == 4 else min(count, _IN_A_ROW)
     rows = -(-count // in_a_row)
@@ -140,12 +136,8 @@ def bar_figure(names: list[str], values: dict[str, npt.NDArray[np.float64]], lab
 def save_figure(figure: Figure, path: Path, overwrite: bool = False) -> None:
     """Write a figure as PDF with embedded TrueType fonts, as PNG of 300 dpi or as SVG, whichever the suffix says.
 
-    The caption of a ``PaperFigure`` goes into a text file of the same name beside it.
-
-    Args:
-        figure: The figure.
-        path: The new file; the same figure may be there already.
-        overwrite: Whether another figure of that format, and its caption, is replaced; nothing else ever is.
+    The caption of a ``PaperFigure`` goes into a text file of the same name beside it. The same figure may be there
+    already; another of that format, and its caption, is replaced with ``overwrite``, nothing else ever is.
     """
     save_figures({path: figure}, overwrite)
 
