@@ -46,7 +46,6 @@ class Equilibration:
 
     @property
     def drifts(self) -> bool:
-        """Whether the last three bins disagree."""
         return self.verdict.startswith("not")
 
 
@@ -117,7 +116,6 @@ def bin_edges(length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
 
 
 def _standard_error(values: Array) -> Array:
-    """Of the mean along the last axis."""
     return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1]))
 
 
@@ -170,7 +168,6 @@ class LinkAgreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether all residuals are within the limit."""
         return bool(np.all(np.abs(self.score) <= self.limit))
 
     @property
@@ -235,7 +232,6 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
 
 
 def comparable(result: Tempered) -> bool:
-    """Whether the energy of a run can be compared with its link overlap."""
     model = result.model
     return bool(result.link_overlap.shape[2]) and model.samples >= _FEWEST_FOR_LINKS and _is_gaussian(model)
 

@@ -103,7 +103,6 @@ class _Half(NamedTuple):
 
 
 def _leading(bits: Bits, lines: Integers, operators: Integers, even: bool) -> Leading:
-    """Returns what the configurations (rows, copies, bytes) show."""
     middle = len(bits) // 2
     halves = bits[:middle], bits[middle:]
     of_other = [_trained(half, lines, operators, even) for half in halves[::-1]]
@@ -125,7 +124,6 @@ def _spins(bits: Bits, lines: Integers) -> Iterator[tuple[slice, npt.NDArray[np.
 
 
 def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> _Half:
-    """Returns the combination that half of a run gives."""
     flat = bits.reshape(-1, bits.shape[-1])
     chosen = flat[:: max(1, -(-len(flat) // _TRAINED))]
     many, slices = len(operators), lines.shape[1]
@@ -329,7 +327,6 @@ def has_even(result: Tempered) -> bool:
 
 
 def has_connected(result: Tempered) -> bool:
-    """Returns whether products of neighbours of two copies were measured."""
     even = None if result.in_time is None else result.in_time.even
     return even is not None and even.link_overlap.shape[2] > 0
 
@@ -380,14 +377,12 @@ def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[l
 
 
 def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
-    """Returns the decays of averages over sites or bonds."""
     values, times = _series(result, parity, FEWEST_STEPS)
     slices, places = result.model.graph.slices, values.shape[3]
     return [[_decay(values[:, k, :, p], times, slices, 2, 1) for p in range(places)] for k in samples]
 
 
 def _decay(series: Array, times: Integers, slices: int, most_levels: int, operators: int) -> Decay:
-    """Returns the fit to a series (steps, copies, times), and what it was fitted to."""
     mean, covariance, entries = mean_of(series)
     found = fit(mean, covariance, entries, times, slices, most_levels)._replace(operators=operators)
     return Decay(times, mean, np.sqrt(np.diag(covariance)), found)

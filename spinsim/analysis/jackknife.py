@@ -32,12 +32,10 @@ class Bootstrap:
 
     @property
     def value(self) -> Array:
-        """The function of the means of the data."""
         return np.asarray(self.values[0])
 
     @property
     def error(self) -> Array:
-        """Its standard error, the spread of the resampled values."""
         return np.asarray(self.values[1:].std(axis=0, ddof=1))
 
 
@@ -98,7 +96,6 @@ def bootstrap(
 
 
 def _entries_first(data: npt.ArrayLike, axis: int) -> Array:
-    """The data with the entries along axis 0."""
     try:
         values = np.moveaxis(np.asarray(data), axis, 0)
     except np.exceptions.AxisError as error:

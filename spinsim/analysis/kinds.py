@@ -132,6 +132,5 @@ class _Mean(NamedTuple):
 
 
 def _means(rows: npt.NDArray[np.float64] | npt.NDArray[np.int8]) -> list[_Mean]:
-    """Means of the values, of their sizes and of their squares."""
     values = np.asarray(rows[:1, :1] if rows.strides[-1] == 0 else rows, np.float64).ravel()
     return [_Mean.of(x) for x in (values, np.abs(values), values**2)]

@@ -45,15 +45,12 @@ class Cells:
 
     @property
     def count(self) -> Array:
-        """Measurements, (cells,)."""
         return np.asarray(self.sums[0])
 
     def of(self, name: str) -> Array:
-        """Returns the sums of a number, (cells,)."""
         return np.asarray(self.sums[1 + self.names.index(name)])
 
     def without(self, stretch: int) -> Cells:
-        """Leave a stretch of time out."""
         cells, sums = self.stretches[stretch]
         rest = self.sums.copy()
         rest[:, cells] -= sums
@@ -119,7 +116,6 @@ def _piece(energy: Array, numbers: list[Array], group: Integers, chains: int) ->
 
 
 def _joined(piece: _Piece, names: tuple[str, ...]) -> Cells:
-    """Add up stretches of time, and keep each."""
     levels, level = np.unique(piece.energy, return_inverse=True)
     cells, place = np.unique(piece.chain * len(levels) + level, return_inverse=True)
     order = np.argsort(piece.stretch, kind="stable")
@@ -130,7 +126,6 @@ def _joined(piece: _Piece, names: tuple[str, ...]) -> Cells:
 
 
 def _distinct(place: Integers, sums: Array) -> tuple[Integers, Array]:
-    """Add up what pieces have at one place."""
     cells, own = np.unique(place, return_inverse=True)
     return cells, np.array([np.bincount(own, row, len(cells)) for row in sums])
 

@@ -81,7 +81,6 @@ def bins_for(result: Tempered, place: int) -> int:
 
 
 def _check(steps: int, pairs: int, bins: int) -> None:
-    """Refuse runs without a distribution, and no bins."""
     if not pairs:
         raise InputError("the run has one copy and no overlaps: give a run of two replicas or more")
     if steps < 2 or bins < 1:

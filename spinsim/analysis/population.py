@@ -86,7 +86,6 @@ class Populations:
         return entropy, self._deviation(of_energy + self._shares())
 
     def families(self) -> Families:
-        """What is left of families."""
         steps, samples, replicas = self._family.shape
         size, found = replicas // self._populations, []
         for k in range(steps):

@@ -54,7 +54,6 @@ def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
-    """Names with commas between them."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in estimates:
@@ -65,7 +64,6 @@ def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
-    """Every estimate, in the order in which all are printed."""
     return printed_order(list(estimates))
 
 

@@ -52,7 +52,6 @@ class Reweighting:
 
     @property
     def axis(self) -> Axis:
-        """What the averages stand against."""
         return temperatures(self.temperature)
 
 
@@ -154,7 +153,6 @@ def _numbers(sample: Tempered, chosen: slice, names: list[str], pairs: bool = Fa
 
 
 def _join(whole: _Counted, start: Array | None = None) -> MultiHistogram:
-    """The ladder of a sample."""
     energy, level = np.unique(whole.singles.energy, return_inverse=True)
     count = np.bincount(level, whole.singles.count)
     return joined(energy, count, whole.beta, whole.start if start is None else start)
@@ -252,7 +250,6 @@ def _estimates(
     times: dict[str, _Time],
     mean: dict[str, Array],
 ) -> dict[str, Estimate]:
-    """Values and errors with what the series at the ladder's neighbouring temperatures say of them."""
     found = {}
     for o, value, spread in zip(columns, values, errors, strict=True):
         time, ladder = times[o.series], result.temperature
@@ -266,7 +263,6 @@ def _estimates(
 
 
 def _notes(result: Tempered, absolute: bool) -> list[str]:
-    """What the columns of free energy and entropy are, and what is left out."""
     notes = few_samples(result.model.samples)
     if not absolute:
         notes.append(

@@ -24,7 +24,6 @@ class Axis(NamedTuple):
 
 
 def temperatures(values: Floats) -> Axis:
-    """Returns the axis of a ladder of temperatures."""
     return Axis("temperature", "T", values, "the lowest temperature")
 
 
@@ -231,7 +230,6 @@ PAIR_SERIES: Final = ("overlap", "link_overlap", "overlap_mode")
 
 
 def sample_of(result: AnyRun, sample: int) -> AnyRun:
-    """The run of one of the samples alone."""
     return samples_of(result, slice(sample, sample + 1))
 
 

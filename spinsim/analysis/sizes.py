@@ -225,7 +225,6 @@ def compare_sizes(
 
 
 def _curve(result: Tempered, estimate: Estimate, rows: Array) -> SizeCurve:
-    """An estimate of one size against what rises along its axis."""
     order = np.argsort(result.axis.values)
     e = estimate
     return SizeCurve(
@@ -269,7 +268,6 @@ def size_label(model: Ising) -> str:
 
 
 def check_sizes(results: Sequence[Tempered]) -> None:
-    """Refuse what is not one model in different sizes."""
     if len(results) < 2:
         raise InputError("curves of one size cross nothing: give two files or more of different sizes")
     for one, other in combinations(results, 2):

@@ -37,7 +37,6 @@ class LengthCurve:
 
     @property
     def value(self) -> Array:
-        """Xi / L, (points,)."""
         return np.asarray(np.exp(self.log[0]))
 
     @property
@@ -117,7 +116,6 @@ def _share_bonds(one: Ising, other: Ising) -> bool:
 
 
 def _cross(small: LengthCurve, large: LengthCurve, near: float | None) -> LengthCrossing:
-    """Where the curves of two widths cross."""
     if min(len(small.temperature), len(large.temperature)) < _FEWEST:
         raise InputError(f"fewer than {_FEWEST} points make no curves: give more temperatures or couplings")
     x1, x2, widths = small.temperature, large.temperature, (small.width, large.width)

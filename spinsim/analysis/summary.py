@@ -152,7 +152,6 @@ def few_samples(samples: int) -> list[str]:
 
 
 def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
-    """Sentences on errors over samples: how well they are known, and how many samples' series are short."""
     samples, sentences, axis = result.model.samples, few_samples(result.model.samples), result.axis
     name = min(long_enough, key=lambda key: float(long_enough[key].min()))
     short = 1 - long_enough[name]
@@ -196,7 +195,6 @@ def observed(point: Point, found: Sequence[Observable], at: Mapping[str, Array])
 
 
 def facts_of(result: Tempered) -> Facts:
-    """Returns what decides which observables a run has."""
     return Facts(
         result.model,
         result.energy.shape[2],
@@ -208,7 +206,6 @@ def facts_of(result: Tempered) -> Facts:
 
 
 def observables_of(result: Tempered) -> tuple[Observable, ...]:
-    """Returns what the summary of a run has."""
     own = own_observables(name for name, values in _own(result).items() if values.ndim == _SCALAR)
     return observables(facts_of(result)) + own
 
@@ -219,7 +216,6 @@ def _own(result: Tempered) -> Mapping[str, Array]:
 
 
 def measured(result: Tempered) -> Measured:
-    """Returns the series of a run per site or bond."""
     model, sites = result.model, result.model.sites
     return Measured(
         model,
@@ -298,5 +294,4 @@ def widening(series: Array, time: IntegratedTime) -> Array:
 
 
 def sweeps_a_step(result: Tempered) -> int:
-    """Sweeps between measurements."""
     return int(result.sweep[1] - result.sweep[0])

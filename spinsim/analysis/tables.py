@@ -107,7 +107,6 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
 
 
 def _result(run: Run) -> Result:
-    """Returns the result that is given, or that of a file."""
     return run if isinstance(run, Result) else load(run)
 
 
@@ -147,12 +146,10 @@ def columns_of_samples(
 
 
 def below_each_other(tables: list[Columns]) -> Columns:
-    """Returns tables of the same columns as one."""
     return {name: np.concatenate([columns[name] for columns in tables]) for name in tables[0]}
 
 
 def summary_columns(summary: Summary) -> Columns:
-    """Columns of a tempering run, as ``table`` has them."""
     return {summary.axis.name: summary.axis.values} | estimate_columns(summary.estimates)
 
 

@@ -142,14 +142,12 @@ def _above_zero(values: Array) -> float:
 
 
 def mean_of_replicas(values: Array) -> tuple[Array, Array]:
-    """Mean and standard error of values (steps, samples, replicas)."""
     if values.shape[1] > 1:
         return _mean_of_samples(values.mean(axis=2))
     return _mean_of_samples(values[:, 0])
 
 
 def _weighted(populations: Populations, values: Array) -> tuple[Array, Array]:
-    """Mean and standard error of values (steps, samples, replicas) of populations."""
     return over_samples(*populations.mean(values))
 
 

@@ -112,7 +112,6 @@ def in_words(estimate: Estimate, form: str | Callable[[float], str]) -> str:
 
 
 def seconds_in_words(seconds: float) -> str:
-    """A time with its unit."""
     if seconds < 1e-3:
         return f"{1e6 * seconds:.3g} us"
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

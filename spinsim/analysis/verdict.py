@@ -54,7 +54,6 @@ class Walks(NamedTuple):
 
     @property
     def least(self) -> int:
-        """Autocorrelation times that are needed."""
         return SPAN_OF_FEW if len(self.tau) < FEW_SAMPLES else SPAN
 
     @property
@@ -70,7 +69,6 @@ class Walks(NamedTuple):
 
     @property
     def words(self) -> str:
-        """How little replicas have walked, as a clause."""
         where = f" in {int(self.short.sum())} of {len(self.span)} samples" if len(self.span) > 1 else ""
         found = f"{self.span.min():.2g} autocorrelation times of that walk ({self.least} are needed)"
         if self.round_trips is not None:
@@ -79,7 +77,6 @@ class Walks(NamedTuple):
 
 
 def walks(result: Tempered) -> Walks | None:
-    """Find how long the walks of replicas are; None where there is one temperature."""
     samples, places = result.permutation.shape[1], result.permutation.shape[-1]
     if places < 2:
         return None
@@ -115,7 +112,6 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The verdict as a sentence; it begins with "in equilibrium", "not in equilibrium" or "undecided"."""
         if self.problems:
             return f"not in equilibrium: {'; '.join(self.problems)}"
         if self.doubts:
@@ -166,7 +162,6 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
 
 
 def _unknown_drifts(found: dict[str, Equilibration], where: str) -> list[str]:
-    """Name the observables that cannot be tested for drifts."""
     undecided = {name: e.verdict for name, e in found.items() if not (e.equilibrated or e.drifts)}
     if not undecided:
         return []
@@ -246,5 +241,4 @@ def _share(chosen: npt.NDArray[np.bool_]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    """Such as "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

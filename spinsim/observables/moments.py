@@ -100,12 +100,10 @@ MOMENTS: Final = {
 
 
 def moments_of(found: Iterable[Observable]) -> list[str]:
-    """Returns the names of all moments that observables are functions of."""
     return list(dict.fromkeys(name for o in found for name in o.moments))
 
 
 def series_of(found: Iterable[Observable]) -> list[str]:
-    """Returns the names of all moments whose autocorrelation time belongs to an observable."""
     return list(dict.fromkeys(o.series for o in found))
 
 

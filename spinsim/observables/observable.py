@@ -107,7 +107,6 @@ class Observable:
 
     @property
     def series(self) -> str:
-        """The moment whose autocorrelation time belongs to it."""
         return self.tau_of or self.moments[0]
 
     @property
@@ -118,7 +117,6 @@ class Observable:
         return self.words or f"{formula} {dollar}{rest}".strip()
 
     def is_in(self, facts: Facts) -> bool:
-        """Returns whether a run has it."""
         return all(NEEDS[need](facts) for need in self.needs)
 
     def is_missed_in(self, facts: Facts) -> bool:

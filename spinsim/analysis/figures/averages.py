@@ -68,7 +68,6 @@ def averages_figure(
 
 
 def order_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
-    """Binder cumulants and correlation lengths over L of a run's order parameter, in the way of its averages."""
     names = order_names(result)
     if not names:
         raise InputError(
@@ -79,7 +78,6 @@ def order_figure(result: Tempered, summary: Summary, style: str = "single") -> P
 
 
 def order_names(result: Tempered) -> list[str]:
-    """Returns what the figure of the order parameter shows of a run."""
     known = {o.name for o in observables_of(result)}
     return [name for name in CROSSING.get(_order([result]), ()) if name in known]
 
@@ -96,7 +94,6 @@ def _order(results: Sequence[Tempered]) -> str:
 
 
 def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names: list[str], style: str) -> PaperFigure:
-    """A panel for each estimate, in it a curve for each run."""
     several = len(results) > 1
     labels = [curve_label(size_label(result.model)) if several else run_text(result) for result in results]
     against = ladder_label(results[0].axis)

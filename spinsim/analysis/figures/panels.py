@@ -56,7 +56,6 @@ _WRITTEN_OUT: Final = 100  # ratio of the ends of a logarithmic axis
 
 
 def is_constant(temperature: Array) -> bool:
-    """Whether all temperatures are one."""
     return bool(np.all(temperature == temperature[0]))
 
 
@@ -81,7 +80,6 @@ def size_text(model: Ising) -> str:
 
 
 def ladder_label(axis: Axis) -> str:
-    """Name and symbol of what averages stand against."""
     return _LADDERS[axis.name]
 
 
@@ -99,7 +97,6 @@ def run_text(result: Tempered) -> str:
 
 
 def replicas_text(result: Annealed) -> str:
-    """Such as "8 x 8 x 8, 4 samples of 128 replicas"."""
     _, samples, replicas = result.energy.shape
     copies = f"{replicas} replica" + "s" * (replicas > 1)
     return f"{size_text(result.model)}, " + (f"{samples} samples of {copies}" if samples > 1 else copies)

@@ -153,7 +153,6 @@ def save_figures(figures: Mapping[Path, Figure], overwrite: bool = False) -> Non
 
 
 def caption_path(path: Path) -> Path:
-    """Where the caption of a figure stands."""
     return path.with_suffix(".txt")
 
 

@@ -121,7 +121,6 @@ def _draw_rates(ax: Axes, result: Tempered) -> None:
 
 
 def _draw_trips(ax: Axes, trips: npt.NDArray[np.int64]) -> None:
-    """How many replicas made how many round trips."""
     none, most = int((trips == 0).sum()), max(1, int(trips.max()))
     least = 1 if none else int(trips.min())
     width = -(-(most - least + 1) // _BARS)
