@@ -44,6 +44,8 @@ from spinsim.saved import Configurations
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+PARITIES: Final = ("odd", "even")
+"""Parities of the levels whose gaps are found."""
 MOST_OPERATORS: Final = 128
 """Of a matrix: more would take long, and noise of ever longer runs."""
 _MOST_LATER: Final = 16
@@ -53,14 +55,65 @@ _TOGETHER: Final = 2**16
 """Slices of configurations whose operators are in memory at a time; their sums are exact in float32."""
 _DEPENDENT: Final = 1e-6
 """Of the largest eigenvalue of C(0): combinations below it hardly change at all, and are left out."""
+BINS: Final = 48
+"""Stretches of time that each copy's series is cut into."""
+FEWEST_STEPS: Final = 4 * BINS
+_ACCEPTED: Final = 0.1
+"""Probability of as large a chi^2 from which on a window is taken."""
+_CLEAR: Final = 4.0
+"""Errors that C(t) must exceed at all times of a fit."""
+_MOST_TIMES: Final = 12
+"""Of a fit: a covariance of more is known too badly from so few stretches."""
+_APART: Final = 0.5
+"""Relative error of gaps, and of the distance of two, up to which a fit counts."""
 
 
-class Leading(NamedTuple):
-    """What one sample shows at one place of the ladder."""
+class Gaps(NamedTuple):
+    """The gap of one parity of each sample at each place of the ladder, (samples, places); NaN where none is."""
 
-    series: Array  # C(t) of the operator at each saved row, (rows, copies, times); of even parity averaged over copies
-    times: Integers  # in slices
-    operators: int  # how many it was combined of
+    gap: Array  # ln(lambda_0 / lambda), in units of 1 / step in time
+    error: Array  # its standard error
+    levels: Integers  # how many were fitted: 2, or 1 where a second one is not told apart; 0 where no fit is good
+    first: Integers  # first time of the window that was fitted, in slices; 0 where there is none
+    last: Integers  # last time of it
+    chi_squared: Array  # of the fit, with the correlation of the times
+    freedom: Integers  # degrees of freedom
+    probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
+    operators: Integers  # how many the operator was combined of; 1 for the average over sites or bonds
+
+
+class Fit(NamedTuple):
+    """The fit to one series: the fields of ``Gaps``, and c cosh(...) at ``first``."""
+
+    gap: float = np.nan
+    error: float = np.nan
+    levels: int = 0
+    first: int = 0
+    last: int = 0
+    chi_squared: float = np.nan
+    freedom: int = 0
+    probability: float = np.nan
+    operators: int = 1
+    amplitude: float = np.nan
+
+
+class Decay(NamedTuple):
+    """What a gap was fitted to, of one sample at one place of the ladder."""
+
+    time: Integers  # in slices, (times,)
+    value: Array  # C(t), likewise
+    error: Array  # its standard error, from stretches
+    fit: Fit  # the fit
+
+
+@dataclass(frozen=True)
+class InTimeCurve:
+    """C(t) with its errors."""
+
+    time: Integers  # in slices, (times,)
+    value: Array  # averaged over time, copies and disorder, (temperatures, times)
+    error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
+    trusted: npt.NDArray[np.bool_]  # whether the error is one, as ``Estimate`` says
 
 
 def has_leading(result: Tempered, parity: str) -> bool:
@@ -69,17 +122,6 @@ def has_leading(result: Tempered, parity: str) -> bool:
     if found is None or found.shape[0] < FEWEST_STEPS or (parity == "even" and found.shape[2] < 2):
         return False
     return _operators(result.model.graph, parity) is not None
-
-
-def leading(result: Tempered, parity: str, samples: Iterable[int]) -> Iterator[list[Leading]]:
-    """Returns what samples show, at each place of the ladder, where ``has_leading``."""
-    found: Configurations = result.configurations  # type: ignore[attr-defined]
-    operators, even = _operators(result.model.graph, parity), parity == "even"
-    assert operators is not None  # noqa: S101  (as has_leading says)
-    lines = result.model.graph.world_lines().astype(np.int64)
-    for sample in samples:
-        bits = found.of_sample(sample)
-        yield [_leading(bits[:, :, place], lines, operators, even) for place in range(bits.shape[2])]
 
 
 def _operators(graph: Graph, parity: str) -> Integers | None:
@@ -95,24 +137,17 @@ def _operators(graph: Graph, parity: str) -> Integers | None:
     return chosen.astype(np.int64) if 0 < len(chosen) <= MOST_OPERATORS else None
 
 
-class _Half(NamedTuple):
-    """What half of a run is measured with: weights of the operators, and their averages that are taken off."""
-
-    weights: Array
-    averages: Array
-
-
-def _leading(bits: Bits, lines: Integers, operators: Integers, even: bool) -> Leading:
+def _leading(bits: Bits, lines: Integers, operators: Integers, times: Integers, even: bool) -> Array:
+    """Returns C(t) of configurations (rows, copies, bytes), (rows, copies, times); even parity averages over copies."""
     middle = len(bits) // 2
     halves = bits[:middle], bits[middle:]
     of_other = [_trained(half, lines, operators, even) for half in halves[::-1]]
-    times = np.arange(1, min(_MOST_LATER, lines.shape[1] // 2) + 1)
-    parts = [_measured(*each, lines, operators, times) for each in zip(halves, of_other, strict=True)]
+    parts = [_measured(half, *by, lines, operators, times) for half, by in zip(halves, of_other, strict=True)]
     correlation, mean = (np.concatenate([part[k] for part in parts]) for k in range(2))
     if even:  # the mean's square from all pairs of copies, which are independent
         others = (mean.sum(axis=1, keepdims=True) - mean) / (mean.shape[1] - 1)
         correlation = (correlation - (mean * others)[..., None]).mean(axis=1, keepdims=True)
-    return Leading(correlation, times, len(operators))
+    return np.asarray(correlation)
 
 
 def _spins(bits: Bits, lines: Integers) -> Iterator[tuple[slice, npt.NDArray[np.int8]]]:
@@ -123,7 +158,8 @@ def _spins(bits: Bits, lines: Integers) -> Iterator[tuple[slice, npt.NDArray[np.
         yield chosen, unpacked_spins(bits[chosen], lines.size)[:, lines]
 
 
-def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> _Half:
+def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> tuple[Array, float]:
+    """Returns the weights of the operators that half of a run gives, and the average that is taken off their sum."""
     flat = bits.reshape(-1, bits.shape[-1])
     chosen = flat[:: max(1, -(-len(flat) // _TRAINED))]
     many, slices = len(operators), lines.shape[1]
@@ -144,17 +180,19 @@ def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> _H
     sizes, directions = eigh(now)
     there = sizes > _DEPENDENT * sizes[-1]
     if not there.any():  # nothing has changed in this half
-        return _Half(np.zeros(many), averages)
+        return np.zeros(many), 0.0
     basis = directions[:, there] / np.sqrt(sizes[there])
-    return _Half(basis @ eigh(basis.T @ later @ basis)[1][:, -1], averages)
+    weights = basis @ eigh(basis.T @ later @ basis)[1][:, -1]
+    return weights, float(weights @ averages)
 
 
-def _measured(bits: Bits, by: _Half, lines: Integers, operators: Integers, times: Integers) -> tuple[Array, Array]:
+def _measured(
+    bits: Bits, weights: Array, constant: float, lines: Integers, operators: Integers, times: Integers
+) -> tuple[Array, Array]:
     """Returns C(t) (rows, copies, times) of a combination in the other half, and its mean (rows, copies)."""
     flat = bits.reshape(-1, bits.shape[-1])
     form = np.zeros((len(lines), len(lines)))
-    form[operators[:, 0], operators[:, -1]] = by.weights
-    constant = float(by.weights @ by.averages)
+    form[operators[:, 0], operators[:, -1]] = weights
     found, mean = np.empty((len(flat), len(times))), np.empty(len(flat))
     for chosen, spins in _spins(flat, lines):
         of_space = spins.swapaxes(1, 2).astype(np.float64)
@@ -171,34 +209,6 @@ def _around(series: Array) -> Array:
     """Returns averages over tau of o(tau) o(tau + t) around rings (configurations, slices), for all t."""
     waves = rfft(series, axis=1)
     return np.asarray(irfft(waves.real**2 + waves.imag**2, series.shape[1], axis=1) / series.shape[1])
-
-
-BINS: Final = 48
-"""Stretches of time that each copy's series is cut into."""
-FEWEST_STEPS: Final = 4 * BINS
-_ACCEPTED: Final = 0.1
-"""Probability of as large a chi^2 from which on a window is taken."""
-_CLEAR: Final = 4.0
-"""Errors that C(t) must exceed at all times of a fit."""
-_MOST_TIMES: Final = 12
-"""Of a fit: a covariance of more is known too badly from so few stretches."""
-_APART: Final = 0.5
-"""Relative error of gaps, and of the distance of two, up to which a fit counts."""
-
-
-class Fit(NamedTuple):
-    """The fit to one series: the attributes of ``gaps.Gaps`` that have its names, and c cosh(...) at ``first``."""
-
-    gap: float = np.nan
-    error: float = np.nan
-    levels: int = 0
-    first: int = 0
-    last: int = 0
-    chi_squared: float = np.nan
-    freedom: int = 0
-    probability: float = np.nan
-    operators: int = 1
-    amplitude: float = np.nan
 
 
 def mean_of(series: Array) -> tuple[Array, Array, int]:
@@ -284,43 +294,6 @@ def decay(gap: float, times: Integers, half: float) -> Array:
     return np.asarray((up + down) / (up[0] + down[0]))
 
 
-PARITIES = ("odd", "even")
-"""Parities of the levels whose gaps are found."""
-
-
-@dataclass(frozen=True)
-class InTimeCurve:
-    """C(t) with its errors."""
-
-    time: Integers  # in slices, (times,)
-    value: Array  # averaged over time, copies and disorder, (temperatures, times)
-    error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
-    trusted: npt.NDArray[np.bool_]  # whether the error is one, as ``Estimate`` says
-
-
-class Gaps(NamedTuple):
-    """The gap of one parity of each sample at each place of the ladder, (samples, places); NaN where none is."""
-
-    gap: Array  # ln(lambda_0 / lambda), in units of 1 / step in time
-    error: Array  # its standard error
-    levels: Integers  # how many were fitted: 2, or 1 where a second one is not told apart; 0 where no fit is good
-    first: Integers  # first time of the window that was fitted, in slices; 0 where there is none
-    last: Integers  # last time of it
-    chi_squared: Array  # of the fit, with the correlation of the times
-    freedom: Integers  # degrees of freedom
-    probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
-    operators: Integers  # how many the operator was combined of; 1 for the average over sites or bonds
-
-
-class Decay(NamedTuple):
-    """What a gap was fitted to, of one sample at one place of the ladder."""
-
-    time: Integers  # in slices, (times,)
-    value: Array  # C(t), likewise
-    error: Array  # its standard error, from stretches
-    fit: Fit  # the fit
-
-
 def has_even(result: Tempered) -> bool:
     """Returns whether gaps of even parity can be found: two copies have products of neighbours or configurations."""
     return has_connected(result) or has_leading(result, "even")
@@ -372,8 +345,16 @@ def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[D
 
 def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
     """Returns the decays of the operators that show the lowest level best."""
-    slices, found = result.model.graph.slices, leading(result, parity, samples)
-    return [[_decay(one.series, one.times, slices, 1, one.operators) for one in row] for row in found]
+    found: Configurations = result.configurations  # type: ignore[attr-defined]
+    graph, operators = result.model.graph, _operators(result.model.graph, parity)
+    assert operators is not None  # noqa: S101  (as has_leading says)
+    lines, times = graph.world_lines().astype(np.int64), np.arange(1, min(_MOST_LATER, graph.slices // 2) + 1)
+
+    def of(bits: Bits) -> Decay:
+        series = _leading(bits, lines, operators, times, parity == "even")
+        return _decay(series, times, graph.slices, 1, len(operators))
+
+    return [[of(bits[:, :, p]) for p in range(bits.shape[2])] for bits in map(found.of_sample, samples)]
 
 
 def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
