@@ -189,38 +189,16 @@ Array = npt.NDArray[np.float64]
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 _SAMPLES_FIRST: Final = (
-    "attempts",
-    "accepts",
-    "round_trips",
-    "best_energy",
-    "best_spins",
-    "best_states",
-    "local_squares",
-    "local_measurements",
+    "attempts accepts round_trips best_energy best_spins best_states local_squares local_measurements"
 )
+"""Attributes of results whose first axis is that of the samples."""
 _SAMPLES_SECOND: Final = (
-    "energy",
-    "magnetization",
-    "staggered_magnetization",
-    "mean_slice_energy",
-    "family",
-    "population_free_energy",
-    "parents",
-    "overlap",
-    "permutation",
-    "link_overlap",
-    "overlap_mode",
-    "magnetization_mode",
-    "action",
-    "correlation_in_time",
-    "slice_magnetization_squared",
-    "slice_magnetization_fourth",
-    "slice_overlap_squared",
-    "slice_overlap_fourth",
-    "even_correlation_in_time",
-    "link_overlap_in_space",
+    "energy magnetization staggered_magnetization mean_slice_energy family population_free_energy parents overlap "
+    "permutation link_overlap overlap_mode magnetization_mode action correlation_in_time slice_magnetization_squared "
+    "slice_magnetization_fourth slice_overlap_squared slice_overlap_fourth even_correlation_in_time "
+    "link_overlap_in_space"
 )
-
+"""Those whose second axis is."""
 FEWEST_FOR_ERRORS: Final = 4
 """Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
 COPY_SERIES: Final = ("energy", "magnetization", "staggered_magnetization", "magnetization_mode")
@@ -237,21 +215,12 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
     """The run of some of the samples, two or more of which need couplings or fields of their own."""
     model = result.model
     couplings, fields = (rows[chosen] if len(rows) > 1 else rows[0] for rows in (model.couplings, model.fields))
-    parts: dict[str, Any] = {
-        "model": Ising(
-            model.graph,
-            couplings,
-            fields,
-            name=model.name,
-            offset=model.offset,
-            maxcut_weight=model.maxcut_weight,
-            terms=model.terms,
-        )
-    }
+    kept = {name: getattr(model, name) for name in ("name", "offset", "maxcut_weight", "terms")}
+    parts: dict[str, Any] = {"model": Ising(model.graph, couplings, fields, **kept)}
     for name, value in vars(result).items():
-        if name in _SAMPLES_FIRST and value is not None:
+        if name in _SAMPLES_FIRST.split() and value is not None:
             parts[name] = value[chosen]
-        elif name in _SAMPLES_SECOND and value is not None:
+        elif name in _SAMPLES_SECOND.split() and value is not None:
             parts[name] = value[:, chosen]
         elif name == "measured":
             parts[name] = {own: series[:, chosen] for own, series in value.items()}

@@ -91,15 +91,16 @@ def curve_label(size: str) -> str:
 def run_text(result: Tempered) -> str:
     """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
     _, samples, copies, _ = result.energy.shape
-    each = f"{copies} cop" + ("ies" if copies > 1 else "y")
-    run = f"{samples} samples of {each}" if samples > 1 else each
-    return f"{size_text(result.model)}, {run}"
+    return _text(result.model, samples, f"{copies} cop" + ("ies" if copies > 1 else "y"))
 
 
 def replicas_text(result: Annealed) -> str:
     _, samples, replicas = result.energy.shape
-    copies = f"{replicas} replica" + "s" * (replicas > 1)
-    return f"{size_text(result.model)}, " + (f"{samples} samples of {copies}" if samples > 1 else copies)
+    return _text(result.model, samples, f"{replicas} replica" + "s" * (replicas > 1))
+
+
+def _text(model: Ising, samples: int, each: str) -> str:
+    return f"{size_text(model)}, " + (f"{samples} samples of {each}" if samples > 1 else each)
 
 
 def sides(lattice: Lattice) -> str:
