@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.benchmark.timing import MEASURE_EVERY, sweep_rates
+from spinsim.benchmark import MEASURE_EVERY, sweep_rates
 from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson

@@ -12,8 +12,8 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.benchmark import SECONDS, WARM_UP_SWEEPS, sweep_rates, wait_for
 from spinsim.benchmark.metropolis import CRITICAL
-from spinsim.benchmark.timing import SECONDS, WARM_UP_SWEEPS, sweep_rates, wait_for
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.devices import CUDA, seats
 from spinsim.machine.threads import Threads
@@ -26,8 +26,7 @@ from spinsim.model.trotter import trotter
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
 from spinsim.transfer_matrix.points import CRITICAL as K_CRITICAL
-from spinsim.transfer_matrix.share import Share
-from spinsim.transfer_matrix.vectors import Vectors
+from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Growth = Literal["weak", "strong"]
 """Whether each device has as much to do as one alone, or all together have."""

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.benchmark.timing import MEASURE_EVERY, WARM_UP_SWEEPS, sweep_rates
+from spinsim.benchmark import MEASURE_EVERY, WARM_UP_SWEEPS, sweep_rates
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.model.disorder import EdwardsAnderson

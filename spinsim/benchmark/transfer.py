@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim.benchmark.timing import wait_for
+from spinsim.benchmark import wait_for
 from spinsim.cuda.device import free_memory
 from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads

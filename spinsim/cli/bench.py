@@ -150,7 +150,7 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
 
     The last column has published rates of other programs, in updates per nanosecond.
     """
-    from spinsim.benchmark import metropolis_rates
+    from spinsim.benchmark.metropolis import metropolis_rates
 
     run = flags.filled(given, _RUN)
     _head(repeats, **run)
@@ -176,7 +176,7 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     the column "correlations" link overlaps, Fourier modes and powers within slices besides. The last column has
     published rates of other programs, in updates per nanosecond.
     """
-    from spinsim.benchmark import temper_rates
+    from spinsim.benchmark.temper import temper_rates
 
     run, times = flags.filled(given, _RUN), flags.filled(given, _TIMES)
     _head(repeats, **run)
@@ -202,7 +202,7 @@ def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
     device has as much to do as one alone, in a strong one all of them together. The last column is the share of the
     rate that so many devices would have if none waited for another.
     """
-    from spinsim.benchmark import scaling_rates
+    from spinsim.benchmark.scaling import scaling_rates
 
     run = flags.filled(given, _RUN)
     _head(repeats, **run)

@@ -11,7 +11,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.cuda.records import round_keys
 from spinsim.engine.dynamics import Dynamics
 from spinsim.errors import InputError
-from spinsim.machine.gpu import using
+from spinsim.machine.memory import using
 
 GRID_LIMIT: Final = 65535  # of a grid's y and z extents
 START_THREADS: Final = 128

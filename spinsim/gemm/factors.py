@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.gemm import launching
+from spinsim.gemm import operands
 from spinsim.gemm.operands import (
     empty,
     layout,
@@ -111,9 +111,9 @@ def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
         return out
     panel, batch = LEFT[side], x.size // (side * width)
     shared = 8 * panel.stages * side * (panel.length + LEFT_PADDING)
-    launch = launching.prepare(
+    launch = operands.prepare(
         x, FILE, _expression("left_factor", side, panel), shared,
-        factor=launching.matrix(factor, layout("factor", factor)), x=x, y=out,
+        factor=operands.matrix(factor, layout("factor", factor)), x=x, y=out,
         batch=np.int64(batch), width=np.int64(width),
     )  # fmt: skip
     _stream(x, launch, panel.threads(side), batch * -(-width // panel.length))
@@ -143,9 +143,9 @@ def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
         return out
     panel = RIGHT[side]
     shared = 8 * panel.stages * panel.length * (side + RIGHT_PADDING)
-    launch = launching.prepare(
+    launch = operands.prepare(
         x, FILE, _expression("right_factor", side, panel), shared,
-        factor=launching.matrix(factor, layout("factor", factor)), x=x, y=out, height=np.int64(height),
+        factor=operands.matrix(factor, layout("factor", factor)), x=x, y=out, height=np.int64(height),
     )  # fmt: skip
     _stream(x, launch, panel.threads(side), -(-height // panel.length))
     return out
@@ -175,14 +175,14 @@ def both_factors(left: Any, x: Any, right: Any, out: Any = None) -> Any:
     if not on_gpu(x):
         out[...] = left @ x @ right
         return out
-    factors = {name: launching.matrix(f, layout(name, f)) for name, f in (("left", left), ("right", right))}
+    factors = {name: operands.matrix(f, layout(name, f)) for name, f in (("left", left), ("right", right))}
     _, groups, places, _ = BOTH[side]
     shared = 8 * side**2 * (2 + places)
-    launch = launching.prepare(x, FILE, _both_expression(side), shared, **factors, x=x, y=out, batch=np.int32(batch))
+    launch = operands.prepare(x, FILE, _both_expression(side), shared, **factors, x=x, y=out, batch=np.int32(batch))
     _stream(x, launch, side // 16 * 32 * groups, -(-batch // groups))
     return out
 
 
 def _stream(x: Any, launch: Any, threads: int, panels: int) -> None:
     """Resident blocks that go through all panels."""
-    launching.start(x, launch, launching.blocks_that_fit(x, launch, threads, panels), threads)
+    operands.start(x, launch, operands.blocks_that_fit(x, launch, threads, panels), threads)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spinsim.errors import InputError
-from spinsim.gemm import launching
+from spinsim.gemm import operands
 from spinsim.gemm.operands import C_TYPES, Layout, empty, layout, on_gpu, require_out, require_type, same_place, scalar
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
 from spinsim.gemm.splitting import add, parts
@@ -80,15 +80,15 @@ def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: tuple[
     name = best(kind, m, n, count) if kernel == "auto" else kernel
     variant = RUNGS[name][kind]
     if count == 1:
-        c, (alpha, beta) = launching.rows(out, of_out), factors
+        c, (alpha, beta) = operands.rows(out, of_out), factors
     else:
         partial, one = empty((count, m, n), out), scalar("alpha", 1, kind)
-        c, alpha, beta = launching.rows(partial, Layout(m, n, n, 1)), one, one - one
-    launch = launching.prepare(
+        c, alpha, beta = operands.rows(partial, Layout(m, n, n, 1)), one, one - one
+    launch = operands.prepare(
         out, file(name), expression(name, kind, of_a, of_b), variant.shared,
-        a=launching.matrix(a, of_a), b=launching.matrix(b, of_b), c=c, size=launching.size(m, n, k),
+        a=operands.matrix(a, of_a), b=operands.matrix(b, of_b), c=c, size=operands.size(m, n, k),
         alpha=alpha, beta=beta,
     )  # fmt: skip
-    launching.start(out, launch, variant.blocks(m, n), variant.threads, count)
+    operands.start(out, launch, variant.blocks(m, n), variant.threads, count)
     if count > 1:
         add(partial, (out, of_out), factors, kind)

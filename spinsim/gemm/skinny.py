@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.gemm import launching
+from spinsim.gemm import operands
 from spinsim.gemm.operands import empty, layout, on_gpu, require_out, require_type, same_place, scalar
 
 FILE: Final = "gemm/tall_skinny.cu"
@@ -96,17 +96,17 @@ def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None)
     length = -(-max(-(-total // STRIPS), STRIP_ROWS) // unit) * unit
     strips, width, strip_size = max(1, -(-total // length)), PANEL * panels[1], PANEL**2 * panels[0] * panels[1]
     partial = empty((strips, strip_size), v)
-    first = launching.prepare(
-        v, FILE, _partial(*panels), 0, v=launching.rows(v, of_v), w=launching.rows(w, of_w), partial=partial,
+    first = operands.prepare(
+        v, FILE, _partial(*panels), 0, v=operands.rows(v, of_v), w=operands.rows(w, of_w), partial=partial,
         rows=np.int64(total), length=np.int64(length), columns_v=np.int32(v.shape[1]), columns_w=np.int32(w.shape[1]),
     )  # fmt: skip
-    launching.start(v, first, strips, panels[0] * warps * 32)
-    second = launching.prepare(
-        v, FILE, "tall_sum", 0, partial=partial, c=launching.rows(out, of_out),
-        size=launching.size(v.shape[1], w.shape[1], 0), strips=np.int32(strips), width=np.int32(width),
+    operands.start(v, first, strips, panels[0] * warps * 32)
+    second = operands.prepare(
+        v, FILE, "tall_sum", 0, partial=partial, c=operands.rows(out, of_out),
+        size=operands.size(v.shape[1], w.shape[1], 0), strips=np.int32(strips), width=np.int32(width),
         strip_size=np.int32(strip_size), alpha=factor, beta=kept,
     )  # fmt: skip
-    launching.start(v, second, -(-out.size * 32 // SUM_THREADS), SUM_THREADS)
+    operands.start(v, second, -(-out.size * 32 // SUM_THREADS), SUM_THREADS)
     return out
 
 
@@ -133,11 +133,11 @@ def tall_matmul(v: Any, y: Any, alpha: float = 1, beta: float = 0, out: Any = No
         scaled = factor * (v @ y)
         out[...] = scaled if kept == 0 else scaled + kept * out
         return out
-    launch = launching.prepare(
-        v, FILE, f"tall_times_small<{_panels(v.shape[1])}>", 0, v=launching.rows(v, of_v),
-        y=launching.matrix(y, layout("y", y)), c=launching.rows(out, of_out),
-        size=launching.size(v.shape[0], y.shape[1], v.shape[1]), alpha=factor, beta=kept,
+    launch = operands.prepare(
+        v, FILE, f"tall_times_small<{_panels(v.shape[1])}>", 0, v=operands.rows(v, of_v),
+        y=operands.matrix(y, layout("y", y)), c=operands.rows(out, of_out),
+        size=operands.size(v.shape[0], y.shape[1], v.shape[1]), alpha=factor, beta=kept,
     )  # fmt: skip
     wanted = -(-v.shape[0] // (TIMES_ROWS * TIMES_THREADS // 32))
-    launching.start(v, launch, launching.blocks_that_fit(v, launch, TIMES_THREADS, wanted), TIMES_THREADS)
+    operands.start(v, launch, operands.blocks_that_fit(v, launch, TIMES_THREADS, wanted), TIMES_THREADS)
     return out

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim.gemm import launching
+from spinsim.gemm import operands
 from spinsim.gemm.operands import C_TYPES, Layout
 
 FILE: Final = "gemm/parts.cu"
@@ -89,8 +89,8 @@ def add(partial: Any, out: tuple[Any, Layout], factors: tuple[Any, Any], kind: s
     """``alpha`` times the sum of parts, (parts, m, n) without gaps, plus ``beta out``."""
     count, m, n = partial.shape
     groups = 1 << max(0, -(-count // EACH) - 1).bit_length()
-    launch = launching.prepare(
-        out[0], FILE, expression(kind), 0, partial=partial, c=launching.rows(*out), size=launching.size(m, n, 0),
+    launch = operands.prepare(
+        out[0], FILE, expression(kind), 0, partial=partial, c=operands.rows(*out), size=operands.size(m, n, 0),
         parts=np.int32(count), groups=np.int32(groups), alpha=factors[0], beta=factors[1],
     )  # fmt: skip
-    launching.start(out[0], launch, -(-m * n * groups // THREADS), THREADS)
+    operands.start(out[0], launch, -(-m * n * groups // THREADS), THREADS)

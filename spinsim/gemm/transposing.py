@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from spinsim.errors import InputError
-from spinsim.gemm import launching
+from spinsim.gemm import operands
 from spinsim.gemm.operands import C_TYPES, empty, layout, on_gpu, require_out, require_type, same_place
 
 KERNELS: Final = ("tiled", "naive")
@@ -53,9 +53,9 @@ def transpose(a: Any, out: Any = None, kernel: str = "tiled") -> Any:
     if not on_gpu(a):
         out[...] = a.T
         return out
-    launch = launching.prepare(
-        a, "gemm/transpose.cu", expression(kernel, a.itemsize), 0, a=launching.matrix(a, layouts["a"]),
-        b=launching.rows(out, layouts["out"]), size=launching.size(a.shape[0], a.shape[1], 0),
+    launch = operands.prepare(
+        a, "gemm/transpose.cu", expression(kernel, a.itemsize), 0, a=operands.matrix(a, layouts["a"]),
+        b=operands.rows(out, layouts["out"]), size=operands.size(a.shape[0], a.shape[1], 0),
     )  # fmt: skip
-    launching.start(a, launch, -(-a.shape[0] // TILE) * -(-a.shape[1] // TILE), TILE * THREAD_ROWS)
+    operands.start(a, launch, -(-a.shape[0] // TILE) * -(-a.shape[1] // TILE), TILE * THREAD_ROWS)
     return out

@@ -1,8 +1,10 @@
-"""Refusing what cannot fit, before anything is allocated."""
+"""Refusing what cannot fit, before anything is allocated; a GPU whose memory runs out is named."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final
 
 import psutil
 
@@ -37,3 +39,24 @@ def require(needed: float, what: str, mend: str = "choose a smaller size, fewer 
     room = available_bytes()
     if needed > room:
         raise InputError(f"{what} needs {readable(needed)} of memory but {readable(room)} are available: {mend}")
+
+
+@contextmanager
+def using(device: int, stream: Any = None) -> Iterator[None]:
+    """CuPy's calls go to the GPU of this number, and to a stream there if one is given.
+
+    Raises:
+        InputError: where its memory runs out, as when another process takes what was free.
+    """
+    import cupy
+
+    try:
+        with cupy.cuda.Device(device), stream or nullcontext():
+            yield
+    except Exception as error:
+        if not type(error).__module__.startswith("cupy") or "out of memory" not in str(error).lower():
+            raise
+        raise InputError(
+            f"GPU {device} is out of memory: end what else uses it, take other GPUs, or choose a smaller size, fewer "
+            "samples or fewer replicas"
+        ) from error

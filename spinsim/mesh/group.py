@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.machine.gpu import using
+from spinsim.machine.memory import using
 from spinsim.mesh import session
+from spinsim.mesh.in_memory import Offer, in_memory, is_on_gpu
 from spinsim.mesh.nccl import Nccl, new_name
 from spinsim.mesh.places import Kept, Place, answers
 from spinsim.mesh.ranks import FIRST, name_of
-from spinsim.mesh.rooms import Offer, is_on_gpu, room_of
 from spinsim.mesh.serving import AtRank, InThreadAtRank
 
 _numbers = count()  # of groups; rank 0 alone takes them
@@ -79,7 +79,7 @@ class Group:
 
     def __init__(self, number: int, index: int, ranks: Sequence[int], gpu: int | None, nccl: Any) -> None:
         self.index, self.size, self.gpu = index, len(ranks), gpu
-        self._members, self._room = ranks, room_of(number)
+        self._members, self._shared = ranks, in_memory(number)
         self._nccl: Nccl | None = None
         if nccl is not None:
             with self.working():
@@ -98,16 +98,16 @@ class Group:
         offers: list[tuple[Offer, int]] = []
         for array, to in give:
             if self._members[to] == mine:
-                offers.append((self._room.put(array, self.index, to), to))
+                offers.append((self._shared.put(array, self.index, to), to))
         self._between_ranks(
             [each for each in give if self._members[each[1]] != mine],
             [each for each in get if self._members[each[1]] != mine],
         )
         for into, giver in get:
             if self._members[giver] == mine:
-                self._room.take(into, giver, self.index)
+                self._shared.copy(into, giver, self.index)
         for offer, to in offers:
-            self._room.wait_until_taken(offer, to)
+            self._shared.wait_until_copied(offer, to)
 
     def ring(self, to_before: Any, to_after: Any, from_before: Any, from_after: Any) -> None:
         """Give arrays to the members before and after this one and get theirs; the last one is before the first.
@@ -160,7 +160,7 @@ class Group:
             ranks, why = session.ranks(), str(error) if isinstance(error, InputError) else repr(error)
             if ranks and isinstance(error, Exception) and len(set(self._members)) > 1:
                 ranks.abort(f"{name_of(ranks.rank)} has failed ({why})")
-            self._room.fail(f"member {self.index} of {self.size} has failed: {error!r}")
+            self._shared.fail(f"member {self.index} of {self.size} has failed: {error!r}")
             raise
 
 

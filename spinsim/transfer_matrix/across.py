@@ -7,16 +7,22 @@ that mirrors it: all that these factors mix. It applies them and gives the chunk
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import multiprocessors
+from spinsim.cuda.launch import Launch
 from spinsim.transfer_matrix.layer import Layer
-from spinsim.transfer_matrix.share import Share
+from spinsim.transfer_matrix.vectors import Share
 
+FILE: Final = "transfer_matrix/across.cu"
+MOST_TOP: Final = 4  # bits that tell parts apart
+THREADS: Final = 256
 ROOM: Final = {"cpu": 2**20, "cuda": 2**25}
 """Amplitudes of a buffer: 256 MiB on a GPU."""
 _LANES: Final = {"cpu": 1, "cuda": 2}
@@ -63,8 +69,6 @@ class Across:
         if device == "cuda":
             import cupy
 
-            from spinsim.transfer_matrix.cuda_across import CudaMix, new_stream
-
             buffers = [cupy.empty((parts, 2, chunk)) for _ in range(min(_LANES[device], self._rounds))]
             self._lanes = [_Lane(buffer, CudaMix(buffer, *factors), new_stream()) for buffer in buffers]
         else:
@@ -82,9 +86,7 @@ class Across:
         if self._lanes[0].stream is None:
             self._all_rounds(y, before, after)
             return
-        from spinsim.transfer_matrix.cuda_across import beside
-
-        with beside([lane.stream for lane in self._lanes]):
+        with along_with([lane.stream for lane in self._lanes]):
             self._all_rounds(y, before, after)
 
     def _all_rounds(self, y: Any, before: OfPiece, after: OfPiece) -> None:
@@ -129,3 +131,60 @@ def _pair(one: Any, other: Any, factor: float) -> None:
     new = one + factor * other
     other += factor * one
     one[...] = new
+
+
+def across_instances() -> list[tuple[str, str]]:
+    """The kernel's instances, with their file."""
+    return [(FILE, instance("across", top)) for top in range(1, MOST_TOP + 1)]
+
+
+class CudaMix:
+    """The factors of all parts, on chunks in a buffer (parts, 2, chunk) of which the second ones mirror the first.
+
+    Args:
+        buffer: What is changed.
+        ratio: The factors are [[1, ratio], [ratio, 1]].
+        flip: The same of the flip of all spins, 0 where it is no factor.
+    """
+
+    def __init__(self, buffer: Any, ratio: float, flip: float) -> None:
+        parts, _, chunk = buffer.shape
+        device = buffer.device.id
+        arguments = {
+            "buffer": buffer,
+            "chunk": np.uint64(chunk),
+            "ratio": np.float64(ratio),
+            "flip": np.float64(flip),
+        }
+        self._launch = Launch(device, FILE, instance("across", parts.bit_length() - 1), arguments)
+        self._blocks = min(-(-chunk // THREADS), 16 * multiprocessors(device))
+
+    def __call__(self) -> None:
+        """Mix them, on the present stream."""
+        import cupy
+
+        self._launch(cupy.cuda.get_current_stream(), (self._blocks, 1, 1), THREADS)
+
+
+def new_stream() -> Any:
+    """A stream of the present GPU that waits for no other."""
+    import cupy
+
+    return cupy.cuda.Stream(non_blocking=True)
+
+
+@contextmanager
+def along_with(streams: Sequence[Any]) -> Iterator[None]:
+    """Let streams begin where the present one is now, and that one go on when they are done."""
+    import cupy
+
+    present = cupy.cuda.get_current_stream()
+    begun = cupy.cuda.Event(disable_timing=True)
+    begun.record(present)
+    for stream in streams:
+        stream.wait_event(begun)
+    yield
+    for stream in streams:
+        done = cupy.cuda.Event(disable_timing=True)
+        done.record(stream)
+        present.wait_event(done)

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import ADDRESS, record, round_keys, struct_type
+from spinsim.cuda.records import ADDRESS, record, struct_type
 from spinsim.gemm import both_factors, left_factor
-from spinsim.transfer_matrix import cuda_across
-from spinsim.transfer_matrix.across import Across
+from spinsim.transfer_matrix.across import Across, across_instances
 from spinsim.transfer_matrix.layer import Layer, quadratic
+from spinsim.transfer_matrix.vectors import START_FILE
 
 FILE: Final = "transfer_matrix/butterfly.cu"
 FEWEST_BITS: Final = 12  # of a tile
@@ -29,14 +29,13 @@ COLUMNS, CONTIGUOUS, SECTOR = range(3)
 KINDS: Final = (COLUMNS, CONTIGUOUS, SECTOR)
 FACTORS: Final = struct_type(q=(np.float64, MOST_BITS))
 DIAGONAL: Final = struct_type(own=ADDRESS, outer=ADDRESS, cross=ADDRESS)
-START_FILE: Final = "transfer_matrix/start_vector.cu"
 
 
 def instantiations() -> list[tuple[str, str]]:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
     passes = product(TILES, KINDS, (False, True))
     ours = [*((FILE, instance("butterfly", *of_pass)) for of_pass in passes), (START_FILE, "start_vector")]
-    return ours + cuda_across.instantiations()
+    return ours + across_instances()
 
 
 class Pass(NamedTuple):
@@ -267,23 +266,3 @@ def _tables(layer: Layer, own: list[int]) -> tuple[Any, Any, Any]:
     cross: npt.NDArray[np.float64] = np.zeros((SITES, FIXED))
     cross[: len(own), : len(others)] = pairs[np.ix_(own, others)]
     return mine, outer, cupy.asarray(cross)
-
-
-def fill_random(out: Any, first: int, seed: int, block: int, plane: int) -> None:
-    """The same numbers as ``vectors`` draws on the CPU, from the amplitude of number ``first`` on, which is even."""
-    import cupy
-
-    room = out if out.size % 2 == 0 else cupy.empty(out.size + 1)
-    pairs, device = room.size // 2, out.device.id
-    arguments = {
-        "out": room,
-        "first": np.uint64(first // 2),
-        "pairs": np.uint64(pairs),
-        "block": np.uint32(block),
-        "plane": np.uint32(plane),
-        "key": round_keys(seed),
-    }
-    blocks = min(-(-pairs // 256), 16 * multiprocessors(device))
-    Launch(device, START_FILE, "start_vector", arguments)(cupy.cuda.get_current_stream(), (blocks, 1, 1), 256)
-    if room is not out:
-        out[:] = room[: out.size]

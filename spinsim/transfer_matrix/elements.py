@@ -10,8 +10,7 @@ import numpy.typing as npt
 from spinsim.model.ising import Ising
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
-from spinsim.transfer_matrix.share import Share
-from spinsim.transfer_matrix.vectors import Vectors
+from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Array = npt.NDArray[np.float64]
 

@@ -14,8 +14,7 @@ from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix import cpu
 from spinsim.transfer_matrix.across import Across
 from spinsim.transfer_matrix.layer import Layer
-from spinsim.transfer_matrix.share import Share
-from spinsim.transfer_matrix.vectors import module
+from spinsim.transfer_matrix.vectors import Share, module
 
 METHODS: Final = ("auto", "butterfly", "kronecker")
 FACTOR_BITS: Final = 6  # of a Kronecker factor: 64 x 64

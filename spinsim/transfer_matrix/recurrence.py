@@ -30,8 +30,7 @@ from spinsim.transfer_matrix.lanczos import (
     leading,
     true_residual,
 )
-from spinsim.transfer_matrix.share import Share
-from spinsim.transfer_matrix.vectors import Vectors
+from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Array = npt.NDArray[np.float64]
 

@@ -30,8 +30,7 @@ from spinsim.transfer_matrix.lanczos import (
 from spinsim.transfer_matrix.layer import MOST_SITES, SECTORS, Layer
 from spinsim.transfer_matrix.operator import METHODS, TransferOperator
 from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
-from spinsim.transfer_matrix.share import Share
-from spinsim.transfer_matrix.vectors import Vectors
+from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Array = npt.NDArray[np.float64]
 

@@ -15,10 +15,10 @@ from spinsim.machine.threads import Threads
 from spinsim.mesh.group import Each, Group, Member, Seat, together
 from spinsim.mesh.places import Kept, answers
 from spinsim.mesh.session import others
-from spinsim.transfer_matrix.cuda_across import MOST_TOP
+from spinsim.transfer_matrix.across import MOST_TOP
 from spinsim.transfer_matrix.lanczos import NotConvergedError
-from spinsim.transfer_matrix.share import Share
 from spinsim.transfer_matrix.spectrum import Fit, Settings, Solver, fit, room
+from spinsim.transfer_matrix.vectors import Share
 
 Saved = dict[str, npt.NDArray[Any]]
 FEWEST_BITS: Final = {"cpu": 18, CUDA: 24}

@@ -5,7 +5,7 @@ Sums go over blocks of fixed size in a fixed order, so that on the CPU no number
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any, Final
@@ -14,11 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
+from spinsim.cuda.device import multiprocessors
+from spinsim.cuda.launch import Launch
+from spinsim.cuda.records import round_keys
 from spinsim.machine.compiled import kernel
 from spinsim.machine.threads import Threads
+from spinsim.mesh.group import Group
 from spinsim.transfer_matrix import cpu
-from spinsim.transfer_matrix.share import Share
 
+START_FILE: Final = "transfer_matrix/start_vector.cu"
 BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
 _LONGEST: Final = 2**30  # what cuBLAS takes at a time
 _ROTATED: Final = 2**18, 2**22  # columns that are multiplied at a time, on the CPU and on a GPU
@@ -37,6 +41,60 @@ def _fill(first, out, block, plane, k0, k1):  # type: ignore[no-untyped-def]
                 bits = (rng.low32(words[2 * j]) << rng.SHIFT32) | rng.low32(words[2 * j + 1])
                 grid = np.float64((bits >> np.uint64(12)) << np.uint64(12)) * 2.0**-63
                 out[i + j] = grid - (1.0 - 2.0**-52)
+
+
+def fill_on_gpu(out: Any, first: int, seed: int, block: int, plane: int) -> None:
+    """Draw the numbers of ``_fill`` on a GPU."""
+    import cupy
+
+    room = out if out.size % 2 == 0 else cupy.empty(out.size + 1)
+    pairs, device = room.size // 2, out.device.id
+    arguments = {
+        "out": room,
+        "first": np.uint64(first // 2),
+        "pairs": np.uint64(pairs),
+        "block": np.uint32(block),
+        "plane": np.uint32(plane),
+        "key": round_keys(seed),
+    }
+    blocks = min(-(-pairs // 256), 16 * multiprocessors(device))
+    Launch(device, START_FILE, "start_vector", arguments)(cupy.cuda.get_current_stream(), (blocks, 1, 1), 256)
+    if room is not out:
+        out[:] = room[: out.size]
+
+
+class Share:
+    """A part of 2^-top of the amplitudes, and what is added up over all parts.
+
+    Args:
+        group: The device's group, of 2^top members; None where it has everything.
+
+    Attributes:
+        index: Of the part.
+        size: How many parts there are.
+        top: Bits of an amplitude's number that say whose it is, the highest ones.
+    """
+
+    def __init__(self, group: Group | None = None) -> None:
+        self._group = group
+        self.index, self.size = (group.index, group.size) if group else (0, 1)
+        self.top = self.size.bit_length() - 1
+
+    def sum(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The sum over all parts, with the same bits at each."""
+        return self._group.sum(values) if self._group else values
+
+    def agreed(self, *arrays: npt.NDArray[Any]) -> Sequence[npt.NDArray[Any]]:
+        """The arrays of the first part, equally at all: libraries may round differently on other processors."""
+        if self._group is None:
+            return arrays
+        mine = self.index == 0
+        return [self._group.sum(array if mine else np.zeros_like(array)) for array in arrays]
+
+    def exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
+        """As ``Group.exchange``."""
+        assert self._group is not None  # noqa: S101  (it has nothing to exchange)
+        self._group.exchange(give, get)
 
 
 class Vectors:
@@ -69,9 +127,7 @@ class Vectors:
         """Fill a vector with random numbers from (-1, 1); block and plane are fields of Philox's counter."""
         before = self.share.index * self.length
         if self.device == "cuda":
-            from spinsim.transfer_matrix.cuda import fill_random
-
-            fill_random(out, before, seed, block, plane)
+            fill_on_gpu(out, before, seed, block, plane)
             return
         keys = rng.split_seed(seed)
         step = 2**16

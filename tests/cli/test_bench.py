@@ -21,7 +21,7 @@ DATA = Path(__file__).parents[1] / "data"
     ],
 )
 def test_a_line_for_each_case(capsys, monkeypatch, what: str, case: object) -> None:
-    monkeypatch.setattr("spinsim.benchmark.timing.SECONDS", 1e-3)
+    monkeypatch.setattr("spinsim.benchmark.SECONDS", 1e-3)
     monkeypatch.setattr(f"spinsim.benchmark.{what}.CPU_CASES", (case,) * 2)
     outcome = run(capsys, monkeypatch, "bench", what, "--device", "cpu", "--repeats", 3)
     assert outcome.status == 0
@@ -32,7 +32,7 @@ def test_a_line_for_each_case(capsys, monkeypatch, what: str, case: object) -> N
 def test_numbers_of_devices_side_by_side(capsys, monkeypatch) -> None:
     """One device alone is the first line of each case; tests/mesh has several ranks."""
     monkeypatch.setattr("spinsim.benchmark.scaling.SECONDS", 1e-3)
-    monkeypatch.setattr("spinsim.benchmark.timing.SECONDS", 1e-3)
+    monkeypatch.setattr("spinsim.benchmark.SECONDS", 1e-3)
     cases = (
         scaling.SweepCase("sweeps", "weak", lambda n: ss.Ising(ss.square(4, 4 * n)), 3, (2.3,)),
         scaling.SweepCase("a ladder", "strong", lambda _: ss.Ising(ss.square(4)), 4, (1.5, 3.0), 2),

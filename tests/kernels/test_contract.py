@@ -24,9 +24,10 @@ from spinsim.cuda.records import KEY, record
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.gemm import factors, rungs
 from spinsim.model.trotter import trotter
-from spinsim.transfer_matrix.cuda import CudaButterfly, fill_random
-from spinsim.transfer_matrix.cuda_across import CudaMix
+from spinsim.transfer_matrix.across import CudaMix
+from spinsim.transfer_matrix.cuda import CudaButterfly
 from spinsim.transfer_matrix.layer import Layer
+from spinsim.transfer_matrix.vectors import fill_on_gpu
 
 Kernels = set[tuple[str, str]]
 
@@ -121,7 +122,7 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
     CudaButterfly(layer)
     import cupy
 
-    fill_random(cupy.empty(9), 4, 1, 2, 3)
+    fill_on_gpu(cupy.empty(9), 4, 1, 2, 3)
     CudaMix(cupy.empty((2, 2, 8)), 0.5, 0.5)
     assert launched == {(file, expression.partition("<")[0]) for file, expression in instantiations()}
 

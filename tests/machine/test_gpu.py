@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spinsim.errors import InputError
-from spinsim.machine.gpu import using
+from spinsim.machine.memory import using
 
 
 class OutOfMemoryError(MemoryError):

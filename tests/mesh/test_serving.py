@@ -12,9 +12,8 @@ from harness import run
 
 import spinsim as ss
 from spinsim.mesh import session
-from spinsim.mesh.messages import as_bytes, from_bytes
 from spinsim.mesh.places import Kept
-from spinsim.mesh.serving import AtRank, RankError, There, serve
+from spinsim.mesh.serving import AtRank, RankError, There, as_bytes, from_bytes, serve
 
 
 class Queues:

@@ -17,8 +17,8 @@ from spinsim.mesh.group import Group, Seat, make_group, together
 from spinsim.mesh.places import Here, InThread
 from spinsim.transfer_matrix import Fit, Layer, Settings, Solver, TransferOperator, Vectors, across, split
 from spinsim.transfer_matrix.points import make_points
-from spinsim.transfer_matrix.share import Share
 from spinsim.transfer_matrix.split import FEWEST_BITS, Chosen, SplitSolver, choose
+from spinsim.transfer_matrix.vectors import Share
 
 GLASS = partial(ss.EdwardsAnderson, seed=4)
 

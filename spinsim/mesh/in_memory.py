@@ -31,7 +31,7 @@ class Offer:
     copied: Any = None
 
 
-class Room:
+class InMemory:
     """What members of one group share in one process."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Room:
             self._changed.notify_all()
         return offer
 
-    def take(self, into: Any, giver: int, taker: int) -> None:
+    def copy(self, into: Any, giver: int, taker: int) -> None:
         """Wait for the next array of a member and copy it."""
         waiting = self._offers[giver, taker]
         self._wait(lambda: bool(waiting), giver)
@@ -68,7 +68,7 @@ class Room:
             offer.taken = True
             self._changed.notify_all()
 
-    def wait_until_taken(self, offer: Offer, taker: int) -> None:
+    def wait_until_copied(self, offer: Offer, taker: int) -> None:
         """Return when an array may change again; on a GPU for what the present stream does from now on."""
         self._wait(lambda: offer.taken, taker)
         if is_on_gpu(offer.array):
@@ -111,14 +111,14 @@ def _event_of_now(array: Any) -> Any:
     return event
 
 
-_ROOMS: Final[WeakValueDictionary[int, Room]] = WeakValueDictionary()
+_GROUPS: Final[WeakValueDictionary[int, InMemory]] = WeakValueDictionary()
 _OPENING: Final = threading.Lock()
 
 
-def room_of(group: int) -> Room:
-    """The room of the group of that number in this process, which lives as long as somebody holds it."""
+def in_memory(group: int) -> InMemory:
+    """Return what members of the group of that number share in this process, as long as somebody refers to it."""
     with _OPENING:
-        room = _ROOMS.get(group)
-        if room is None:
-            room = _ROOMS[group] = Room()
-        return room
+        shared = _GROUPS.get(group)
+        if shared is None:
+            shared = _GROUPS[group] = InMemory()
+        return shared
