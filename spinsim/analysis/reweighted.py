@@ -188,11 +188,7 @@ def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[st
 
 
 def _normalised(logarithms: Array, count: Array) -> tuple[Array, float, float]:
-    """Weights of a measurement in each cell of ``count``, whose sum over measurements is 1.
-
-    Returns:
-        The weights, the logarithm of what the sum was, and how many measurements they come to (Kish).
-    """
+    """Weights of a measurement in each cell, of sum 1, the logarithm of what that was, and Kish's effective number."""
     largest = float(logarithms.max())
     weight = np.exp(logarithms - largest)
     total = float(weight @ count)

@@ -16,7 +16,7 @@ from spinsim.analysis.runs import AnyRun, Floats, lowest, sample_of
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
 from spinsim.model.described import described
-from spinsim.observables import TABLE
+from spinsim.observables import LEADING, TABLE
 from spinsim.registry import record_of
 from spinsim.result import Result, load
 from spinsim.store.layout import ENERGY, INVERSE, TEMPERATURE
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 Columns = dict[str, npt.NDArray[np.generic]]
 Run = Result | str | os.PathLike[str]
 
-_MAIN: Final = (
-    "energy_per_site",
-    "specific_heat",
-    "binder_cumulant",
-    "correlation_length_over_L",
-    "overlap_binder_cumulant",
-    "overlap_correlation_length_over_L",
-)
-"""Observables that lead, with their errors: a dozen columns."""
 _LAST: Final = ("_tau", "_trusted", "_verdict")
 _OBSERVABLES: Final = {one.name: one.units for one in TABLE}
 _UNITS: Final = _OBSERVABLES | {
@@ -170,7 +161,7 @@ def in_order(names: list[str]) -> list[str]:
     """Return the names of columns in the order of ``arranged``."""
     first = next((place for place, name in enumerate(names) if name in _OBSERVABLES), len(names))
     front, rest = names[:first], names[first:]
-    main = [name for one in _MAIN for name in (one, f"{one}_error") if name in rest]
+    main = [name for one in LEADING.split() for name in (one, f"{one}_error") if name in rest]
     last = [name for ending in _LAST for name in rest if name.endswith(ending)]
     return [*front, *main, *(name for name in rest if name not in {*main, *last}), *last]
 

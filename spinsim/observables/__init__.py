@@ -8,6 +8,7 @@ from spinsim.observables.observable import is_uniform as is_uniform
 from spinsim.observables.table import CROSSING as CROSSING
 from spinsim.observables.table import DRAWN as DRAWN
 from spinsim.observables.table import LABELS as LABELS
+from spinsim.observables.table import LEADING as LEADING
 from spinsim.observables.table import MAIN as MAIN
 from spinsim.observables.table import SYMBOLS as SYMBOLS
 from spinsim.observables.table import TABLE as TABLE

@@ -41,6 +41,11 @@ class Facts(NamedTuple):
         """True if Fourier modes of a periodic lattice were measured."""
         return self.correlations and self.model.lattice is not None and self.model.lattice.periodic
 
+    @property
+    def isotropic(self) -> bool:
+        """True if one number multiplies the action of space and time."""
+        return self.in_time and self.model.terms is None
+
 
 class Point(NamedTuple):
     """What formulas take beside averages."""
@@ -73,7 +78,7 @@ NEEDS: Final[dict[str, Callable[[Facts], bool]]] = {
     "links": lambda run: run.correlations and run.copies > 1,
     "classical": lambda run: not run.in_time,
     "in time": lambda run: run.in_time,
-    "isotropic": lambda run: run.in_time and run.model.terms is None,  # one number multiplies the action
+    "isotropic": lambda run: run.isotropic,
     "two copies": lambda run: run.copies > 1,
     "four copies": lambda run: run.copies >= COPIES_IN_FIELD,
     "from infinity": lambda run: run.reference == "infinity",

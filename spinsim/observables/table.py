@@ -182,6 +182,11 @@ LABELS: Final = {o.name: o.label for o in TABLE}
 """Heads of printed columns by name."""
 SYMBOLS: Final = {o.name: o.symbol for o in TABLE}
 """Labels of axes by name."""
+LEADING: Final = (
+    "energy_per_site specific_heat binder_cumulant correlation_length_over_L overlap_binder_cumulant "
+    "overlap_correlation_length_over_L"
+)
+"""What leads in tables of all columns, with errors: a dozen."""
 MAIN: Final = {
     "magnet": "energy_per_site specific_heat abs_magnetization binder_cumulant correlation_length_over_L",
     "antiferromagnet": "energy_per_site specific_heat abs_staggered_magnetization staggered_binder_cumulant",
