@@ -87,16 +87,12 @@ class Populations:
 
     def families(self) -> Families:
         steps, samples, replicas = self._family.shape
-        size, found = replicas // self._populations, []
-        for k in range(steps):
-            members = self._by_family(k, None).reshape(samples, self._populations, size)
-            share = members / size
-            entropy = 0 - (share * np.log(np.where(members, share, 1))).sum(axis=2)  # of one family 0, not -0
-            found.append(((members > 0).sum(axis=2), (share * members).sum(axis=2), entropy))
-        if not found:
-            return Families(*np.empty((3, 0, samples, self._populations)))
-        number, square, entropy = (np.stack(each) for each in zip(*found, strict=True))
-        return Families(number, square, entropy)
+        size = replicas // self._populations
+        members = np.array([self._by_family(k, None) for k in range(steps)])
+        members = members.reshape(steps, samples, self._populations, size)
+        share = members / size
+        entropy = 0 - (share * np.log(np.where(members, share, 1))).sum(axis=3)  # of one family 0, not -0
+        return Families((members > 0).sum(axis=3), (share * members).sum(axis=3), entropy)
 
     def _by_family(self, step: int, values: Array | None) -> Array:
         """Sums of values (samples, replicas) over families at a step, (samples, families); how many without values."""

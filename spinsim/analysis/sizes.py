@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import factorial
 from typing import Final
@@ -205,34 +205,25 @@ def compare_sizes(
     names = CROSSING[_check_observable(ordered, observable)]
     of_each = [summarize(results[k]) if summaries is None else summaries[k] for k in order]
     resamples = [resampled(result, RESAMPLES, seed) for seed, result in enumerate(ordered)]
-    found = list(zip(of_each, resamples, strict=True))
     comparisons = []
     for name in names:
-        if all(name in summary.estimates for summary, _ in found):
-            curves = [
-                _curve(result, summary.estimates[name], rows[name])
-                for result, (summary, rows) in zip(ordered, found, strict=True)
-            ]
-            symbol = ordered[0].axis.symbol
-            pairs = [replace(_cross(a, b, near), symbol=symbol) for a, b in combinations(curves, 2)]
+        if all(name in summary.estimates for summary in of_each):
+            found = zip(ordered, of_each, resamples, strict=True)
+            curves = [_curve(result, summary.estimates[name], rows[name]) for result, summary, rows in found]
+            pairs = [_cross(a, b, near, ordered[0].axis.symbol) for a, b in combinations(curves, 2)]
             comparisons.append(Comparison(name, curves, pairs))
     if not comparisons and in_field(ordered[0].model):
         raise InputError(
             f"{ordered[0].model.name} is in a field, where connected correlation lengths alone are compared, and these "
-            f"runs have none: {' '.join(found[0][0].notes).rstrip('.')}"
+            f"runs have none: {' '.join(of_each[0].notes).rstrip('.')}"
         )
     return comparisons
 
 
-def _curve(result: Tempered, estimate: Estimate, rows: Array) -> SizeCurve:
+def _curve(result: Tempered, e: Estimate, rows: Array) -> SizeCurve:
     order = np.argsort(result.axis.values)
-    e = estimate
-    return SizeCurve(
-        size_label(result.model),
-        result.axis.values[order],
-        Estimate(e.value[order], e.error[order], e.tau[order], e.trusted[order]),
-        rows[:, order],
-    )
+    rising = Estimate(e.value[order], e.error[order], e.tau[order], e.trusted[order])
+    return SizeCurve(size_label(result.model), result.axis.values[order], rising, rows[:, order])
 
 
 def say_crossings(comparisons: Sequence[Comparison], say: Callable[[str], None]) -> None:
@@ -300,20 +291,20 @@ def _check_observable(results: list[Tempered], observable: str | None) -> str:
     return observable
 
 
-def _cross(a: SizeCurve, b: SizeCurve, near: float | None) -> SizeCrossing:
+def _cross(a: SizeCurve, b: SizeCurve, near: float | None, symbol: str) -> SizeCrossing:
     points = [np.isfinite(curve.resampled).all(axis=0) for curve in (a, b)]  # xi of noise alone is NaN
     x, y = a.temperature[points[0]], b.temperature[points[1]]
     labels = (a.label, b.label)
-    if min(len(x), len(y)) < _FEWEST or max(x[0], y[0]) >= min(x[-1], y[-1]):
-        reason = f"fewer than {_FEWEST} points of the ladder have a value" if min(len(x), len(y)) < _FEWEST else ""
-        reason = reason or "their ladders do not overlap"
-        none = Crossing(np.nan, np.nan, np.empty(0), np.full(len(a.resampled) - 1, np.nan), reason)
-        return SizeCrossing(labels, none, np.nan, trusted=False)
+    few = min(len(x), len(y)) < _FEWEST
+    if few or max(x[0], y[0]) >= min(x[-1], y[-1]):
+        reason = f"fewer than {_FEWEST} points of the ladder have a value" if few else "their ladders do not overlap"
+        return SizeCrossing(labels, _none(np.empty(0), len(a.resampled), reason), np.nan, False, symbol)
     found = crossing(x, a.resampled[:, points[0]], y, b.resampled[:, points[1]], near)
     if np.isnan(found.value):
-        return SizeCrossing(labels, found, np.nan, trusted=False)
+        return SizeCrossing(labels, found, np.nan, False, symbol)
     height = float(CubicSpline(x, a.resampled[0, points[0]])(found.value))
-    return SizeCrossing(labels, found, height, all(_trusted_around(curve, found.value) for curve in (a, b)))
+    trusted = all(_trusted_around(curve, found.value) for curve in (a, b))
+    return SizeCrossing(labels, found, height, trusted, symbol)
 
 
 def _trusted_around(curve: SizeCurve, x: float) -> bool:
