@@ -20,9 +20,8 @@ _Bools = npt.NDArray[np.bool_]
 
 _FEWEST_BINS: Final = 16
 _MOST_BINS: Final = 120
-_MOST: Final = (
-    2**13
-)  # entries of a series whose autocorrelation time is sought; of longer ones, averages of a few entries
+_MOST: Final = 2**13
+"""Entries of a series whose autocorrelation time is sought; of longer ones, averages of a few entries."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ def overlap_distribution(result: Tempered, bins: int = 50, symmetrize: bool = Fa
     sites = result.model.sites
     q, width, place = _bins(sites, bins)
     number = place[(result.overlap.astype(np.int64) + sites) // 2]
-    of_samples = samples > 1
-    found = [(_of_samples if of_samples else _of_one)(number[..., t], q, symmetrize) for t in range(temperatures)]
+    shares = _of_samples if samples > 1 else _of_one
+    found = [shares(number[..., t], q, symmetrize) for t in range(temperatures)]
     share, error, trusted = (np.array(rows) for rows in zip(*found, strict=True))
     return OverlapDistribution(q, width, share / width, error / width, trusted)
 
@@ -76,8 +75,8 @@ def bins_for(result: Tempered, place: int) -> int:
     ordered = np.sort(q if in_field(result.model) else np.abs(q), axis=None)
     shortest = (ordered[ordered.size // 2 :] - ordered[: -(ordered.size // 2)]).min()
     width = min(2.15 / 1.35 * shortest / number**0.2, 2 / _FEWEST_BINS)
-    held = max(1, round(width * sites / 2), -(-(sites + 1) // _MOST_BINS))
-    return int(-(-(sites + 1) // held))
+    of_a_bin = max(1, round(width * sites / 2), -(-(sites + 1) // _MOST_BINS))
+    return int(-(-(sites + 1) // of_a_bin))
 
 
 def _check(steps: int, pairs: int, bins: int) -> None:
@@ -122,6 +121,6 @@ def _bins(sites: int, most: int) -> tuple[Array, Array, npt.NDArray[np.int64]]:
     if values % 2 and not bins % 2:
         bins -= 1  # else q = 0 would lie between two of them
     place = (2 * np.arange(values) + 1) * bins // (2 * values)
-    held = np.bincount(place, minlength=bins)
-    middle = np.bincount(place, 2 * np.arange(values) / sites - 1, bins) / held
-    return middle, held * 2 / sites, place
+    counts = np.bincount(place, minlength=bins)
+    middle = np.bincount(place, 2 * np.arange(values) / sites - 1, bins) / counts
+    return middle, counts * 2 / sites, place

@@ -134,21 +134,16 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
     that they cannot move an average over samples by more than a quarter of its error. One or two samples whose
     observables are constant are undecided too.
 
-    Args:
-        result: The run.
-        coldest: Observables at the lowest temperature by name, (steps, samples, copies or pairs of copies); "energy" is
-            what copies are compared in.
+    ``coldest`` has the observables at the lowest temperature by name, (steps, samples, copies or pairs of copies);
+    "energy" is what copies are compared in.
     """
     copies, where = coldest["energy"].shape[2], result.axis.coldest
     share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
     walked = walks(result)
     together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, walked.window)
     found = {name: equilibration(series.mean(axis=2), share, together, window) for name, series in coldest.items()}
-    problems = [
-        f"{name} at {where} drifts, {e.verdict.removeprefix('not equilibrated: ')}"
-        for name, e in found.items()
-        if e.drifts
-    ]
+    drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in found.items() if e.drifts}
+    problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
     if copies > 1:
         apart = copies_disagree(coldest["energy"], share, window)
         if apart.any():
@@ -162,10 +157,10 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
 
 
 def _unknown_drifts(found: dict[str, Equilibration], where: str) -> list[str]:
-    undecided = {name: e.verdict for name, e in found.items() if not (e.equilibrated or e.drifts)}
+    undecided = [name for name, e in found.items() if not (e.equilibrated or e.drifts)]
     if not undecided:
         return []
-    return [f"of {_listed(list(undecided))} at {where}, {next(iter(undecided.values())).removeprefix('undecided: ')}"]
+    return [f"of {_listed(undecided)} at {where}, {found[undecided[0]].verdict.removeprefix('undecided: ')}"]
 
 
 def _short_samples(walked: Walks | None, energy: Array, where: str) -> list[str]:

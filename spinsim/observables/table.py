@@ -21,7 +21,7 @@ from spinsim.observables.moments import (
     total,
     transverse_magnetization,
 )
-from spinsim.observables.observable import COPIES_IN_FIELD, Facts, Observable
+from spinsim.observables.observable import COPIES_IN_FIELD, Array, Facts, Observable, Point
 
 _NOT_EVEN: Final = (
     "In a field m and q are not distributed evenly about 0: their Binder cumulants and the correlation length of "
@@ -34,19 +34,13 @@ def _binder(
     name: str, label: str, symbol: str, whose: str, of: str, letter: str, *needs: str, **more: Any
 ) -> Observable:
     """Returns the record of a Binder cumulant U of the moments ``letter``^2 and ^4."""
-    moments, formula = (f"{letter}^2", f"{letter}^4"), f"Binder cumulant of {whose}"
-    return Observable(
-        name,
-        f"U_{label}",
-        f"Binder cumulant $U_{symbol}$",
-        formula,
-        of,
-        moments,
-        needs,
-        lambda _, second, fourth: binder_cumulant(second, fourth),
-        words=f"Binder cumulant $U_{symbol}$ of {whose}",
-        **more,
-    )
+    head, moments = f"Binder cumulant $U_{symbol}$", (f"{letter}^2", f"{letter}^4")
+    formula, words = f"Binder cumulant of {whose}", f"{head} of {whose}"
+    return Observable(name, f"U_{label}", head, formula, of, moments, needs, _cumulant, words=words, **more)
+
+
+def _cumulant(_: Point, second: Array, fourth: Array) -> Array:
+    return binder_cumulant(second, fourth)
 
 
 TABLE: Final = (

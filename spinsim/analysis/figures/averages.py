@@ -101,10 +101,8 @@ def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names
     with drawn_panels(style, len(names), height, against) as (figure, panels):
         is_open = False
         for ax, name in zip(panels, names, strict=True):
-            for result, summary, label, look in zip(
-                results, summaries, labels, curve_styles(len(results)), strict=True
-            ):
-                is_open |= _draw_run(ax, name, result, summary, label, look, joined=several)
+            for run in zip(results, summaries, labels, curve_styles(len(results)), strict=True):
+                is_open |= _draw_run(ax, name, *run, joined=several)
             ax.set_ylabel(SYMBOLS[name])
             _scale(ax, name, results, summaries)
     off_scale = any(line.get_label() == "off scale" for ax in panels for line in ax.lines)
@@ -127,12 +125,8 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
     """The axis of an estimate: logarithmic over decades, else from 0 for what is positive; exact curves in it."""
     values = np.concatenate([summary.estimates[name].value for summary in summaries])
     values = values[np.isfinite(values)]
-    if (
-        "susceptibility" in name
-        and len(values)
-        and values.min() > 0
-        and np.log10(np.ptp(values) / values.min()) > _DECADES
-    ):
+    positive = len(values) > 0 and values.min() > 0
+    if "susceptibility" in name and positive and np.log10(np.ptp(values) / values.min()) > _DECADES:
         scale_logarithmically(ax)
         return
     couplings = {result.model.coupling_unit for result in results}
@@ -145,9 +139,9 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
 
 def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_scale: bool) -> str:
     run = results[0]
-    what = {o.name: o.caption for o in observables_of(run)}
+    captions = {o.name: o.caption for o in observables_of(run)}
     runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
-    quantities = " and ".join(filter(None, (", ".join(what[name] for name in names[:-1]), what[names[-1]])))
+    quantities = " and ".join(filter(None, (", ".join(captions[name] for name in names[:-1]), captions[names[-1]])))
     sentences = [f"{quantities[0].upper()}{quantities[1:]} against {ladder_label(run.axis)}, of {runs}.", BARS]
     sentences += [OPEN] if is_open else []
     sentences += [OFF_SCALE] if off_scale else []

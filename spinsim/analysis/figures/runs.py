@@ -52,17 +52,8 @@ def equilibration_figure(result: Tempered, summary: Summary, style: str = "singl
             for k, colour in some_temperatures(result.temperature):
                 error, label = found.error[name][:, k], f"$T = {result.temperature[k]:.3g}$"
                 bars = np.where(np.isfinite(error), error, 0)  # none where a series does not move
-                ax.errorbar(
-                    found.last_sweep,
-                    mean[:, k],
-                    bars,
-                    fmt="o-",
-                    lw=0.6,
-                    mec="none",
-                    color=colour,
-                    label=label,
-                    **POINTS,
-                )
+                look: dict[str, Any] = {"fmt": "o-", "lw": 0.6, "mec": "none", "color": colour, "label": label}
+                ax.errorbar(found.last_sweep, mean[:, k], bars, **look, **POINTS)
             if name == "link_residual":
                 ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
             ax.set_ylabel(_LABELS[name])
@@ -190,9 +181,8 @@ def draw_cuts(model: Ising, course: Course, style: str = "single") -> PaperFigur
     best = np.maximum.accumulate(cuts.reshape(len(cuts), -1).max(axis=1))
     with drawn_panels(style, 1, 2.3) as (figure, (ax,)):
         if shown.shape[1] > 1:
-            ax.fill_between(
-                course.done, shown.min(axis=1), shown.max(axis=1), color=SKY, alpha=0.5, lw=0, label="range of replicas"
-            )
+            low, high = shown.min(axis=1), shown.max(axis=1)
+            ax.fill_between(course.done, low, high, color=SKY, alpha=0.5, lw=0, label="range of replicas")
         ax.plot(course.done, shown.mean(axis=1), color=BLUE, lw=0.8, label="mean of replicas")
         ax.plot(course.done, best, color=VERMILION, lw=0.8, label="best so far")
         ax.set_xlim(0, 1.05 * course.done[-1])  # room for the last label within the frame
