@@ -123,14 +123,24 @@ def _estimates(result: Tempered, series: dict[str, Array], times: dict[str, Inte
     averages = averaged(result, series)
     found = jackknife(averages.observed, _entries(averages.moments))
     wider = {name: widening(values, times[name]) for name, values in series.items()}
-    sweeps, estimates = sweeps_a_step(result), {}
-    for o, value, spread in zip(averages.records, found.value, found.error, strict=True):
-        time = times[o.series]
-        error = spread * wider[o.series]
-        there = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))  # of samples that differ, and all have it
-        trusted = there & can_trust(result.model.samples, time.trusted[0])
-        estimates[o.name] = Estimate(value, error, time.tau.mean(axis=0) * sweeps, trusted)
-    return estimates
+    each = zip(averages.records, found.value, found.error, strict=True)
+    return {o.name: _estimate(result, value, error * wider[o.series], times[o.series]) for o, value, error in each}
+
+
+def own_estimate(result: Tempered, name: str) -> Estimate:
+    """Average of an observable of the user's own, place by place of the ladder and within it element by element."""
+    check_length(result)
+    values = np.asarray(_own(result)[name], np.float64)
+    series = values.reshape(*values.shape[:3], -1)
+    time = integrated_time(series, chain_axis=2)
+    found = jackknife(np.asarray, _entries(series.mean(axis=2)[:, :, None])[:, 0])
+    return _estimate(result, found.value, found.error * widening(series, time), time)
+
+
+def _estimate(result: Tempered, value: Array, error: Array, time: IntegratedTime) -> Estimate:
+    there = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))  # of samples that differ, and all have it
+    trusted = there & can_trust(result.model.samples, time.trusted[0])
+    return Estimate(value, error, time.tau.mean(axis=0) * sweeps_a_step(result), trusted)
 
 
 def can_trust(samples: int, of_one: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

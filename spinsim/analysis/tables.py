@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.runs import AnyRun, Floats, lowest, sample_of
+from spinsim.analysis.runs import AnyRun, Floats, Tempered, lowest, sample_of
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
 from spinsim.model.described import described
@@ -67,6 +67,9 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
     By bin, a row for each temperature and logarithmic bin of the run, the last of which is its second half: the sweeps
     done before the bin's first and last measurement, how many measurements it has, and the averages over it of
     ``approach.Approach`` with errors and ``<name>_verdict``, which is that on all bins.
+
+    By the name of an observable of your own, of a tempering or quantum run, a row for each temperature and element of
+    the arrays that it returns: ``<name>_axis_0`` and so on, the average, and columns as by temperature.
 
     The observables that matter most lead, autocorrelation times and verdicts stand last; ``attrs["units"]`` of the
     table has the unit of each column.
@@ -155,6 +158,16 @@ def estimate_columns(found: dict[str, Estimate]) -> Columns:
             f"{name}_trusted": estimate.trusted,
         }
     return columns
+
+
+def own_columns(result: Tempered, name: str) -> Columns:
+    """Columns of an observable of the user's own, a row for each place of the ladder and element of an array."""
+    from spinsim.analysis.summary import own_estimate
+
+    shape = result.measured[name].shape[3:]  # type: ignore[attr-defined]
+    place, *elements = np.indices(shape).reshape(len(shape), -1)
+    where = {f"{name}_axis_{k}": element for k, element in enumerate(elements)}
+    return {result.axis.name: result.axis.values[place], **where} | estimate_columns({name: own_estimate(result, name)})
 
 
 def in_order(names: list[str]) -> list[str]:
