@@ -187,7 +187,7 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
         anneals: In which it may have met it.
     """
     from spinsim.analysis.printed import with_error
-    from spinsim.analysis.samples import lowest as of_samples
+    from spinsim.analysis.runs import lowest as of_samples
 
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
     if model.samples > 1:

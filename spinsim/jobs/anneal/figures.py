@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spinsim.analysis.figures.maxcut import Course, check_begun, draw_cuts
 from spinsim.analysis.figures.panels import replicas_text
 from spinsim.analysis.figures.paper import PaperFigure
+from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.jobs.anneal.lowest_state import configuration_figure, why_no_configuration
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure

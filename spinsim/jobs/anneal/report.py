@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.samples import FEWEST_FOR_ERRORS
-from spinsim.analysis.samples import lowest as of_samples
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS
+from spinsim.analysis.runs import lowest as of_samples
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs.anneal.population import by_temperature, last_step, short

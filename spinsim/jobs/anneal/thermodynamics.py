@@ -24,7 +24,7 @@ from spinsim.analysis.figures.panels import (
     tick_integers,
 )
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.magnets import favours_parallel_spins
+from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.population import FEWEST, MANY
 from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
 from spinsim.errors import InputError
