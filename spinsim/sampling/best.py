@@ -12,8 +12,7 @@ from spinsim.engine.measuring.kept_spins import PresentSpins, bits_of, bits_of_o
 from spinsim.engine.protocols import Counting, Engine, Spins
 from spinsim.machine.memory import require
 from spinsim.packing import Packing
-from spinsim.sampling.best_slices import BestSlices
-from spinsim.sampling.in_field import InField
+from spinsim.sampling.in_field import BestSlices, InField
 
 
 class Best:

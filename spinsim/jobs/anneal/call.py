@@ -14,9 +14,8 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.inputs.seeds import seeds_of
-from spinsim.jobs.anneal.defaults import filled_in
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory
+from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory, filled_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.calls import (
     carried_out,

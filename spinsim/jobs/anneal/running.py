@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine import Engine, create_engine, resolve_device
-from spinsim.engine.split.filling import USUAL
+from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
+from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
+from spinsim.engine.start.given import set_spins
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.defaults import filled_in
-from spinsim.jobs.anneal.layout import STATES, anneal_layout
-from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.inputs.defaults import T_START
+from spinsim.inputs.grids import as_text
+from spinsim.jobs.anneal.result import STATES, AnnealResult, anneal_layout
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch, recorded_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
@@ -34,15 +35,22 @@ from spinsim.run.common import (
     identify,
     to_file,
 )
+from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
+from spinsim.run.recounting import saved_of
 from spinsim.run.restarts import seed_of_start
 from spinsim.run.sampled import SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
+from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.best import BestOfEach, present_spins
 from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.placement import overlapping_temperatures
+from spinsim.sampling.population import check_populations
+from spinsim.settings.setting import settings_of
+from spinsim.settings.shared import RunSettings
 from spinsim.store import RunFile
 
 
@@ -372,3 +380,81 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
 def _seed_of(plan: AnnealPlan, number: int) -> int:
     """The seed of the anneal of this number, which is that of the run for the first."""
     return seed_of_start(plan.config.run.seed, number)
+
+
+_BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
+POPULATION: Final = 4096
+"""Least replicas of a sample of a population run that is not told, as families die out."""
+_MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
+
+
+def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
+    """A configuration with its temperature ends and its replicas, where they were left out.
+
+    Where its file has been begun already, on whatever device, both are as that has them. A quantum anneal has
+    the usual number on all devices, as the best slice of each replica is looked for on the host.
+    """
+    begun = tables_of_file(config.run.out, config.job)
+    config, run = _as_begun(_overlapping(config, model, device), begun, model).with_temperatures(model), config.run
+    if run.replicas is not None:
+        if config.anneal.populations:
+            check_populations(config.anneal.populations, run.replicas)
+        return config
+    if begun:
+        many = begun["run"]["replicas"]
+    else:
+        a, every = config.anneal, run.save_configurations
+        saved = a.steps // every * model.sites // 8 if every else 0
+        where, searches = "cpu" if a.quantum else device, a.ends_early and not (a.quantum or a.populations)
+        many = replicas_that_fill(OfModel(model), where, a.steps * _BYTES_A_STEP + saved, searches)
+        if a.populations:
+            many = -(-max(many, POPULATION) // a.populations) * a.populations
+    return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
+
+
+def _as_begun(config: Anneal, begun: Mapping[str, Mapping[str, Any]], model: Ising) -> Anneal:
+    """A configuration with the first temperature with which its file was begun, where it has none of its own."""
+    a, first = config.anneal, begun.get(config.job, {}).get("t_start")
+    if first is None or a.t_start is not None or a.temperatures is not None or a.quantum or a.populations:
+        return config
+    before = model.once(automatic_temperatures, T_START)[0]  # what earlier versions filled in for all models
+    return replace(config, anneal=replace(a, t_start=before)) if first == before else config
+
+
+def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
+    """A configuration with temperatures that overlap as is wanted, found in a pre-run where they are not there yet."""
+    a, run = config.anneal, config.run
+    if a.overlap is None or a.temperatures is not None:
+        return config
+    last = automatic_temperatures(model)[1] if a.t_stop is None else a.t_stop
+    dynamics = Dynamics(run.seed, "random", a.zero_acceptance, run.rng_rounds)
+    found = overlapping_temperatures(model, last, a.overlap, dynamics, device, run.threads)
+    return replace(config, anneal=replace(a, temperatures=as_text(found)))
+
+
+def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
+    """Returns the run with the saved steps alone, counted anew by an engine that is given the spins."""
+    found, rows = saved_of(result)
+    make = partial(create_engine, replicas=found.shape[2], dynamics=Dynamics(), device=device, threads=threads)
+    engine, measured = InField(make(result.model), make), []
+    for number, row in enumerate(rows):
+        if result.field is not None:
+            engine.set_field(float(result.field[row]))
+        set_spins(engine, found.row(number))
+        measured.append(measure(engine))
+    energy, magnetization, staggered = (np.stack(each) for each in zip(*measured, strict=True))
+    return replace(
+        result,
+        temperature=result.temperature[rows],
+        energy=energy,
+        magnetization=magnetization,
+        staggered_magnetization=None if result.staggered_magnetization is None else staggered,
+        field=None if result.field is None else result.field[rows],
+        gamma=None if result.gamma is None else result.gamma[rows],
+        mean_slice_energy=None if result.mean_slice_energy is None else result.mean_slice_energy[rows],
+        family=None if result.family is None else result.family[rows],
+        population_free_energy=(None if result.population_free_energy is None else result.population_free_energy[rows]),
+        parents=None if result.parents is None else result.parents[rows],
+        configurations=None,
+        measured={name: values[rows] for name, values in result.measured.items()},
+    )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.texts import count
-from spinsim.jobs.transfer.layout import transfer_layout
+from spinsim.jobs.transfer.result import transfer_layout
 from spinsim.machine.threads import Threads, available_threads
 from spinsim.mesh.group import Member, make_group
 from spinsim.mesh.places import InThread, Kept, Place, answers
