@@ -48,6 +48,11 @@ from spinsim.observables import SYMBOLS, TABLE
 if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
 
+Array = npt.NDArray[np.float64]
+_THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
+_TALLEST: Final = 7.0  # inches
+_MOST_DRAWN: Final = 2**26  # sites
+
 
 def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
     """Returns functions that draw the figures that can be drawn of a run, by their names."""
@@ -80,9 +85,6 @@ def cut_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
     return draw_cuts(result.model, course, style)
 
 
-Array = npt.NDArray[np.float64]
-
-
 def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
     """Energy and specific heat per site and the order parameter against temperature, with standard errors.
 
@@ -103,14 +105,16 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     table, model = thermodynamics(result), result.model
     if result.field is not None:
         return _loop_figure(result, result.field, table, style)
-    temperature = table.temperature
-    x = np.arange(len(temperature), dtype=np.float64) if is_constant(temperature) else temperature
+    temperature, counts_steps = table.temperature, is_constant(table.temperature)
+    x, abscissae = temperature, TEMPERATURE
+    if counts_steps:
+        x, abscissae = np.arange(len(x), dtype=np.float64), f"step number, all at $T = {temperature[0]:.6g}$"
     order = table.order_parameter(model)
     names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
     off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
     heat = np.where(off_scale, np.nan, table.specific_heat)
     with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(names), 1.4, _abscissae(temperature))
+        figure, panels = lay_panels(style, len(names), 1.4, abscissae)
         for ax, name in zip(panels, names, strict=True):
             ax.set_ylabel(SYMBOLS[name])
         _draw_series(panels[0], x, table.energy, table.energy_error, replicas_text(result))
@@ -125,8 +129,11 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
         for ax in panels[1:]:
             show_zero(ax)
         mark_off_scale(panels[1], x[off_scale])
-        if is_constant(temperature):
-            _count_steps(panels, len(x))
+        if counts_steps:
+            margin = max(0.5, len(x) / 30)
+            for ax in panels:
+                ax.set_xlim(-margin, len(x) - 1 + margin)
+                tick_integers(ax.xaxis)
         elif result.family is not None:  # from infinity on
             panels[-1].set_xscale("log")
         figure.align_ylabels()
@@ -140,15 +147,14 @@ def _is_shown(order: OrderParameter, model: Ising) -> bool:
     return model.maxcut_weight is None and (order.name != "abs_magnetization" or favours_parallel_spins(model))
 
 
-def _quantum_figure(result: AnnealResult, gamma: Array, style: str = "single") -> PaperFigure:
+def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigure:
     """Energies per site of best slices, and of all slices, against the transverse field."""
     with matplotlib.style.context(PAPER):
         figure, (ax,) = lay_panels(style, 1, 1.4, FIELD)
         ax.set_ylabel(SYMBOLS["energy_per_site"])
-        labels = ("best slices", "all slices"), (BLUE, ORANGE)
-        for found, label, color in zip(quantum_energies(result), *labels, strict=True):
-            bars = None if np.isnan(found.error).all() else found.error
-            ax.errorbar(gamma, found.mean, bars, fmt="o", mec="none", color=color, label=label, **POINTS)
+        best, mean = quantum_energies(result)
+        _draw_series(ax, gamma, *best, "best slices")
+        _draw_series(ax, gamma, *mean, "all slices", color=ORANGE)
         draw_legend(figure, ax)
     figure.caption = (
         f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
@@ -174,7 +180,9 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
     return figure
 
 
-def _draw_series(ax: Axes, x: Array, mean: Array, error: Array, label: str | None = None, why_none: str = "") -> None:
+def _draw_series(
+    ax: Axes, x: Array, mean: Array, error: Array, label: str | None = None, why_none: str = "", color: str = BLUE
+) -> None:
     """Points with error bars, or the words ``why_none`` where there are none to draw."""
     if np.isnan(mean).all():
         ax.text(0.5, 0.5, why_none, transform=ax.transAxes, ha="center", va="center")
@@ -182,7 +190,7 @@ def _draw_series(ax: Axes, x: Array, mean: Array, error: Array, label: str | Non
         ax.set_yticks([], minor=True)
         return
     bars = None if np.isnan(error).all() else error
-    ax.errorbar(x, mean, bars, fmt="o", mec="none", color=BLUE, label=label, **POINTS)
+    ax.errorbar(x, mean, bars, fmt="o", mec="none", color=color, label=label, **POINTS)
 
 
 def _entries(result: AnnealResult) -> str:
@@ -194,18 +202,6 @@ def _entries(result: AnnealResult) -> str:
     groups = "populations" if result.parents.shape[2] >= MANY else "families"
     few = f", left out where they count as fewer than {FEWEST}" if np.isnan(result.free_energy_error).any() else ""
     return f"over {groups}{few}"
-
-
-def _abscissae(temperature: Array) -> str:
-    return f"step number, all at $T = {temperature[0]:.6g}$" if is_constant(temperature) else TEMPERATURE
-
-
-def _count_steps(panels: list[Axes], steps: int) -> None:
-    """Abscissae for so many steps, whole numbers from 0."""
-    margin = max(0.5, steps / 30)
-    for ax in panels:
-        ax.set_xlim(-margin, steps - 1 + margin)
-        tick_integers(ax.xaxis)
 
 
 def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> str:
@@ -225,22 +221,8 @@ def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> st
     return " ".join([*sentences, OFF_SCALE] if off_scale else sentences)
 
 
-_THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
-_TALLEST: Final = 7.0  # inches
-_MOST_DRAWN: Final = 2**26  # sites
-
-
 def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
-    """The state of lowest energy met by one sample: a picture, a strip for a chain, one layer of three axes or more.
-
-    Args:
-        result: A run on a lattice.
-        sample: Disorder sample, from 0.
-        style: Width, ``single`` or ``double``.
-
-    Raises:
-        InputError: as ``why_no_configuration`` says.
-    """
+    """The state of lowest energy met by one sample: a picture, a strip for a chain, one layer of three axes or more."""
     reason = why_no_configuration(result, sample)
     if reason:
         raise InputError(reason)
@@ -302,8 +284,6 @@ def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> Pa
         ax.imshow(
             spins[: width * height].reshape(height, width),
             cmap=ListedColormap([BLUE, ORANGE]),
-            vmin=-1,
-            vmax=1,
             interpolation="none",
             origin="lower",
             aspect="auto" if chain else "equal",
@@ -327,9 +307,7 @@ def _draw_discs(ax: Axes, positions: npt.NDArray[np.float64], spins: npt.NDArray
     """A disc at each position, as wide as neighbours are apart."""
     one = np.ones(len(positions))
     discs = EllipseCollection(
-        one,
-        one,
-        0 * one,
+        *(one, one, 0 * one),
         units="xy",
         offsets=positions,
         offset_transform=ax.transData,

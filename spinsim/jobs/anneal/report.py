@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,44 +24,45 @@ from spinsim.analysis.time_to_solution import (
     time_to_solution,
 )
 from spinsim.inputs.texts import count, quoted
-from spinsim.jobs.anneal.result import AnnealResult, load_anneal
+from spinsim.jobs.anneal.result import AnnealResult, with_rows
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.search import Anneals, read_anneals
-from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.anneal.tables import of_populations, quantum_energies
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import (
     empty_lanes,
     head_of_steps,
     lowest_lines,
+    numbers_of_plan,
     precision,
     saved_number,
     solution_lines,
     twice_as_long,
 )
 from spinsim.model.ising import Ising
+from spinsim.result import load_as
 from spinsim.run.search import goal
 from spinsim.store import open_to_read
 
 
 def describe(plan: AnnealPlan) -> str:
     """Returns what is about to run, in one sentence."""
-    a, r, model = plan.config.anneal, plan.config.run, plan.model
+    a, model = plan.config.anneal, plan.model
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
-    replicas = count(r.number_of_replicas, "replica")
+    replicas = count(plan.config.run.number_of_replicas, "replica")
     if a.populations:
         replicas += f" in {count(a.populations, 'population')}"
+    changes = f"T = {a.t_start:.4g} to {a.t_stop:.4g}"
+    if a.quantum:
+        changes = f"{a.slices} slices at T = {a.t_start:.4g}, Gamma = {a.gamma_start:.4g} to {a.gamma_stop:.4g}"
+    length = f"{a.steps} steps of {a.sweeps} sweeps"
+    if a.growing:
+        length = f"{a.of_anneal(0).length}, {a.of_anneal(1).length}, ... sweeps up to {length}"
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
         f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{replicas}, "
-        f"{_schedule(a)} in {_length(a)}{_search(plan)}, on the {where}"
+        f"{changes} in {length}{_search(plan)}, on the {where}"
     )
-
-
-def _length(a: AnnealSettings) -> str:
-    """Returns how many steps and sweeps there are, of growing anneals how many they may have."""
-    steps = f"{a.steps} steps of {a.sweeps} sweeps"
-    return f"{a.of_anneal(0).length}, {a.of_anneal(1).length}, ... sweeps up to {steps}" if a.growing else steps
 
 
 def _search(plan: AnnealPlan) -> str:
@@ -71,13 +72,6 @@ def _search(plan: AnnealPlan) -> str:
     ends = goal(a.target, a.time_limit, plan.model)
     again = ", again and again" if a.ends_early and a.anneals is None else ""
     return "".join(f", {words}" for words in (most, ends) if words) if most else again + f" {ends}" * bool(ends)
-
-
-def _schedule(a: AnnealSettings) -> str:
-    """Returns what changes from where to where, in words."""
-    if a.quantum:
-        return f"{a.slices} slices at T = {a.t_start:.4g}, Gamma = {a.gamma_start:.4g} to {a.gamma_stop:.4g}"
-    return f"T = {a.t_start:.4g} to {a.t_stop:.4g}"
 
 
 def outcome(plan: AnnealPlan, rate: float | None) -> Told:
@@ -91,7 +85,7 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     lines = lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done) + lanes + solution_lines(plan)
     following = [f"spinsim plot {quoted(plan.path)}"] if rows else []
     if plan.config.anneal.populations and rows:
-        of_last, about_last = last_step(load_anneal(plan.path))
+        of_last, about_last = _last_step(load_as(AnnealResult, plan.path))
         numbers, lines = numbers | of_last, lines + about_last
     if anneals is None:
         return Told(numbers, lines, following)
@@ -99,12 +93,7 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     verdict = anneals.verdict(plan.model, best_energy.min(axis=1))
     missed = anneals.target is not None and not anneals.is_met
     following += twice_as_long(plan) if missed else []
-    return Told(numbers, lines + _anneals_line(anneals), following, verdict, missed)
-
-
-def _anneals_line(anneals: Anneals) -> list[str]:
-    """Returns how many anneals a search made."""
-    return [f"Anneals        {anneals.done} in {anneals.elapsed:.3g} s"]
+    return Told(numbers, [*lines, anneals.line], following, verdict, missed)
 
 
 def _summary(
@@ -112,13 +101,7 @@ def _summary(
 ) -> dict[str, Any]:
     """Returns the main numbers of a finished run; energies (samples, replicas), None where no step was done."""
     model, lowest = plan.model, float(best_energy.min())
-    numbers: dict[str, Any] = {
-        "job": plan.config.job,
-        "file": str(plan.path),
-        "config_sha256": plan.attributes["config_sha256"],
-        "seed": plan.config.run.seed,
-        "model": model.name,
-        "sites": model.sites,
+    numbers: dict[str, Any] = numbers_of_plan(plan) | {
         "lowest_energy": lowest,
         "lowest_energy_per_site": lowest / model.sites,
         "last_energy_per_site": None if last_energy is None else float(last_energy.mean()) / model.sites,
@@ -140,47 +123,47 @@ def _summary(
 
 def show(path: Path) -> Told:
     """Returns what ``spinsim show`` says of a file."""
-    result = load_anneal(path)
+    result = load_as(AnnealResult, path)
     rows, replicas = len(result.energy), result.energy.shape[2]
     settings = result.config.get(result.job, {})
     planned = rows if settings.get("growing") else settings.get("steps", rows)
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
-    found = _success(result)
-    success = {} if found is None else {"success": found.numbers}
-    searched = {} if result.anneals is None else result.anneals.numbers
-    about |= {"configurations": saved_number(path)} | searched | success
+    about |= {"configurations": saved_number(path)}
     head = head_of_steps(path, result, replicas, rows, planned if result.anneals is None else None)
-    head += _head_of_anneals(result)
+    if result.anneals is not None:  # of which the steps are those of the first anneal
+        about |= result.anneals.numbers
+        verdict = result.anneals.verdict(result.model, result.lowest_energy.min(axis=1)) if result.finished else ""
+        head += [result.anneals.line, *([f"Target         {verdict}"] if verdict else [])]
+    success = success_of(result.model, result.anneals, independent=result.family is None)
+    if success is not None:
+        about |= {"success": success.numbers}
+        head.append(f"Success        {success.line}")
     return Told(about | numbers, head + empty_lanes(result.attributes["engine"], replicas, 1) + lines)
 
 
-def _head_of_anneals(result: AnnealResult) -> list[str]:
-    """Returns what ``show`` says of a search, of which the steps above are those of the first anneal."""
-    if result.anneals is None:
-        return []
-    lowest = result.lowest_energy
-    verdict = result.anneals.verdict(result.model, lowest.min(axis=1)) if result.finished else ""
-    found = _success(result)
-    success = [f"Success        {found.line}"] if found is not None else []
-    return _anneals_line(result.anneals) + ([f"Target         {verdict}"] if verdict else []) + success
+def _ten(steps: int) -> list[int]:
+    """Returns the numbers of ten rows, evenly spread over all."""
+    return sorted({round(k * (steps - 1) / 9) for k in range(10)})
 
 
-def _success(result: AnnealResult) -> Success | None:
-    """Returns how often the anneals of a search met its target, None where that is not known."""
-    from spinsim.jobs.anneal.report import success_of  # which takes SciPy, as a run does not
+def _text(number: float) -> str:
+    return f"{number:.6f}" if np.isfinite(number) else "-"
 
-    return success_of(result.model, result.anneals, independent=result.family is None)
+
+def _line(first: float, *texts: str) -> str:
+    """Returns a row of a table that begins with a temperature or field, in eight characters or so."""
+    begin = f"{first:.6f}" if abs(first) < 10 else f"{first:.6g}"
+    return " ".join(f"{text:>10}" for text in (begin, *texts)).removeprefix("  ")
 
 
 def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]:
     """Returns a table of the energies of best slices, and of all slices, in steps of a quantum anneal."""
     lines = ["  Gamma  E/N of best slices      error  of all slices      error"]
-    best, mean = quantum_energies(result)
-    for k in sorted({round(k * (len(gamma) - 1) / 9) for k in range(10)}):
-        numbers = (gamma[k], best.mean[k], best.error[k], mean.mean[k], mean.error[k])
-        texts = [f"{number:.6f}" if np.isfinite(number) else "-" for number in numbers]
-        lines.append(f"{texts[0]:>10} {texts[1]:>15} {texts[2]:>10} {texts[3]:>14} {texts[4]:>10}")
+    (best, best_error), (mean, mean_error) = quantum_energies(result)
+    for k in _ten(len(gamma)):
+        texts = map(_text, (gamma[k], best[k], best_error[k], mean[k], mean_error[k]))
+        lines.append("{:>10} {:>15} {:>10} {:>14} {:>10}".format(*texts))
     return lines
 
 
@@ -201,33 +184,24 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     order = table.order_parameter(result.model)
     first, last = ("T", order.symbol) if result.field is None else ("h", "<m>")
     lines.append(f"{first:>8}        E/N      error        C/N      error {last:>10}      error")
-    means = (order.mean, order.error)
+    axis, means = table.temperature, (order.mean, order.error)
     if result.field is not None:
-        means = (table.signed_magnetization, table.signed_magnetization_error)
-    for k in sorted({round(k * (len(table.temperature) - 1) / 9) for k in range(10)}):
-        row = (table.temperature if result.field is None else result.field, table.energy, table.energy_error,
-               table.specific_heat, table.specific_heat_error, *means)  # fmt: skip
-        texts = [f"{column[k]:.6f}" if np.isfinite(column[k]) else "-" for column in row]
-        texts[0] = short(row[0][k])
-        lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
+        axis, means = result.field, (table.signed_magnetization, table.signed_magnetization_error)
+    columns = table.energy, table.energy_error, table.specific_heat, table.specific_heat_error, *means
+    lines += [_line(axis[k], *(_text(column[k]) for column in columns)) for k in _ten(len(axis))]
     if np.isnan(table.energy_error).any() and len(result.energy[0].ravel()) >= FEWEST_FOR_ERRORS:
         lines.append("-: no error, as replicas or samples do not differ, or are fewer than four")
     if not np.isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:
         lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")
     if result.family is None:
         return numbers, lines
-    of_last, about_last = last_step(result)
-    return numbers | of_last, [*lines, *by_temperature(result), *about_last]
+    of_last, about_last = _last_step(result)
+    return numbers | of_last, [*lines, *_by_temperature(result), *about_last]
 
 
-def last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
+def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     """Returns the main numbers of the last step of a population run, for ``--json`` and as lines."""
-    last = replace(
-        result,
-        temperature=result.temperature[-1:],
-        energy=result.energy[-1:],
-        **{name: getattr(result, name)[-1:] for name in ("family", "population_free_energy", "parents")},
-    )
+    last = with_rows(result, slice(-1, None))
     found = {name: float(column[0]) for name, column in of_populations(last).items()}
     number, size, entropy = last.families
     whole = result.energy.shape[2] // number.shape[2]
@@ -269,22 +243,15 @@ def _span(values: np.typing.NDArray[Any]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def short(number: float) -> str:
-    """Returns a temperature or field in eight characters or so, as a column begins with it."""
-    return f"{number:.6f}" if abs(number) < 10 else f"{number:.6g}"
-
-
-def by_temperature(result: AnnealResult) -> list[str]:
+def _by_temperature(result: AnnealResult) -> list[str]:
     """Returns a table of free energies, entropies and families, means over samples."""
     lines = ["       T        F/N      error        S/N      error   families      rho_t"]
     columns = of_populations(result)
     names = ("free_energy_per_site", "free_energy_per_site_error", "entropy_per_site", "entropy_per_site_error")
-    for k in sorted({round(k * (len(result.temperature) - 1) / 9) for k in range(10)}):
-        values = [result.temperature[k], *(columns[name][k] for name in names)]
-        texts = [f"{value:.6f}" if np.isfinite(value) else "-" for value in values]
-        texts[0] = short(values[0])
+    for k in _ten(len(result.temperature)):
+        texts = [_text(columns[name][k]) for name in names]
         texts += [f"{columns['families'][k]:.6g}", f"{columns['mean_square_family_size'][k]:.4g}"]
-        lines.append(" ".join(f"{text:>10}" for text in texts).removeprefix("  "))
+        lines.append(_line(result.temperature[k], *texts))
     missing = np.isnan(columns[names[1]])
     if missing.any() and not missing[-1]:  # else the lines of the last step say so
         lines.append(f"-: {_no_errors(result.families.number.shape[2])}")
@@ -331,9 +298,7 @@ class Success:
         anneals = f"of {count(self.anneals, 'anneal')} of {self.sweeps} sweeps"
         if self.of_anneal is None or self.tts is None:
             return f"{anneals} the last met the target, and the search stopped at this first success: p is not known"
-        of_one = (
-            "" if self.of_replica is None else f"a replica meets it with p = {in_words(self.of_replica, '{:.3g}')}, "
-        )
+        of_one = f"a replica meets it with p = {in_words(self.of_replica, '{:.3g}')}, " if self.of_replica else ""
         return (
             f"{anneals}: {of_one}any of {self.replicas} with p = {in_words(self.of_anneal, '{:.3g}')}; "
             f"time to solution at 99 %: {in_words(self.tts, seconds_in_words)}"

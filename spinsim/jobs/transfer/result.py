@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
-from spinsim.result import Result, load_as
+from spinsim.result import Result
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 from spinsim.store.layout import ENERGY, Layout, Series, Sizes
 from spinsim.transfer_matrix.points import read_given
@@ -243,12 +242,3 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResu
     table.setdefault("sigma_sigma", np.empty((*table["gap"].shape, len(group["level"]), 0)))
     k, k_time = group["k"][:points], group["k_time"][:points]
     return TransferResult(model=model, k=k, k_time=k_time, sectors=sectors, attributes=attributes, **table)
-
-
-def load_transfer(path: str | os.PathLike[str]) -> TransferResult:
-    """Read a run back from its file; of an unfinished one, what it has.
-
-    Raises:
-        InputError: as ``spinsim.load``, and for a file of another job.
-    """
-    return load_as(TransferResult, path)
