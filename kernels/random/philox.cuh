@@ -12,6 +12,7 @@ enum Stream : u32 {
     STREAM_START = HOST(rng.Stream.START),
     STREAM_SWAP = HOST(rng.Stream.SWAP),
     STREAM_LANCZOS = HOST(rng.Stream.LANCZOS),
+    STREAM_COUPLINGS = HOST(rng.Stream.COUPLINGS),
 };
 
 // The keys of all rounds: read from constant memory, they take neither registers nor additions.

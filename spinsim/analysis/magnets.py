@@ -15,12 +15,14 @@ _CLEAR: Final = 4.0  # standard errors by which the mean coupling of a model is 
 
 def is_ferromagnet(model: Ising) -> bool:
     """Whether no coupling is negative, so that the magnetisation is the order parameter; some may be 0."""
-    return model.bonds > 0 and bool(model.couplings.min() >= 0 and model.couplings.max() > 0)
+    lowest, highest = model.extreme_couplings
+    return lowest >= 0 and highest > 0
 
 
 def is_antiferromagnet(model: Ising) -> bool:
     """Whether no coupling is positive and all join two sublattices, whose staggered magnetisation is then its order."""
-    return model.is_bipartite and bool(model.bonds > 0 and model.couplings.max() <= 0 and model.couplings.min() < 0)
+    lowest, highest = model.extreme_couplings
+    return model.is_bipartite and highest <= 0 and lowest < 0
 
 
 def favours_parallel_spins(model: Ising) -> bool:

@@ -50,8 +50,8 @@ def _of_values(model: Ising) -> dict[str, Any]:
     if model.uniform_coupling in _COUPLINGS:
         found["couplings"] = _COUPLINGS[model.uniform_coupling]
     if model.drawn is not None:
-        fraction, seed = model.drawn
-        found |= {"couplings": "pm-j", "bond_fraction": fraction, "disorder_seed": seed}
+        drawn = model.drawn
+        found |= {"couplings": "pm-j", "bond_fraction": drawn.bond_fraction, "disorder_seed": drawn.seed}
     if model.uniform_field is not None:
         found["field"] = model.uniform_field * model.quantum
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from operator import index
 from typing import Any, Final
 
@@ -14,22 +13,19 @@ from spinsim import rng
 from spinsim.errors import InputError
 from spinsim.inputs.seeds import as_seed
 from spinsim.inputs.texts import beyond_ising
-from spinsim.machine.threads import Threads
 from spinsim.model.drawing import (
-    AT_ONCE,
     GAUSSIAN_GRID,
-    SIGNS_A_WORD,
+    Drawn,
     check_dilution,
     check_random_field,
     dilute,
-    draw_signs,
     gaussian,
     random_fields,
     uniforms,
 )
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
-from spinsim.model.ising import Drawn, Ising
+from spinsim.model.ising import Ising
 from spinsim.model.quanta import relative_change, round_to
 from spinsim.model.terms import along_axes, terms_along
 
@@ -78,12 +74,11 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
     seed = as_seed(seed)
     _check_disorder(samples, seed, dilution, random_field)
-    rows = _drawn(Graph.of_lattice(lattice).bonds, samples, seed, couplings, bond_fraction)
+    drawn = Drawn(float(bond_fraction), seed, samples)
+    rows = drawn if couplings == "pm-j" else _gaussian_rows(Graph.of_lattice(lattice).bonds, samples, seed)
     model = _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field, couplings_along)
     if couplings == "pm-j":
-        model.origin["bond_fraction"] = float(bond_fraction)
-        if not dilution and couplings_along is None:
-            model.drawn = Drawn(bond_fraction, seed)
+        model.origin["bond_fraction"] = drawn.bond_fraction
     return model
 
 
@@ -95,12 +90,8 @@ def _check_disorder(samples: int, seed: int, dilution: float, random_field: floa
     check_random_field(random_field)
 
 
-def _drawn(
-    bonds: int, samples: int, seed: int, couplings: str, bond_fraction: float
-) -> npt.NDArray[np.float64] | npt.NDArray[np.int8]:
-    """Random couplings (samples, bonds)."""
-    if couplings == "pm-j":
-        return signs(bonds, samples, seed, bond_fraction)
+def _gaussian_rows(bonds: int, samples: int, seed: int) -> npt.NDArray[np.float64]:
+    """Gaussian couplings (samples, bonds)."""
     rows = np.empty((samples, bonds))
     for sample, row in enumerate(rows):
         for where, uniform in uniforms(seed, rng.Stream.COUPLINGS, sample, bonds):
@@ -108,25 +99,10 @@ def _drawn(
     return rows
 
 
-def signs(bonds: int, samples: int, seed: int, positive_fraction: float) -> npt.NDArray[np.int8]:
-    """Couplings (samples, bonds) of +1 with probability ``positive_fraction``, else -1."""
-    rows = np.empty((samples, bonds), np.int8)
-    if positive_fraction >= 1:
-        rows[:] = 1
-        return rows
-
-    def draw(sample: int, first: int) -> None:
-        draw_signs(seed, sample, first, positive_fraction, rows[sample, first : first + AT_ONCE])
-
-    pieces = (partial(draw, k, first) for k in range(samples) for first in range(0, bonds, AT_ONCE))
-    Threads().run(pieces, rows.size // SIGNS_A_WORD)
-    return rows
-
-
 def _disordered(
     lattice: Lattice,
     couplings: str,
-    rows: npt.ArrayLike,
+    rows: npt.ArrayLike | Drawn,
     field: npt.ArrayLike,
     samples: int,
     seed: int,
@@ -134,15 +110,18 @@ def _disordered(
     random_field: float,
     along: Sequence[float] | None,
 ) -> Ising:
-    """The model of couplings by name, given as a number or as rows, with bonds missing and fields added."""
+    """The model of couplings by name, given as a number, as rows or as drawn, with bonds missing and fields added."""
     name = f"{lattice.label}-{couplings}"
+    if isinstance(rows, Drawn) and (dilution or along is not None):
+        rows = rows.rows(lattice.bonds)
     if along is not None:
         lattice.cell.check_along(along)
         name += f"-along-{'x'.join(f'{factor:g}' for factor in along)}"
     if dilution:
-        if np.ndim(rows) == 0:
+        rows = np.asarray(rows)
+        if rows.ndim == 0:
             rows = np.full((samples, lattice.bonds), rows, np.int8)
-        dilute(np.asarray(rows), seed, dilution)
+        dilute(rows, seed, dilution)
         name += f"-dilution-{dilution:g}"
     given = held = np.asarray(field, np.float64)
     if couplings == "gaussian" or random_field:
@@ -151,14 +130,15 @@ def _disordered(
     if random_field:
         fields = held + random_fields(lattice.sites, samples, seed, random_field)
         name += f"-random-field-{random_field:g}"
-    exact, terms = np.asarray(rows), None
+    change, terms = relative_change(given, held), None
     if along is not None:
-        exact = along_axes(lattice, rows, along)
-        rows = round_to(exact, GAUSSIAN_GRID) if couplings == "gaussian" or random_field else exact
+        rows = exact = along_axes(lattice, np.asarray(rows), along)
+        if couplings == "gaussian" or random_field:
+            rows = round_to(exact, GAUSSIAN_GRID)
+            change = max(change, relative_change(exact, rows))
         terms = None if couplings == "gaussian" or dilution else terms_along(lattice, along)
     model = Ising(lattice, rows, fields, name=name, terms=terms)
-    changes = relative_change(given, held), relative_change(exact, np.asarray(rows))
-    model.rounding_error = max(model.rounding_error, *changes)
+    model.rounding_error = max(model.rounding_error, change)
     model.rounded |= model.rounding_error > 0
     model.origin = _origin(couplings, given, seed, dilution, random_field, along)
     return model

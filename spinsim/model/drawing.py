@@ -6,6 +6,9 @@ Number i of sample k depends on the disorder seed, the stream, i and k alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from math import inf
 from typing import Final
 
@@ -15,6 +18,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
+from spinsim.machine.threads import Threads
 from spinsim.model.quanta import Rows
 
 GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings and fields are multiples of it, so that local fields fit 32 bits
@@ -57,10 +61,54 @@ def uniforms(seed: int, stream: rng.Stream, sample: int, count: int) -> Iterator
         yield slice(first, first + len(piece)), piece
 
 
-def draw_signs(seed: int, sample: int, first: int, probability: float, out: npt.NDArray[np.int8]) -> None:
-    """Fill ``out`` with couplings of one sample from number ``first`` on: +1 with this probability below 1, else -1."""
-    stream = int(rng.Stream.COUPLINGS)
-    _draw_signs(stream, sample, first, *rng.split_seed(seed), np.uint64(int(probability * 2.0**64)), out)
+@dataclass(frozen=True)
+class Drawn:
+    """+-J couplings of a lattice as they are drawn: bond i of sample k depends on the seed, i and k alone.
+
+    Attributes:
+        bond_fraction: Share of +1.
+        seed: Of the disorder.
+        samples: How many there are.
+        first: Number of the first of them.
+    """
+
+    bond_fraction: float
+    seed: int
+    samples: int = 1
+    first: int = 0
+
+    @property
+    def limit(self) -> int | None:
+        """The 64-bit uniform integers below it give +1; None where all do."""
+        return int(self.bond_fraction * 2.0**64) if self.bond_fraction < 1 else None
+
+    def rows(self, bonds: int) -> npt.NDArray[np.int8]:
+        """Couplings (samples, bonds)."""
+        rows = np.empty((self.samples, bonds), np.int8)
+        pieces = product(range(self.samples), range(0, bonds, AT_ONCE))
+        tasks = (partial(self.draw, rows[k, first : first + AT_ONCE], k, first) for k, first in pieces)
+        Threads().run(tasks, rows.size // SIGNS_A_WORD)
+        return rows
+
+    def draw(self, out: npt.NDArray[np.int8], sample: int, first: int) -> None:
+        """Fill ``out`` with couplings of one sample from number ``first`` on."""
+        if self.limit is None:
+            out[:] = 1
+        else:
+            key = rng.split_seed(self.seed)
+            _draw_signs(int(rng.Stream.COUPLINGS), self.first + sample, first, *key, np.uint64(self.limit), out)
+
+    def of_samples(self, first: int, stop: int) -> Drawn:
+        """Those of some samples alone."""
+        return replace(self, samples=stop - first, first=self.first + first)
+
+    def extremes(self, bonds: int) -> tuple[int, int]:
+        """The lowest and the highest coupling, for which most often a few are drawn."""
+        if not 0 < self.bond_fraction < 1:
+            return (1, 1) if self.bond_fraction else (-1, -1)
+        few = replace(self, samples=1).rows(min(bonds, AT_ONCE))
+        rows = few if few.min(initial=1) < few.max(initial=-1) else self.rows(bonds)
+        return int(rows.min()), int(rows.max())
 
 
 def below(uniform: npt.NDArray[np.uint64], probability: float) -> npt.NDArray[np.bool_]:

@@ -15,8 +15,8 @@ from spinsim.model.keeping import own
 
 MOST_LISTED: Final = 2**20
 """Bonds of a lattice up to which files hold them as a list; of more the lattice alone says which they are."""
-MOST_HASHED: Final = 2**27
-"""Bonds of a lattice up to which a model's digest is that of the list, which need not exist for it."""
+HUGE: Final = 2**27
+"""Bonds of a lattice above which the lowest states of a run are held a bit a site."""
 
 
 class Graph:
@@ -32,8 +32,7 @@ class Graph:
         edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do without, of which those
             whose rows can be packed may have more than such numbers hold.
         is_listed: True if files hold the list of bonds, as those of a lattice of at most ``MOST_LISTED`` bonds do.
-        is_hashed: True if a model's digest is that of the list, as of at most ``MOST_HASHED`` bonds; its lowest states
-            are then held a byte a site, of larger ones a bit a site.
+        is_huge: True of a lattice of more than ``HUGE`` bonds, whose lowest states are held a bit a site.
 
     Raises:
         InputError: for bonds that are no integers, lead nowhere or join a site to itself.
@@ -47,10 +46,9 @@ class Graph:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
         if sites >= 2**31 and not _may_be_larger(lattice):
             raise InputError(f"a graph of {sites} sites exceeds the limit of 2^31 - 1: split it in parts")
-        self.is_hashed = self.is_listed = lattice is None or edges is not None
+        self.is_listed, self.is_huge = True, False
         if lattice is not None and edges is None:
-            self.is_listed = lattice.most_bonds <= MOST_LISTED
-            self.is_hashed = lattice.most_bonds <= MOST_HASHED
+            self.is_listed, self.is_huge = lattice.most_bonds <= MOST_LISTED, lattice.most_bonds > HUGE
         if lattice is None or edges is not None:
             self.edges = self._checked(np.asarray(() if edges is None else edges))
 
@@ -84,9 +82,9 @@ class Graph:
             _check_bonds(lattice)
         return cls(lattice.sites, None, lattice, slices)
 
-    def identity(self) -> Iterator[bytes | memoryview]:
-        """Pieces of the bytes that no other graph has: of its bonds or, where these are too many, of its lattice."""
-        if self.lattice is not None and not self.is_hashed:
+    def identity(self, in_lists: bool) -> Iterator[bytes | memoryview]:
+        """Pieces of the bytes that no other graph has: of the list of its bonds, or of its lattice."""
+        if self.lattice is not None and not in_lists:
             yield f"{self.lattice.label} {self.lattice.periodic} {self.slices}".encode()
             return
         pieces = iter([self.edges]) if self.lattice is None or "edges" in vars(self) else self.lattice.edges_in_pieces()

@@ -7,11 +7,9 @@ the nearest one; the quantum is at least 2^52 times smaller than the sum of all 
 
 from __future__ import annotations
 
-import hashlib
 from copy import copy
 from functools import cached_property
-from math import sqrt
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,42 +17,30 @@ import numpy.typing as npt
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
+from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
+from spinsim.model.identity import content_sha256_of
 from spinsim.model.keeping import Keeping, frozen
 from spinsim.model.problems.exchange import Exchanged
-from spinsim.model.problems.labels import Labels, as_labels, label_text
+from spinsim.model.problems.labels import Labels, as_labels
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, finite
 from spinsim.model.quanta import (
     Rows,
     are_signs,
     as_rows,
+    caution_of,
     common_quantum,
     distinct,
-    mean_square,
-    one_if_equal,
-    power_above,
+    energy_scale_of,
+    extremes_of,
     relative_change,
     round_to,
 )
 from spinsim.model.terms import check_terms, magnitudes_of
 from spinsim.model.units import largest_local_field_of, units_of, weights_of
 
-_LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
-_AT_ONCE: Final = 2**16  # numbers that are widened at once, in a cache
-
-
-class Drawn(NamedTuple):
-    """How +-J couplings of a lattice were drawn: from these and the number of samples they follow.
-
-    Attributes:
-        bond_fraction: Share of +1.
-        seed: Of the disorder.
-    """
-
-    bond_fraction: float
-    seed: int
 
 
 class Ising(Exchanged, Keeping):
@@ -62,7 +48,8 @@ class Ising(Exchanged, Keeping):
 
     Args:
         graph: A lattice (``ss.square(64)``) or a ``Graph``.
-        couplings: J of each bond: a number, an array (bonds,) or (samples, bonds). Positive is ferromagnetic.
+        couplings: J of each bond: a number, an array (bonds,) or (samples, bonds), or how they are drawn. Positive is
+            ferromagnetic.
         field: h of each site: a number, an array (sites,) or (samples, sites).
         name: Short name for files and figures.
         offset: Constant added to the energy (QUBO instances); reported, never simulated.
@@ -73,16 +60,18 @@ class Ising(Exchanged, Keeping):
         vartype: The caller's variables: ``SPIN``, s, or ``BINARY``, x = (1 + s) / 2.
 
     Attributes:
-        couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where they were given so.
+        couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where they were given so
+            or are drawn, which is done when they are first read.
         fields: h (1 or samples, sites), likewise.
         samples: Number of disorder samples.
         quantum: Unit of the exact integers, a power of two.
         rounded: Whether a given value was not a multiple of the quantum.
         rounding_error: Largest relative change of a value by that; 1 where one became 0.
         problem: The quadratic problem that it was made of, with its values as given; None of others.
-        drawn: How its couplings were drawn, as ``EdwardsAnderson`` makes +-J couplings; None of others.
+        drawn: How its couplings are drawn, as ``EdwardsAnderson`` makes +-J couplings; None of others.
         field_changes: Whether it is a model in one of the fields that a run goes through.
         origin: Settings of ``[model]`` by which it was made, beyond those that follow from it (model/described.py).
+        stated_sha256: Identity that a file gives the model; empty where it is in none.
 
     Raises:
         InputError: for NaN or infinite values and for shapes that do not fit the graph.
@@ -91,7 +80,7 @@ class Ising(Exchanged, Keeping):
     def __init__(
         self,
         graph: Graph | Lattice,
-        couplings: npt.ArrayLike = 1.0,
+        couplings: npt.ArrayLike | Drawn = 1.0,
         field: npt.ArrayLike = 0.0,
         *,
         name: str = "",
@@ -102,7 +91,13 @@ class Ising(Exchanged, Keeping):
         vartype: str = SPIN,
     ) -> None:
         self.graph = check_graph(graph)
-        rows = as_rows(couplings, self.graph.bonds, "couplings", "bonds")
+        self.drawn = couplings if isinstance(couplings, Drawn) else None
+        rows = as_rows(
+            self.sizes_of_couplings if isinstance(couplings, Drawn) else couplings,
+            self.graph.bonds,
+            "couplings",
+            "bonds",
+        )
         fields = as_rows(field, self.graph.sites, "fields", "sites")
         self.samples = max(len(rows), len(fields))
         if {len(rows), len(fields)} - {1, self.samples}:
@@ -110,9 +105,13 @@ class Ising(Exchanged, Keeping):
                 f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers"
             )
         self.quantum, self.rounded = common_quantum(rows, fields)
+        if self.drawn is not None and self.rounded:
+            rows = self.drawn.rows(self.bonds)
         held = [round_to(given, self.quantum) if self.rounded else given for given in (rows, fields)]
         self.rounding_error = max(map(relative_change, (rows, fields), held))
-        self.couplings, self.fields = map(frozen, held)
+        self.fields = frozen(held[1])
+        if self.drawn is None or self.rounded:
+            self.couplings = frozen(held[0])
         self.name = name or self.graph.label
         self.offset = finite(offset, "offset")
         self.maxcut_weight = None if maxcut_weight is None else finite(maxcut_weight, "maxcut_weight")
@@ -122,9 +121,9 @@ class Ising(Exchanged, Keeping):
             raise InputError(f"vartype {vartype!r} is unknown: choose SPIN or BINARY")
         self.vartype = vartype
         self.problem: Quadratic | None = None
-        self.drawn: Drawn | None = None
         self.field_changes = False
         self.origin: dict[str, Any] = {}
+        self.stated_sha256 = ""
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -158,26 +157,34 @@ class Ising(Exchanged, Keeping):
         """Number of bonds."""
         return self.graph.bonds
 
+    @cached_property
+    def couplings(self) -> Rows:  # those that are not drawn are set at once
+        assert self.drawn is not None  # noqa: S101
+        return frozen(self.drawn.rows(self.bonds))
+
+    @property
+    def are_yet_to_draw(self) -> bool:
+        """True where couplings are drawn and nobody has read them yet."""
+        return "couplings" not in vars(self)
+
+    @property
+    def coupling_rows(self) -> int:
+        """1 where all samples share couplings, else their number."""
+        return len(self.sizes_of_couplings)
+
+    @property
+    def sizes_of_couplings(self) -> Rows:
+        """Numbers of the same sizes as the couplings."""
+        if self.drawn is None or not self.are_yet_to_draw:
+            return self.couplings
+        return np.broadcast_to(np.int8(1), (self.drawn.samples, self.bonds))
+
     @property
     def one_coupling(self) -> bool:
         """Whether J is held as one number for all bonds."""
-        return self.couplings.strides[-1] == 0
+        return self.drawn is None and self.couplings.strides[-1] == 0
 
-    @property
-    def caution(self) -> str:
-        """A sentence where rounding to the quantum took digits that matter, else empty."""
-        if not self.rounding_error > _LARGEST_CHANGE:
-            least = self.problem.least if self.rounded and self.problem is not None else 0.0
-            if not (least and self.quantum > _LARGEST_CHANGE * least):
-                return ""
-            return (
-                f"energies of {self.name} are searched in steps of {self.quantum:.3g}, while its least value is "
-                f"{least:.3g}: values so different do not fit one model, so lower the largest, such as penalties"
-            )
-        return (
-            f"couplings and fields of {self.name} are multiples of one quantum, so that energies are exact, which "
-            f"changes some by up to {100 * self.rounding_error:.3g} %: values so different do not fit one model"
-        )
+    caution = property(caution_of)
 
     def integer_couplings(self, sample: int) -> npt.NDArray[np.int64]:
         """J of one sample in quanta, shape (bonds,)."""
@@ -200,7 +207,7 @@ class Ising(Exchanged, Keeping):
         """|J| in quanta where every bond of every sample has the same nonzero one, else None."""
         if self.bonds == 0:
             return None
-        values = distinct(self.couplings)
+        values = distinct(self.sizes_of_couplings)
         sizes = np.abs(values[:, :1] if are_signs(values) else values)
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
@@ -228,37 +235,12 @@ class Ising(Exchanged, Keeping):
     @cached_property
     def uniform_coupling(self) -> float | None:
         """J where every bond of every sample has the same one, else None; also where there are no bonds."""
-        values = distinct(self.couplings)
-        return float(values.flat[0]) if values.size and values.min() == values.max() else None
+        low, high = self.extreme_couplings
+        return low if low == high and self.bonds else None
 
-    @cached_property
-    def energy_scale(self) -> float:
-        """Root mean square local field of a random configuration: the natural unit of temperature."""
-        unit = max(power_above(self.couplings), power_above(self.fields))  # a power of two: it divides exactly
-        if not unit:
-            return 0.0
-        squares = 2 * self.bonds / self.sites * mean_square(self.couplings, unit) + mean_square(self.fields, unit)
-        return unit * sqrt(squares)
-
-    def content_sha256(self) -> str:
-        """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
-
-        Without a list (``Graph.is_hashed``) they are the lattice, bytes of +-1, and one number that serves everywhere.
-        """
-        digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
-        listed = self.graph.is_hashed
-        for piece in self.graph.identity():
-            digest.update(piece)
-        if self.terms is not None:
-            digest.update(b"terms" + self.terms.tobytes())
-        for sample in range(self.samples):
-            for rows in (self.couplings, self.fields) if listed else map(one_if_equal, (self.couplings, self.fields)):
-                row, kind = rows[sample % len(rows)], "<f8" if listed or rows.dtype != np.int8 else "i1"
-                for first in range(0, row.size, _AT_ONCE):
-                    digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], kind).data)
-        if isinstance(self.labels, tuple):
-            digest.update("\n".join(["labels", *map(label_text, self.labels)]).encode())
-        return digest.hexdigest()
+    extreme_couplings = cached_property(extremes_of)
+    energy_scale = cached_property(energy_scale_of)
+    content_sha256 = content_sha256_of
 
     def in_field(self, field: float) -> Ising:
         """The same model in a uniform field, which is added to its own fields.
@@ -266,7 +248,7 @@ class Ising(Exchanged, Keeping):
         Raises:
             InputError: for a field that is not finite or too large.
         """
-        couplings: npt.ArrayLike = self.couplings[0, 0] if self.one_coupling else self.couplings
+        couplings = self.drawn or (self.couplings[0, 0] if self.one_coupling else self.couplings)
         fields = self.fields[0, 0] if self.fields.strides[-1] == 0 else self.fields
         others = ("name", "offset", "maxcut_weight", "terms", "labels", "vartype")
         return Ising(self.graph, couplings, fields + field, **{name: getattr(self, name) for name in others})
@@ -276,12 +258,16 @@ class Ising(Exchanged, Keeping):
 
         What depends on all samples, such as the quantum, stays as it is; rows are not copied.
         """
-        _ = self.magnitude, self.weights, self.units, self.term_magnitudes, self.uniform_field
+        _ = self.magnitude, self.units, self.term_magnitudes, self.uniform_field
+        if self.drawn is None:
+            _ = self.weights
         part = copy(self)
-        part.samples, part.drawn, part.origin = stop - first, None, {}
-        part.couplings, part.fields = (
-            rows[first:stop] if len(rows) > 1 else rows for rows in (self.couplings, self.fields)
-        )
+        part.samples, part.origin = stop - first, {}
+        part.fields = self.fields[first:stop] if len(self.fields) > 1 else self.fields
+        if self.drawn is not None and self.drawn.samples > 1:
+            part.drawn = self.drawn.of_samples(first, stop)
+        if not self.are_yet_to_draw:
+            part.couplings = self.couplings[first:stop] if len(self.couplings) > 1 else self.couplings
         return part
 
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -317,7 +303,7 @@ def repeated(model: Ising, times: int) -> Ising:
     if times == 1:
         return model
     groups, order = model.of_samples(0, model.samples), np.tile(np.arange(model.samples), times)
-    groups.samples = len(order)
+    groups.samples, groups.drawn = len(order), None
     groups.couplings, groups.fields = (
         rows[order] if len(rows) > 1 else rows for rows in (model.couplings, model.fields)
     )

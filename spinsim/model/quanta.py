@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import frexp, fsum, ldexp
-from typing import Any, Final
+from math import frexp, fsum, ldexp, sqrt
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,14 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.inputs.whole import as_floats
 
+if TYPE_CHECKING:
+    from spinsim.model.ising import Ising
+
 _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds them exactly
 _LARGEST_VALUE: Final = 1e300
 _SMALLEST_EXPONENT: Final = -1000
 _LEAST_EXPONENT: Final = -1074  # of float64
+_LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _FEW: Final = 2**9  # numbers that fsum adds up sooner
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
@@ -25,7 +29,7 @@ def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
     array: npt.NDArray[Any]
     try:
         array = np.asarray(values)
-        if array.dtype != np.int8 or array.min(initial=0) == np.iinfo(np.int8).min:  # which has no absolute value
+        if array.dtype != np.int8 or distinct(array).min(initial=0) == np.iinfo(np.int8).min:  # has no absolute value
             array = as_floats(values, f"a value of the {what}")
     except InputError:
         raise
@@ -45,7 +49,7 @@ def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
 
 def distinct(rows: Rows) -> Rows:
     """The rows' stored values, a broadcast number only once."""
-    return rows[:, :1] if rows.strides[-1] == 0 else rows
+    return rows[..., :1] if rows.ndim and rows.strides[-1] == 0 else rows
 
 
 def one_if_equal(rows: Rows) -> Rows:
@@ -157,3 +161,38 @@ def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
     if finest < _SMALLEST_EXPONENT:
         raise InputError(f"couplings and fields add up to {total:g}, too small for float64: rescale them to order 1")
     return ldexp(1.0, max(lowest, finest)), lowest < finest
+
+
+def caution_of(model: Ising) -> str:
+    """A sentence where rounding to the quantum took digits that matter, else empty."""
+    if not model.rounding_error > _LARGEST_CHANGE:
+        least = model.problem.least if model.rounded and model.problem is not None else 0.0
+        if not (least and model.quantum > _LARGEST_CHANGE * least):
+            return ""
+        return (
+            f"energies of {model.name} are searched in steps of {model.quantum:.3g}, while its least value is "
+            f"{least:.3g}: values so different do not fit one model, so lower the largest, such as penalties"
+        )
+    return (
+        f"couplings and fields of {model.name} are multiples of one quantum, so that energies are exact, which "
+        f"changes some by up to {100 * model.rounding_error:.3g} %: values so different do not fit one model"
+    )
+
+
+def energy_scale_of(model: Ising) -> float:
+    """Root mean square local field of a random configuration: the natural unit of temperature."""
+    unit = max(power_above(model.sizes_of_couplings), power_above(model.fields))  # a power of two: it divides exactly
+    if not unit:
+        return 0.0
+    of_bonds, of_fields = mean_square(model.sizes_of_couplings, unit), mean_square(model.fields, unit)
+    return unit * sqrt(2 * model.bonds / model.sites * of_bonds + of_fields)
+
+
+def extremes_of(model: Ising) -> tuple[float, float]:
+    """The lowest and the highest J; 0 without bonds."""
+    if not model.bonds:
+        return 0.0, 0.0
+    if model.drawn is not None and model.are_yet_to_draw:
+        return model.drawn.extremes(model.bonds)
+    values = distinct(model.couplings)
+    return float(values.min()), float(values.max())

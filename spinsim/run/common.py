@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -273,12 +274,10 @@ def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None)
         model: What is simulated.
         typed: The command and its arguments, by default those of this process.
     """
-    content = model.content_sha256()
     return {
         "job": config.job,
         "config": config.json(None if config.model.instance is None else described(model)),
-        "config_sha256": config.sha256(content if config.model.instance is not None else None),
-        "model_sha256": content,
+        **_identities(config, model),
         "dynamics": str(rng.DYNAMICS),
         "spinsim_version": spinsim.__version__,
         "command": command_line(sys.argv if typed is None else typed),
@@ -304,6 +303,22 @@ def updates_done(engine: Engine | InField | BestSlices) -> int:
     return int(engine.half_sweep // engine.colours) * updates_a_sweep(engine)
 
 
+def _as_stated(plan: AnyPlan, sha256: str, listed: bool) -> AnyPlan:
+    """The plan with the identity that a file of an earlier version gives its model, and the bonds that it lists."""
+    model = with_list(plan.model) if listed else copy(plan.model)
+    model.stated_sha256 = sha256
+    return replace(plan, model=model, attributes=plan.attributes | _identities(plan.config, model))
+
+
+def _identities(config: Config, model: Ising) -> dict[str, str]:
+    """SHA-256 of the configuration and of the model; a model that is no lattice by name counts with its content."""
+    content = model.content_sha256()
+    return {
+        "config_sha256": config.sha256(content if config.model.instance is not None else None),
+        "model_sha256": content,
+    }
+
+
 def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     """A plan as its file has it by now, and whether nothing is left to do.
 
@@ -323,6 +338,8 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         reason = str(error).rpartition(": ")[0]
         raise InputError(f"{reason} and is never overwritten: {another_path()}") from error
     rng.check_dynamics(dynamics_number(attributes), str(plan.path))
+    if not plan.model.graph.is_listed:
+        plan = _as_stated(plan, attributes.get("model_sha256", ""), listed)
     own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
     is_whole = stored == own and "finished" in attributes
     was_unpacked = attributes.get("engine", "").endswith(f", {Packing.UNPACKED}")
@@ -331,9 +348,6 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
             f"{plan.path} is of an earlier version of spinsim, which updated such graphs unpacked, with "
             "other bits: go on with the version that wrote it, or run it anew under another name"
         )
-    if listed and not plan.model.graph.is_listed:
-        model = with_list(plan.model)
-        plan = replace(plan, model=model, attributes=plan.attributes | {"model_sha256": model.content_sha256()})
     if stored == own:
         return plan, is_whole
     if stored == plan.extends:

@@ -30,7 +30,7 @@ class Best:
         """Keep the states of an engine, of as many samples if these are not its own."""
         model, rows = engine.model, samples or engine.model.samples
         self.energy = np.full((rows, engine.replicas), np.inf)
-        if model.graph.is_hashed:
+        if not model.graph.is_huge:
             self.spins = np.zeros((rows, model.sites), np.int8)
         else:
             self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
@@ -81,7 +81,7 @@ class BestOfEach:
 def present_spins(engine: Engine | InField | BestSlices) -> Spins:
     """Returns what finds the present configurations of an engine, of large lattices without a byte a site."""
     lattice = engine.model.lattice
-    if lattice is None or engine.model.graph.is_hashed or engine.packing is not Packing.SITE:
+    if lattice is None or not engine.model.graph.is_huge or engine.packing is not Packing.SITE:
         return engine.spins
     return PresentSpins(engine, lattice.shape)
 

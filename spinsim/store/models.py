@@ -12,11 +12,11 @@ import numpy.typing as npt
 from spinsim.bits import States
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.model.disorder import signs
+from spinsim.model.drawing import Drawn
 from spinsim.model.geometry import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
-from spinsim.model.ising import Drawn, Ising
+from spinsim.model.ising import Ising
 from spinsim.model.problems.labels import Labels, label_in, label_text
 from spinsim.model.problems.quadratic import SPIN, Quadratic
 from spinsim.model.quanta import distinct
@@ -27,7 +27,6 @@ from spinsim.store.reading import text_attributes
 
 _ROOM: Final = 2  # times what is stored, to read and check it
 _MEND: Final = "read it on a machine with more memory"
-_BYTES_A_DRAWN: Final = 6  # bonds of one sample: a byte, and passes over it
 _LABELS_AT_ONCE: Final = 2**23  # bytes of labels that are written or read at once
 _BYTES_A_GIVEN: Final = 16  # of a value, and where it stands
 
@@ -63,9 +62,9 @@ def write_model(group: h5py.Group, model: Ising) -> None:
     if model.terms is not None:
         terms = group.create_dataset("terms", data=model.terms, **_filters(model.bonds))
         label(terms, ("bond",), "term of the energy that each bond belongs to", "1")
-    if model.drawn is None or model.graph.is_listed:
+    if not _is_drawn(model):
         _rows(group, "couplings", model.couplings, ("sample", "bond"), "coupling J of each bond")
-    else:
+    elif model.drawn is not None:
         group.attrs.update({"couplings": DRAWN, "bond_fraction": model.drawn.bond_fraction})
         group.attrs["disorder_seed"] = np.uint64(model.drawn.seed)
     names, in_field = model.labels, bool(distinct(model.fields).any())
@@ -111,9 +110,14 @@ def stored_bytes(model: Ising) -> int:
     if model.graph.is_listed:
         given = _BYTES_A_GIVEN * len(model.problem.values) if model.rounded and model.problem is not None else 0
         return (16 * model.bonds + 9 * model.sites) * model.samples + given
-    follow = model.drawn is not None or model.one_coupling
+    follow = _is_drawn(model) or model.one_coupling
     fields = model.fields.nbytes if model.fields.strides[-1] and model.fields.any() else 0
     return (0 if follow else model.couplings.nbytes) + fields + model.sites * model.samples
+
+
+def _is_drawn(model: Ising) -> bool:
+    """True where the couplings of all samples follow from how they are drawn, and files say no more."""
+    return model.drawn is not None and not model.graph.is_listed and model.drawn.samples == model.samples
 
 
 def lists_bonds(file: h5py.File) -> bool:
@@ -199,14 +203,15 @@ def read_model(file: h5py.File) -> Ising:
         cell, shape = KNOWN[attrs["lattice"]], tuple(int(side) for side in attrs["shape"])
         lattice = cell.lattice(shape, attrs["boundary"] == "periodic")
     there = [group[name] for name in ("edges", "couplings", "given_ends", "given_values") if name in group]
-    drawn = Drawn(float(attrs["bond_fraction"]), int(attrs["disorder_seed"])) if "couplings" in attrs else None
-    drawing = 0 if drawn is None else _BYTES_A_DRAWN * len(group["sample"]) * len(group["bond"])
-    require(_ROOM * sum(map(_bytes, there)) + drawing, "the model of the file", _MEND)
+    drawn = None
+    if "couplings" in attrs:
+        drawn = Drawn(float(attrs["bond_fraction"]), int(attrs["disorder_seed"]), len(group["sample"]))
+    require(_ROOM * sum(map(_bytes, there)), "the model of the file", _MEND)
     try:
         edges = _edges(group["edges"], lattice) if "edges" in group else None
         model = Ising(
             Graph(int(attrs["sites"]), edges, lattice, int(attrs.get("slices", 1))),
-            _stored(group["couplings"]) if drawn is None else _drawn(group, drawn),
+            drawn or _stored(group["couplings"]),
             _stored(group["fields"]) if "fields" in group else 0.0,
             name=attrs["name"],
             offset=float(attrs["offset"]),
@@ -219,7 +224,8 @@ def read_model(file: h5py.File) -> Ising:
     except InputError as error:
         raise DamageError(str(error).split(": ")[0]) from error
     model.rounded = bool(attrs["rounded"])  # what is stored is round already
-    model.rounding_error, model.drawn = float(attrs.get("rounding_error", 0.0)), drawn
+    model.rounding_error = float(attrs.get("rounding_error", 0.0))
+    model.stated_sha256 = str(file.attrs.get("model_sha256", ""))
     return model
 
 
@@ -237,11 +243,6 @@ def best_of(
     if "spins" in found:
         return found["energy"], found["spins"]
     return found["energy"], States(found["bits"], int(file["model"].attrs["sites"]))
-
-
-def _drawn(group: h5py.Group, drawn: Drawn) -> npt.NDArray[np.int8]:
-    """Couplings (samples, bonds), drawn again."""
-    return signs(len(group["bond"]), len(group["sample"]), drawn.seed, drawn.bond_fraction)
 
 
 def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:

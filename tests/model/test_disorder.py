@@ -13,7 +13,7 @@ import spinsim as ss
 from spinsim.cli import app
 from spinsim.engine import choose_packing
 from spinsim.model.disorder import KINDS, lattice_model
-from spinsim.model.drawing import draw_signs
+from spinsim.model.drawing import Drawn
 from spinsim.packing import Packing
 
 SAMPLES, SEED = 40, 11
@@ -173,6 +173,6 @@ def test_refused_flags(flags: str, phrase: str) -> None:
 
 def test_couplings_beyond_2_to_the_32_do_not_begin_again() -> None:
     found = np.empty(1000, np.int8)
-    draw_signs(SEED, 3, 2**33 + 5, 0.3, found)
+    Drawn(0.3, SEED).draw(found, 3, 2**33 + 5)
     high, low = oracle.draw(SEED, 3, group=np.arange(5, 1005), sample=3, half_sweep=2)[:2]
     np.testing.assert_array_equal(found, np.where((high.astype(float) + low / 2**32) / 2**32 < 0.3, 1, -1))

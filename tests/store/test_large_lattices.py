@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -16,7 +17,8 @@ from spinsim.cli import app
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson, lattice_model
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import MOST_HASHED, MOST_LISTED
+from spinsim.model.graph import HUGE, MOST_LISTED
+from spinsim.model.identity import former_sha256_of
 from spinsim.model.ising import Ising, with_list
 
 MODELS = {
@@ -28,7 +30,7 @@ MODELS = {
     "gaussian": lambda: EdwardsAnderson(ss.square(6), samples=2, couplings="gaussian", random_field=0.5),
     "fields-of-zero": lambda: Ising(ss.square(6), 1.0, np.zeros(36)),
 }
-LIMITS = MOST_LISTED, MOST_HASHED
+LIMITS = MOST_LISTED, HUGE
 LINE = (
     "anneal --size 256x4 --couplings pm-j --samples 2 --steps 6 --sweeps 2 --replicas 3 --save-configurations 2"
     " --device cpu"
@@ -40,10 +42,10 @@ def unlisted(monkeypatch) -> None:
     set_limits(monkeypatch, 64, 64)
 
 
-def set_limits(monkeypatch, listed: int, hashed: int) -> None:
-    """Bonds up to which files hold lists, and up to which digests are those of lists."""
+def set_limits(monkeypatch, listed: int, huge: int) -> None:
+    """Bonds up to which files hold lists, and above which lowest states are held as bits."""
     monkeypatch.setattr("spinsim.model.graph.MOST_LISTED", listed)
-    monkeypatch.setattr("spinsim.model.graph.MOST_HASHED", hashed)
+    monkeypatch.setattr("spinsim.model.graph.HUGE", huge)
 
 
 def run(line: str) -> None:
@@ -73,17 +75,16 @@ def test_a_model_is_read_back_without_its_list(tmp_path: Path, name: str) -> Non
 
 
 def test_lists_change_nothing_else(tmp_path: Path, monkeypatch) -> None:
-    for limits, name in ((LIMITS, "listed"), ((64, MOST_HASHED), "hashed"), ((64, 64), "not")):
+    for limits, name in ((LIMITS, "listed"), ((64, HUGE), "bytes"), ((64, 64), "bits")):
         set_limits(monkeypatch, *limits)
         run(f"{LINE} --out {tmp_path / name}.h5")
         run(f"check {tmp_path / name}.h5")
         run(f"show {tmp_path / name}.h5")
-    with h5py.File(tmp_path / "listed.h5") as one, h5py.File(tmp_path / "hashed.h5") as other:
-        assert one.attrs["model_sha256"] == other.attrs["model_sha256"]
+    with h5py.File(tmp_path / "listed.h5") as one, h5py.File(tmp_path / "bytes.h5") as other:
         assert ("edges" in one["model"], "edges" in other["model"]) == (True, False)
         assert ("couplings" in one["model"], "couplings" in other["model"]) == (True, False)
         np.testing.assert_array_equal(one["best/spins"][...], other["best/spins"][...])
-    with h5py.File(tmp_path / "listed.h5") as one, h5py.File(tmp_path / "not.h5") as other:
+    with h5py.File(tmp_path / "listed.h5") as one, h5py.File(tmp_path / "bits.h5") as other:
         assert one.attrs["config_sha256"] == other.attrs["config_sha256"]
         assert one.attrs["model_sha256"] != other.attrs["model_sha256"]
         for group in ("measurements", "configurations"):
@@ -94,11 +95,38 @@ def test_lists_change_nothing_else(tmp_path: Path, monkeypatch) -> None:
         np.testing.assert_array_equal(one["best/energy"][...], other["best/energy"][...])
 
 
-@pytest.mark.parametrize("hashed", [64, MOST_HASHED])
-@pytest.mark.parametrize("begun", ["listed", "not"])
-def test_runs_go_on_with_and_without_lists(tmp_path: Path, monkeypatch, begun: str, hashed: int) -> None:
+def as_formerly(monkeypatch) -> None:
+    """Earlier versions took bonds and couplings as lists where this one takes how they follow from other numbers."""
+    monkeypatch.setattr(Ising, "content_sha256", former_sha256_of)
+
+
+@pytest.mark.parametrize("huge", [64, HUGE])
+def test_identities_of_earlier_versions_still_count(tmp_path: Path, monkeypatch, huge: int) -> None:
+    model, path = EdwardsAnderson(ss.square(256, 2), seed=3), tmp_path / "run.h5"
+    call = partial(ss.anneal, model, [2.0, 1.0], sweeps=1, replicas=1, out=path)
+    set_limits(monkeypatch, 64, huge)
+    as_formerly(monkeypatch)
+    former = call()
+    monkeypatch.undo()
+    set_limits(monkeypatch, 64, huge)
+    run(f"check {path}")
+    content = path.read_bytes()
+    again = call()
+    assert path.read_bytes() == content
+    assert again.attributes["config_sha256"] == former.attributes["config_sha256"]
+    assert again.attributes["model_sha256"] != EdwardsAnderson(ss.square(256, 2), seed=3).content_sha256()
+    with h5py.File(path, "r+") as file:
+        file.attrs["model_sha256"] = "0" * 64
+    assert "is damaged" in CliRunner().invoke(app, ["check", str(path)]).output
+
+
+@pytest.mark.parametrize("huge", [64, HUGE])
+@pytest.mark.parametrize("begun", ["listed", "former", "not"])
+def test_runs_go_on_with_and_without_lists(tmp_path: Path, monkeypatch, begun: str, huge: int) -> None:
     """Those of earlier versions have lists; both by ``resume`` and by giving the command again."""
-    set_limits(monkeypatch, *{"listed": LIMITS, "not": (64, hashed)}[begun])
+    set_limits(monkeypatch, *(LIMITS if begun == "listed" else (64, huge)))
+    if begun == "former":
+        as_formerly(monkeypatch)
     run(f"{LINE} --out {tmp_path / 'whole.h5'}")
     files = [tmp_path / f"{how}.h5" for how in ("resumed", "again")]
     for path in files:
@@ -108,7 +136,7 @@ def test_runs_go_on_with_and_without_lists(tmp_path: Path, monkeypatch, begun: s
         with h5py.File(path) as file:
             assert (file.attrs["finished"], len(file["measurements/energy"])) == (b"", 2)
     monkeypatch.undo()
-    set_limits(monkeypatch, 64, hashed)
+    set_limits(monkeypatch, 64, huge)
     run(f"resume {files[0]} --device cpu")
     run(f"{LINE} --out {files[1]}")
     for path in files:

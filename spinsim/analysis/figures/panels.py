@@ -68,7 +68,7 @@ def is_onsager(model: Ising) -> bool:
         and lattice.name == "square"
         and lattice.present_bonds() is None
         and model.magnitude is not None
-        and bool(model.couplings.min() > 0)
+        and model.extreme_couplings[0] > 0
         and not np.any(model.fields)
     )
 

@@ -11,6 +11,7 @@ from spinsim.engine.moves.metropolis.packed.kinds import Kind
 RULES: Final = (("false", int(Kind.ANY)), ("true", int(Kind.ANY)), ("false", int(Kind.PLAIN)))  # (field, kind)
 DIMENSIONS: Final = (2, 3)
 INSTANCES: Final[Instances] = (
+    *(("metropolis/site_packed_signs.cu", instance("draw_signs", dimension)) for dimension in DIMENSIONS),
     *(
         ("metropolis/site_packed.cu", instance("sweep_site", dimension, signed, *rule, layers, r, slabs))
         for dimension, signed, rule, (layers, slabs), r in product(

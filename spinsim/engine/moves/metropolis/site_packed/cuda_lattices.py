@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -13,15 +14,17 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.cuda.memory import shared
-from spinsim.cuda.records import record
+from spinsim.cuda.records import record, round_keys
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.moves.metropolis.site_packed.cuda_records import SIGNS, SLAB
 from spinsim.engine.moves.metropolis.site_packed.halo.cuda import halo_of
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
+from spinsim.engine.moves.metropolis.site_packed.signs import signs_shape
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.errors import InputError
 from spinsim.mesh.group import Group
 
+DRAW_THREADS: Final = 256  # of a block that draws signs
 COUNT_THREADS: Final = 256  # of a block that counts
 COUNT_BLOCKS: Final = 4  # on one multiprocessor
 
@@ -58,12 +61,12 @@ class SiteLattices:
         if 16 * plan.groups >= 2**32:
             raise InputError(f"{plan.model.sites} sites are too many for one GPU: at most 2^36 less one group on each")
         sides, (samples, replicas) = plan.sides, plan.shape[:2]
-        self.dimension, self.count, self.is_signed = len(sides), samples * replicas, plan.signs is not None
+        self.dimension, self.count, self.is_signed = len(sides), samples * replicas, plan.is_signed
         self.width, self.height = sides[0] // (2 * packing.LANES), sides[1]
         self.depth = sides[2] if self.dimension == 3 else 1
-        signs = np.empty(0, np.uint64) if plan.signs is None else plan.signs
-        require_memory(queue.device, signs.nbytes + 8 * int(np.prod(plan.shape)), f"the state of {plan.model.name}")
-        self._signs = cupy.asarray(signs)
+        words = prod(plan.shape) + (prod(signs_shape(plan.model, plan.rows)) if plan.is_signed else 0)
+        require_memory(queue.device, 8 * words, f"the state of {plan.model.name}")
+        self._signs = self._signs_of_model()
         self.present = shared(plan.shape, np.uint64) if group else cupy.empty(plan.shape, cupy.uint64)
         if plan.dynamics.start == "up":
             self.present[:] = np.uint64(2**64 - 1)
@@ -74,6 +77,24 @@ class SiteLattices:
             else:
                 self._start_slabs(lanes)
         self.halo = halo_of(plan, self.present, queue, group)
+
+    def _signs_of_model(self) -> Any:
+        """Signs of couplings as ``signs.py`` lays them out: drawn here, or copied where the host has couplings."""
+        import cupy
+
+        plan, drawn, lattice = self.plan, self.plan.model.drawn, self.plan.model.lattice
+        if not plan.is_signed:
+            return cupy.empty(0, cupy.uint64)
+        if lattice is None or drawn is None or drawn.limit is None or not plan.model.are_yet_to_draw:
+            return cupy.asarray(plan.signs)
+        signs = cupy.empty(signs_shape(plan.model, plan.rows), cupy.uint64)
+        shape, words = (*lattice.shape, 1), signs[0].size
+        Launch(self._queue.device, "metropolis/site_packed_signs.cu", instance("draw_signs", self.dimension), {
+            "signs": signs, "words": np.uint64(words), "width": np.uint32(self.width), "height": np.uint32(shape[1]),
+            "depth": np.uint32(shape[2]), "first_row": np.uint32(plan.rows.start), "rows": np.uint32(len(plan.rows)),
+            "first_sample": np.uint32(drawn.first), "limit": np.uint64(drawn.limit), "key": round_keys(drawn.seed),
+        })(self._queue.stream, (-(-words // DRAW_THREADS), len(signs), 1), DRAW_THREADS)  # fmt: skip
+        return signs
 
     def _start_slabs(self, lanes: Any) -> None:
         """Begin at random where words do not follow one another as those of the whole lattice do."""

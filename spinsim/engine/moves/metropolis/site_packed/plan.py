@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -39,7 +40,8 @@ class SitePlan:
         edge: Those of a layer.
         first_group: Number of the slab's first group among those of one colour of the lattice.
         all_groups: Groups of one colour of the lattice.
-        signs: As ``signs.build_signs`` makes them; None where no coupling is below 0.
+        rows: Of the slab, among those of all planes of the lattice.
+        is_signed: Whether some couplings are below 0.
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
         colours: Half-sweeps in a sweep.
@@ -70,8 +72,13 @@ class SitePlan:
         self.groups, self.all_groups = (number // (2 * packing.LANES) for number in (sites, model.sites))
         self.edge = self.groups // len(layers)
         self.first_group = self.edge * layers.start
-        of_slab = range(rows * layers.start, rows * layers.stop)
-        self.signs = build_signs(model, of_slab)
+        self.rows = range(rows * layers.start, rows * layers.stop)
+        self.is_signed = model.extreme_couplings[0] < 0
+
+    @cached_property
+    def signs(self) -> npt.NDArray[np.uint64] | None:
+        """As ``build_signs`` makes them; None where no coupling is below 0."""
+        return build_signs(self.model, self.rows)
 
     def tables(self, beta: npt.ArrayLike) -> SiteTables:
         """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""

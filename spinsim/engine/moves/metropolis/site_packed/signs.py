@@ -7,46 +7,59 @@ in slot 3, one at x = 2 i + 1 the other way round.
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
+from math import prod
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.machine.compiled import kernel, part
+from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.model.quanta import distinct
 from spinsim.packing import site_shape
+
+_AT_ONCE: Final = 2**22
+"""Couplings that a thread has in memory, about."""
 
 
 @part
-def _bonds_of_row(slot, odd, y, z, shape):  # type: ignore[no-untyped-def]
-    """Axis of a slot's bonds, first site of the row that numbers them and the step along x to that site."""
+def _bonds_of_row(slot, odd, y, line, sides):  # type: ignore[no-untyped-def]
+    """Axis of a slot's bonds, the line of the sites that number them, and the step along x to these."""
     if slot == 0:
-        y = (y if y > 0 else shape[1]) - 1
+        line += sides[1] - 1 if y == 0 and len(sides) == 3 else -1
     elif slot == 4:
-        z = (z if z > 0 else shape[2]) - 1
+        line -= sides[1]
     axis = (1, 1, 0, 0, 2, 2)[slot]
     step = -1 if (slot == 2 and odd) or (slot == 3 and not odd) else 0
-    return axis, shape[0] * (y + shape[1] * z), step
+    return axis, line, step
 
 
 @kernel
-def _fill_signs(shape, dimension, first_row, couplings, signs):  # type: ignore[no-untyped-def]
-    """``signs`` (colour, slot, row, group, half) of one sample's bonds, from a row on; ``shape`` has three sides."""
-    width = shape[0]
+def _fill_signs(sides, first, stop, couplings, signs, slab):  # type: ignore[no-untyped-def]
+    """``signs`` (colour, slot, row, group, half) of one sample from row ``first`` up to ``stop`` of the whole lattice.
+
+    ``couplings`` are those of the sites of the layer before these rows and of these rows; ``slab`` is the number of the
+    first row that ``signs`` has.
+    """
+    dimension, width = len(sides), sides[0]
+    before = sides[1] if dimension == 3 else 1
     for colour in range(2):
         for slot in range(2 * dimension):
-            for row in range(signs.shape[2]):
-                y, z = (first_row + row) % shape[1], (first_row + row) // shape[1]
-                odd = (y + z + colour) % 2
-                axis, first, step = _bonds_of_row(slot, odd, y, z, shape)
+            for row in range(first, stop):
+                y = row % sides[1]
+                odd = (y + row // sides[1] + colour) % 2
+                axis, line, step = _bonds_of_row(slot, odd, y, row - first + before, sides)
                 for group in range(signs.shape[3]):
                     for half in range(2):
                         word = np.uint64(0)
                         x = 128 * (2 * group + half) + odd + step
                         for bit in range(64):
                             at = x + 2 * bit
-                            site = first + (at if at >= 0 else at + width)
+                            site = width * line + (at if at >= 0 else at + width)
                             word |= np.uint64(couplings[dimension * site + axis] < 0) << np.uint64(bit)
-                        signs[colour, slot, row, group, half] = word
+                        signs[colour, slot, row - slab, group, half] = word
 
 
 def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64] | None:
@@ -54,21 +67,48 @@ def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64] | None:
 
     Args:
         model: On a lattice whose rows can be packed.
-        rows: Of the sites whose bonds are wanted, among those of all planes.
+        rows: Of the sites whose bonds are wanted, among those of all planes; whole planes.
     """
     assert model.lattice is not None  # noqa: S101  (its caller has looked)
-    shape, couplings = model.lattice.shape, model.couplings
-    if distinct(couplings).min() >= 0:
+    if model.extreme_couplings[0] >= 0:
         return None
-    if couplings.dtype != np.int8 and not model.one_coupling:
-        couplings = -model.negative_bonds().view(np.int8)
-    dimension = len(shape)
-    colours, _, *words = site_shape(shape)
-    signs = np.empty((len(couplings), colours, 2 * dimension, len(rows), *words), np.uint64)
-    sides = (*shape, 1) if dimension == 2 else shape
-    for sample, row in enumerate(couplings):
-        if model.one_coupling:
-            signs[sample] = np.uint64(2**64 - 1 if row[0] < 0 else 0)
-        else:
-            _fill_signs(sides, dimension, rows.start, np.ascontiguousarray(row), signs[sample])
+    signs = np.empty(signs_shape(model, rows), np.uint64)
+    if model.one_coupling:
+        signs[...] = np.uint64(2**64 - 1)
+        return signs
+    sides = model.lattice.shape
+    layer = prod(sides[1:-1])  # its rows
+    step = layer * max(1, _AT_ONCE // (len(sides) * sides[0] * layer))
+
+    def fill(sample: int, first: int) -> None:
+        stop = min(first + step, rows.stop)
+        _fill_signs(sides, first, stop, _couplings(model, sample, first - layer, stop), signs[sample], rows.start)
+
+    tasks = product(range(len(signs)), range(rows.start, rows.stop, step))
+    Threads().run((partial(fill, *task) for task in tasks), signs.size // 2)
     return signs
+
+
+def signs_shape(model: Ising, rows: range) -> tuple[int, ...]:
+    """(1 or samples, colour, slot, row, group, half) of the signs of these rows."""
+    assert model.lattice is not None  # noqa: S101  (likewise)
+    sides = model.lattice.shape
+    colours, _, *words = site_shape(sides)
+    return model.coupling_rows, colours, 2 * len(sides), len(rows), *words
+
+
+def _couplings(model: Ising, sample: int, first: int, stop: int) -> npt.NDArray[np.int8]:
+    """Numbers below 0 where J of the bonds of rows is, from row ``first`` on; the last row comes before row 0."""
+    assert model.lattice is not None  # noqa: S101  (likewise)
+    of_row = model.bonds // prod(model.lattice.shape[1:])
+    out = np.empty((stop - first) * of_row, np.int8)
+    pieces = [(max(0, first), out[max(0, -first) * of_row :])]
+    if first < 0:
+        pieces.append((model.bonds // of_row + first, out[: -first * of_row]))
+    for row, piece in pieces:
+        if model.drawn is not None and model.are_yet_to_draw:
+            model.drawn.draw(piece, sample, row * of_row)
+        else:
+            given = model.couplings[sample, row * of_row : row * of_row + len(piece)]
+            piece[:] = given if given.dtype == np.int8 else -(given < 0).view(np.int8)
+    return out

@@ -28,14 +28,14 @@ def suits(outline: Outline) -> bool:
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
-    """Memory that a run takes at most: it has no adjacency, and next to nothing for each bond of equal couplings.
+    """Memory that a run takes at most: it has no adjacency, and two signs for each bond unless couplings are equal.
 
     Of a lattice whose bonds are not listed lowest states are held as bits.
     """
     bonds, sites, samples = outline.bonds, outline.sites, outline.samples
     if bonds > MOST_LISTED:
-        drawn = 0 if outline.one_coupling else bonds * (2 + 4 * samples)  # a byte each, and passes over them
-        return drawn + samples * (sites // 2 + replicas * (3 * sites // 8 + 512))  # the state, and two copies to save
+        signs = 0 if outline.one_coupling else samples * bonds // 4
+        return signs + samples * (sites // 2 + replicas * (3 * sites // 8 + 512))  # the state, and two copies to save
     drawn = 0 if outline.one_coupling else bonds * (8 + 8 * samples)
     return bonds * 24 + drawn + samples * (sites * 4 + replicas * (sites // 8 + 512))
 
