@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.texts import count
-from spinsim.jobs.transfer.result import transfer_layout
+from spinsim.jobs.transfer.result import place_of, transfer_layout, values_of
 from spinsim.machine.threads import Threads, available_threads
 from spinsim.mesh.group import Member, make_group
 from spinsim.mesh.places import InThread, Kept, Place, answers
@@ -135,9 +135,7 @@ class Work:
         return self._found(step, solver.row(), solver.problems)
 
     def _found(self, step: int, found: Row, problems: list[NotConvergedError]) -> Found:
-        sample, point = divmod(step, len(self.points.k))
-        where = {"step": step, "sample": sample, "k": self.points.k[point], "k_time": self.points.k_time[point]}
-        return Found({s.name: found[s.name] for s in self.layout.series if s.name in found} | where, problems)
+        return Found(place_of(step, *self.points) | {name: found[name] for name in values_of(self.layout)}, problems)
 
     def found(self, steps: Iterable[int], to_stop: Callable[[], bool] = lambda: False) -> Iterator[Found]:
         """Rows in the order of their numbers ``steps``.
