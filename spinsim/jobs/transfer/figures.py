@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
-    """Returns a function that draws xi / L of one run or more and says where neighbouring widths cross.
-
-    Raises:
-        InputError: for runs without xi / L.
-    """
+    """Returns a function that draws xi / L of one run or more and says where neighbouring widths cross."""
     average, near = wanted.options.get("average", "mean"), wanted.options.get("near")
     for result in results:
         _say_what_is_left_out(result, wanted.warn)
@@ -46,11 +42,7 @@ def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
 
 
 def _say_what_is_left_out(result: TransferResult, warn: Callable[[str], None]) -> None:
-    """Say how many points have no xi / L: rows to come, levels that did not converge, lengths that rounding hides.
-
-    Raises:
-        InputError: where that leaves nothing to be drawn.
-    """
+    """Say how many points have no xi / L: rows to come, levels that did not converge, lengths that rounding hides."""
     known = np.isfinite(scaled_lengths(result))
     count, hidden = f"{known.size - known.sum()} of {known.size}", int(result.in_noise[:, :, 1, 0].sum())
     if not known.any():
@@ -83,12 +75,8 @@ def lengths_figure(
 ) -> PaperFigure:
     """Correlation lengths over widths, on a logarithmic axis, which cross near a transition, with the crossings.
 
-    Error bars are those over samples, of curves and of crossings, where there are several.
-
-    The axis is k where the first run was given k, else the temperature.
-
-    Raises:
-        InputError: where a result has no such length.
+    Error bars are those over samples, where there are several. The axis is k where the first run was given k, else the
+    temperature.
     """
     by_k = "k" in given_by(results[0])
     ordered = sorted(results, key=lambda result: result.model.sites)

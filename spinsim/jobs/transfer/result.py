@@ -91,8 +91,8 @@ def values_of(layout: Layout) -> list[str]:
     return [series.name for series in layout.series if series.name not in _OF_POINT]
 
 
-def place_of(step: int, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Returns where a row of this number belongs, by names of series."""
+def place_of(step: Any, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Returns where rows of these numbers belong, by names of series."""
     sample, point = divmod(step, len(k))
     return {"step": step, "sample": sample, "k": k[point], "k_time": k_time[point]}
 
@@ -191,12 +191,7 @@ class TransferResult(Result):
             InputError: where xarray is not installed.
         """
         sample, point = np.nonzero(self.there)
-        where = {
-            "step": sample * len(self.k) + point,
-            "sample": sample,
-            "k": self.k[point],
-            "k_time": self.k_time[point],
-        }
+        where = place_of(sample * len(self.k) + point, self.k, self.k_time)
         return self._labelled(self._layout, where | self._values(sample, point))
 
     def _values(self, sample: Any, point: Any) -> dict[str, Any]:
