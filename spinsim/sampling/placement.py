@@ -23,7 +23,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, pairwise, product, zip_longest
 from math import ceil, fsum, ldexp, sqrt
 from typing import Final, NamedTuple
 
@@ -43,6 +43,8 @@ from spinsim.sampling.population import Population, check_last
 from spinsim.sampling.portions import ignore
 from spinsim.sampling.tempering import TemperFrame, Times, tempering_in_beta
 
+Array = npt.NDArray[np.float64]
+
 PREFIX: Final = "auto:"
 ITERATIONS: Final = tuple(Times(thermalize, sweeps, 2) for thermalize, sweeps in ((50, 50), (50, 50), (50, 150)))
 LAST: Final = Times(100, 300, 2)
@@ -54,6 +56,11 @@ _FIRST: Final = 16  # temperatures while their number is open
 _LEAST_RATE: Final = 0.02  # rarer exchanges are too few to count: their distance follows from mean energies
 _SHIFTS: Final = 8  # by which series of two temperatures are paired
 _FARTHEST: Final = 13.0  # erfc(d / 2) < 1e-19
+REPLICAS: Final = 1024
+"""Replicas of the pre-run, of all samples together, which fill words."""
+_SWEEPS: Final = 10
+_HALVINGS: Final = 40
+_MOST: Final = 10_000
 
 
 class Placement(NamedTuple):
@@ -64,8 +71,8 @@ class Placement(NamedTuple):
         swap_rate: How often its neighbours exchange, (iterations, most temperatures - 1).
     """
 
-    temperature: npt.NDArray[np.float64]
-    swap_rate: npt.NDArray[np.float64]
+    temperature: Array
+    swap_rate: Array
 
 
 @dataclass(frozen=True)
@@ -113,31 +120,23 @@ class Placed(NamedTuple):
         history: Ladders and exchange rates on the way.
     """
 
-    ladder: npt.NDArray[np.float64]
+    ladder: Array
     history: Placement
 
 
-Betas = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+Betas = Callable[[Array], Array]
 """Inverse temperatures of a ladder's temperatures, or of what stands in their place; (temperatures, 2) of two terms."""
 
 
 def read_count(counts: Sequence[str]) -> int | None:
-    """Returns what stands behind the ends of a range: at most one number.
-
-    Raises:
-        ValueError: for more, and for what is no whole number.
-    """
+    """Returns what stands behind the ends of a range, at most one number; ValueError for anything else."""
     if len(counts) > 1:
         raise ValueError(counts)
     return int(counts[0]) if counts else None
 
 
 def read_range(text: str) -> Range:
-    """``auto:LO:HI`` or ``auto:LO:HI:COUNT``.
-
-    Raises:
-        InputError: for anything else.
-    """
+    """Read ``auto:LO:HI`` or ``auto:LO:HI:COUNT``."""
     try:
         low, high, *counts = text.removeprefix(PREFIX).split(":")
         return Range(float(low), float(high), read_count(counts))
@@ -195,10 +194,12 @@ def place(
         rates.append(exchange_rates(steps, energy))
         distances = _distances(steps, rates[-1], energy)
         ladder = _equally_far(wanted, ladder, distances, _count(wanted, fsum(distances)))
-    return Placed(ladder, Placement(_padded(ladders), _padded(rates)))
+    return Placed(
+        ladder, Placement(*(np.array([*zip_longest(*rows, fillvalue=np.nan)]).T for rows in (ladders, rates)))
+    )
 
 
-def _energies(frames: Iterable[TemperFrame | None]) -> npt.NDArray[np.float64]:
+def _energies(frames: Iterable[TemperFrame | None]) -> Array:
     """All energies, (steps, samples, copies, temperatures, terms)."""
     found = []
     for frame in frames:
@@ -215,7 +216,7 @@ def first_samples(model: Ising) -> Ising:
     return Ising(model.graph, model.couplings[:MOST_SAMPLES], model.fields[:MOST_SAMPLES], terms=model.terms)
 
 
-def exchange_rates(step: npt.NDArray[np.float64], energy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def exchange_rates(step: Array, energy: Array) -> Array:
     """Mean of min(1, exp(-dbeta dE)) for each pair of neighbours.
 
     Replicas at two temperatures are independent of each other, so each copy's series goes with every copy's, shifted by
@@ -239,30 +240,32 @@ def exchange_rates(step: npt.NDArray[np.float64], energy: npt.NDArray[np.float64
     return np.asarray(total / np.float64(_SHIFTS * copies**2 * steps * samples) / 2.0**32)
 
 
-def _distances(
-    steps: npt.NDArray[np.float64], rates: npt.NDArray[np.float64], energy: npt.NDArray[np.float64]
-) -> list[float]:
+def _distances(steps: Array, rates: Array, energy: Array) -> list[float]:
     """How far apart neighbours are."""
     columns = np.moveaxis(energy, (-2, -1), (0, 1))
     means = [[fsum(term.flat) / term.size for term in column] for column in columns]
     found = []
-    for t, rate in enumerate(map(float, rates)):
+    for step, rate, here, there in zip(steps.tolist(), rates.tolist(), means, means[1:], strict=False):
         if rate >= _LEAST_RATE:
             found.append(_distance(rate))
         else:
-            parts = [step * (high - low) for step, low, high in zip(steps[t].tolist(), *means[t : t + 2], strict=True)]
-            normal = sqrt(max(fsum(parts), 0.0))
-            found.append(max(normal, _distance(_LEAST_RATE)))
+            parts = [of_term * (high - low) for of_term, low, high in zip(step, here, there, strict=True)]
+            found.append(max(sqrt(max(fsum(parts), 0.0)), _distance(_LEAST_RATE)))
     return found
 
 
 def _distance(rate: float) -> float:
-    """The d of rate = erfc(d / 2), by halving; 0 for a rate of 1."""
-    low, high = 0.0, _FARTHEST
-    for _ in range(50):
+    """The d of rate = erfc(d / 2); 0 for a rate of 1."""
+    return _halved(_FARTHEST, 50, lambda d: _erfc(0.5 * d) > rate)[0]
+
+
+def _halved(high: float, times: int, is_below: Callable[[float], bool]) -> tuple[float, float]:
+    """Returns the ends of the interval around where ``is_below`` ends between 0 and ``high``, halved so many times."""
+    low = 0.0
+    for _ in range(times):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if _erfc(0.5 * middle) > rate else (low, middle)
-    return low
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return low, high
 
 
 def _erfc(x: float) -> float:
@@ -294,9 +297,7 @@ def _count(wanted: Range, total: float) -> int:
     return count
 
 
-def _equally_far(
-    wanted: Range, ladder: npt.NDArray[np.float64], distances: list[float], count: int
-) -> npt.NDArray[np.float64]:
+def _equally_far(wanted: Range, ladder: Array, distances: list[float], count: int) -> Array:
     """``count`` temperatures with equal distances, taken to be spread evenly between those of ``ladder``."""
     old, ends = ladder.tolist(), list(accumulate(distances, initial=0.0))
     placed = [old[0]]
@@ -317,23 +318,6 @@ def six_digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _padded(rows: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """Rows of different lengths as one array, NaN after their ends."""
-    table = np.full((len(rows), max(map(len, rows))), np.nan)
-    for row, values in zip(table, rows, strict=True):
-        row[: len(values)] = values
-    return table
-
-
-Array = npt.NDArray[np.float64]
-
-REPLICAS: Final = 1024
-"""Those of the pre-run, of all samples together, which fill words."""
-_SWEEPS: Final = 10
-_HALVINGS: Final = 40
-_MOST: Final = 10_000
-
-
 def overlapping_temperatures(
     model: Ising,
     last: float,
@@ -344,18 +328,8 @@ def overlapping_temperatures(
 ) -> Array:
     """Temperatures down to ``last`` whose neighbours overlap, the first one with infinity, by at least a given part.
 
-    Samples have them together: at most eight take part, and the mean over these is what is given.
-
-    Args:
-        model: What is annealed.
-        last: The last temperature.
-        overlap: Between 0 and 1.
-        dynamics: Of the run that follows; the pre-run has seeds of its own.
-        device: ``auto``, ``cpu`` or ``cuda``; it does not change the outcome.
-        threads: CPU threads; no number changes the outcome.
-
-    Raises:
-        InputError: for a last temperature that is as good as infinite, and where there would be too many.
+    Samples have them together: at most eight take part, and the mean over these is what is given. ``dynamics`` is that
+    of the run that follows; the pre-run has seeds of its own.
     """
     check_last(model, last)
     few = first_samples(model)
@@ -384,22 +358,15 @@ def _next(energy: Array, beta: float, last: float, overlap: float) -> float:
     far = 1 / last - beta
     if overlap_of(above, far) >= overlap:
         return last
-    low, high = 0.0, far
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if overlap_of(above, middle) >= overlap else (low, middle)
-    return max(last, six_digits(1 / (beta + high)))
+    _, step = _halved(far, _HALVINGS, lambda step: overlap_of(above, step) >= overlap)
+    return max(last, six_digits(1 / (beta + step)))
 
 
 def overlap_of(above: Array, step: float) -> float:
-    """Overlap of the energies at an inverse temperature with those at one that is larger by a step.
+    """Overlap of the energies at an inverse temperature with those at one that is larger by a step, mean over samples.
 
-    Args:
-        above: Energies of replicas at the smaller one less the lowest of their sample, (samples, replicas).
-        step: Of the inverse temperatures.
-
-    Returns:
-        The mean over samples, to the bit on every machine.
+    ``above`` (samples, replicas) is what energies at the smaller one have above the lowest of their sample. The same
+    bits everywhere.
     """
     mantissa, power = exp_reduced(-np.minimum(step * above, LARGEST_EXPONENT))
     weight = np.ldexp(mantissa, power.astype(np.int64) + 32).astype(np.int64)
