@@ -86,8 +86,15 @@ _COPIES: Final = 4  # of a block's spins, a byte each, while its slices are coun
 class BestSlices:
     """An ``Engine`` of space and time that stands for one of space: each replica is shown by its best slice.
 
+    A replica of ``trotter(space, slices, by_term=True)`` is a ring of slices, each a configuration of space. The weight
+    exp(- K_s E_s - K_tau E_tau) is that of the quantum model in the transverse field Gamma at the inverse temperature
+    beta, with K_s = beta / slices and K_tau = -ln tanh(Gamma K_s) / 2 (model/transverse.py). As Gamma falls, slices are
+    bound ever more tightly to their neighbours: simulated quantum annealing.
+
     Sweeps, states and random numbers are those of the engine of space and time. Energies, magnetisations and
     configurations are those of the slice of lowest energy, the first among equals.
+
+    Source: R. Martonak, G. E. Santoro, E. Tosatti, Phys. Rev. B 66, 094203 (2002).
 
     Args:
         space: The model in space.

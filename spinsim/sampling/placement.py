@@ -328,8 +328,18 @@ def overlapping_temperatures(
 ) -> Array:
     """Temperatures down to ``last`` whose neighbours overlap, the first one with infinity, by at least a given part.
 
-    Samples have them together: at most eight take part, and the mean over these is what is given. ``dynamics`` is that
-    of the run that follows; the pre-run has seeds of its own.
+    The energies of a population at beta, in equilibrium, say how far those at beta' overlap with them: with the
+    normalised weights tau_i = R w_i / sum w, w_i = exp(-(beta' - beta) E_i), of its R replicas, the overlap of both
+    distributions is the mean of min(1, tau_i). The rest to 1 is the part of the replicas that the resampling is
+    expected to remove, so that equal overlaps are equal parts removed.
+
+    A small population is annealed for this before the run, with random numbers of its own: the temperatures do not
+    depend on the run's own replicas, so that its estimate of Z has no bias. Weights are multiples of 2^-32 and
+    temperatures have six digits, the same bits everywhere. Samples have them together: at most eight take part, and
+    the mean over these is what is given. ``dynamics`` is that of the run that follows.
+
+    Sources: L. Yu. Barash, M. Weigel, M. Borovsky, W. Janke, L. N. Shchur, Comput. Phys. Commun. 220, 341 (2017);
+    C. Amey, J. Machta, Phys. Rev. E 97, 033301 (2018).
     """
     check_last(model, last)
     few = first_samples(model)
