@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from spinsim.jobs.transfer.result import TransferResult as TransferResult
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
-    from spinsim.model.geometry.honeycomb import honeycomb as honeycomb
     from spinsim.model.geometry.lattice import Lattice as Lattice
-    from spinsim.model.geometry.rectangular import chain as chain
-    from spinsim.model.geometry.rectangular import cubic as cubic
-    from spinsim.model.geometry.rectangular import hypercubic as hypercubic
-    from spinsim.model.geometry.rectangular import square as square
-    from spinsim.model.geometry.triangular import triangular as triangular
+    from spinsim.model.geometry.lattice import chain as chain
+    from spinsim.model.geometry.lattice import cubic as cubic
+    from spinsim.model.geometry.lattice import honeycomb as honeycomb
+    from spinsim.model.geometry.lattice import hypercubic as hypercubic
+    from spinsim.model.geometry.lattice import square as square
+    from spinsim.model.geometry.lattice import triangular as triangular
     from spinsim.model.graph import Graph as Graph
     from spinsim.model.instances import read_instance as read_instance
     from spinsim.model.ising import Ising as Ising
@@ -72,26 +72,26 @@ _HOME = {
     "TemperResult": "spinsim.jobs.temper.result",
     "TransferResult": "spinsim.jobs.transfer.result",
     "anneal": "spinsim.jobs.anneal.call",
-    "chain": "spinsim.model.geometry.rectangular",
+    "chain": "spinsim.model.geometry.lattice",
     "configurations": "spinsim.saved",
     "create_engine": "spinsim.engine",
-    "cubic": "spinsim.model.geometry.rectangular",
+    "cubic": "spinsim.model.geometry.lattice",
     "extrapolate": "spinsim.jobs.quantum.extrapolation",
     "from_bqm": "spinsim.model.problems.exchange",
     "gemm": "spinsim.gemm",
-    "honeycomb": "spinsim.model.geometry.honeycomb",
-    "hypercubic": "spinsim.model.geometry.rectangular",
+    "honeycomb": "spinsim.model.geometry.lattice",
+    "hypercubic": "spinsim.model.geometry.lattice",
     "load": "spinsim.result",
     "quantum": "spinsim.jobs.quantum.call",
     "read_instance": "spinsim.model.instances",
     "recount": "spinsim.jobs.calls",
     "resume": "spinsim.jobs.calls",
     "sampling": "spinsim.sampling",
-    "square": "spinsim.model.geometry.rectangular",
+    "square": "spinsim.model.geometry.lattice",
     "table": "spinsim.analysis.tables",
     "temper": "spinsim.jobs.temper.call",
     "transfer": "spinsim.jobs.transfer.call",
-    "triangular": "spinsim.model.geometry.triangular",
+    "triangular": "spinsim.model.geometry.lattice",
     "warm_up": "spinsim.jobs.warming",
 }
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.model.described import described
+from spinsim.model.identity import described
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct
 

@@ -17,7 +17,7 @@ from spinsim.analysis.runs import Floats
 from spinsim.analysis.samples import AnyRun, lowest, sample_of
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
-from spinsim.model.described import described
+from spinsim.model.identity import described
 from spinsim.registry import record_of
 from spinsim.result import Result, load
 

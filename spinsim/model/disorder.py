@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError
-from spinsim.inputs.seeds import as_seed
+from spinsim.inputs.shared import as_seed
 from spinsim.inputs.texts import beyond_ising
 from spinsim.model.drawing import (
     GAUSSIAN_GRID,

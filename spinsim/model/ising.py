@@ -70,7 +70,7 @@ class Ising(Exchanged, Keeping):
         problem: The quadratic problem that it was made of, with its values as given; None of others.
         drawn: How its couplings are drawn, as ``EdwardsAnderson`` makes +-J couplings; None of others.
         field_changes: Whether it is a model in one of the fields that a run goes through.
-        origin: Settings of ``[model]`` by which it was made, beyond those that follow from it (model/described.py).
+        origin: Settings of ``[model]`` by which it was made, beyond those that follow from it (model/identity.py).
         stated_sha256: Identity that a file gives the model; empty where it is in none.
 
     Raises:

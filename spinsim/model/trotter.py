@@ -22,10 +22,9 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.model.described import described
-from spinsim.model.geometry import CELLS, IN_TIME
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.geometry.lattice import Lattice, lattice_in_time
 from spinsim.model.graph import Graph
+from spinsim.model.identity import described
 from spinsim.model.ising import Ising
 
 _BOND_BYTES, _COUPLING_BYTES = 64, 40  # of a bond: its ends and lists of neighbours; and its coupling in each sample
@@ -103,19 +102,6 @@ def check_powers(sites: int, slices: int) -> None:
         raise InputError(
             f"{sites} sites in {slices} slices are too many for exact fourth powers of overlaps: give {most} at most"
         )
-
-
-def lattice_in_time(space: Lattice | None, slices: int) -> Lattice | None:
-    """The lattice of space and time, None where space has none or is open."""
-    if space is None or not space.periodic:
-        return None
-    return IN_TIME[space.name].lattice((slices, *space.shape))
-
-
-def space_of(lattice: Lattice) -> Lattice:
-    """The lattice in space of one of space and time."""
-    name = next(name for name, cell in IN_TIME.items() if cell is lattice.cell)
-    return CELLS[name].lattice(lattice.shape[1:], lattice.periodic)
 
 
 def _of_graph(space: Graph, slices: int) -> Graph:

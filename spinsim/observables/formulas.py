@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.checks import real_array
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.geometry.lattice import Lattice, space_of
 from spinsim.model.ising import Ising
-from spinsim.model.trotter import space_of
 
 Array = npt.NDArray[np.float64]
 

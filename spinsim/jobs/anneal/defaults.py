@@ -9,8 +9,8 @@ from typing import Any, Final
 from spinsim.engine import Dynamics
 from spinsim.engine.split.filling import replicas_that_fill
 from spinsim.engine.update import OfModel
-from spinsim.inputs.defaults import T_START
 from spinsim.inputs.grids import as_text
+from spinsim.inputs.shared import T_START
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.model.ising import Ising
 from spinsim.run.identity import tables_of_file

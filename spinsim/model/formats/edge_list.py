@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.inputs.whole import check_word
+from spinsim.inputs.checks import check_word
 from spinsim.model.formats.rudy import weights_of
 from spinsim.model.formats.source import Source
 from spinsim.model.formats.terms import is_number, number

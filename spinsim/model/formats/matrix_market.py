@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import check_word
+from spinsim.inputs.checks import check_word
 from spinsim.machine.memory import require
 from spinsim.model.formats.source import Source, note_text
 from spinsim.model.formats.terms import Terms, check_sites, is_number, lines_of

@@ -13,8 +13,8 @@ from math import isfinite
 from typing import Any, Final
 
 from spinsim.errors import InputError
+from spinsim.inputs.checks import check_whole
 from spinsim.inputs.texts import printable
-from spinsim.inputs.whole import check_whole
 from spinsim.machine.files import as_path, open_regular
 from spinsim.machine.memory import require
 from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import LARGEST, check_word
+from spinsim.inputs.checks import LARGEST, check_word
 from spinsim.machine.memory import require
 from spinsim.model.formats.source import FORMATS, Source
 from spinsim.model.problems.quadratic import LARGEST_VALUE, Ends, Values

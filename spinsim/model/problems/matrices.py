@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import as_floats
+from spinsim.inputs.checks import as_floats
 from spinsim.model.problems.labels import Labels, as_labels
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import check_whole
+from spinsim.inputs.checks import check_whole
 from spinsim.model.graph import Graph
 from spinsim.model.problems.labels import Labels, shown
 from spinsim.model.quanta import lowest_bit, parts_of
