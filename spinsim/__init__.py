@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from spinsim.model.geometry.lattice import square as square
     from spinsim.model.geometry.lattice import triangular as triangular
     from spinsim.model.graph import Graph as Graph
+    from spinsim.model.instances import from_bqm as from_bqm
     from spinsim.model.instances import read_instance as read_instance
     from spinsim.model.ising import Ising as Ising
-    from spinsim.model.problems.exchange import from_bqm as from_bqm
     from spinsim.result import load as load
     from spinsim.saved import Configurations as Configurations
     from spinsim.saved import configurations as configurations
@@ -77,7 +77,7 @@ _HOME = {
     "create_engine": "spinsim.engine",
     "cubic": "spinsim.model.geometry.lattice",
     "extrapolate": "spinsim.jobs.quantum.extrapolation",
-    "from_bqm": "spinsim.model.problems.exchange",
+    "from_bqm": "spinsim.model.instances",
     "gemm": "spinsim.gemm",
     "honeycomb": "spinsim.model.geometry.lattice",
     "hypercubic": "spinsim.model.geometry.lattice",

@@ -87,6 +87,11 @@ class Source:
         found = (n for n, line in enumerate(self.lines, 1) if line.strip() and line.lstrip()[0] not in comments)
         return next(found, self.first)
 
+    def below(self, header: int, comments: str = "") -> list[str]:
+        """The lines below a header; comments, told by their first characters, are blanked, which keeps the numbers."""
+        text = re.sub(rf"^[ \t]*[{comments}].*", "", self.text, flags=re.MULTILINE) if comments else self.text
+        return text.split("\n")[header:]
+
     def refusal(self, number: int, rule: str) -> InputError:
         """The refusal of a line by a rule."""
         text = self.line(number).strip()
@@ -181,12 +186,12 @@ def note_text(problem: Quadratic, comment: str, first: int, **beside: Any) -> st
         problem: Which is written.
         comment: How comments of the format begin.
         first: Label of the first variable that the format itself counts from.
-        beside: More to say.
+        beside: More to say, where it is not 0 and not False.
 
     Raises:
         InputError: for labels that have no form in a file.
     """
-    said = dict(beside)
+    said = {name: value for name, value in beside.items() if value}
     names = problem.names
     if isinstance(names, range):
         if names.start != first:

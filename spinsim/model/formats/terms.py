@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import numpy as np
@@ -28,7 +27,7 @@ class Terms:
         header: Number of its line.
         low: Least number of a site.
         high: Largest.
-        comment: Matches comments, which may stand among them.
+        comments: First characters of comments, which may stand among them.
         unweighted: Whether lines may also be ``i j`` alone, all of them; their values are 1.
 
     Attributes:
@@ -45,14 +44,12 @@ class Terms:
         header: int,
         low: int,
         high: int,
-        comment: re.Pattern[str] | None = None,
+        comments: str = "",
         unweighted: bool = False,
     ) -> None:
         self._source = source
         self._header = header
-        # blanked comments keep the line numbers
-        text = comment.sub("", source.text) if comment else source.text
-        self._body = text.split("\n")[header:]
+        self._body = source.below(header, comments)
         first = next((line for line in self._body if line.strip()), "")
         self._columns = 2 if unweighted and len(first.split()) == 2 else 3
         table = self._parse()

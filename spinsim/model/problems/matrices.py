@@ -140,13 +140,12 @@ def to_matrix(problem: Quadratic, kind: str) -> Matrices:
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
     given = problem.of_vartype(BINARY if kind == "qubo" else SPIN)
-    linear, ends, pairs = given.added_up()
-    low, high = np.sort(ends, axis=1).T
     shape = (problem.sites, problem.sites)
     if kind == "qubo":
-        at = np.flatnonzero(linear)
-        places = np.concatenate([at, low]), np.concatenate([at, high])
-        return Matrices(sparse.csr_array((np.concatenate([linear[at], pairs]), places), shape), None, given.offset)
+        ends, values, _ = given.each_once()
+        return Matrices(sparse.csr_array((values, tuple(np.sort(ends, axis=1).T)), shape), None, given.offset)
+    linear, ends, pairs = given.added_up()
+    low, high = np.sort(ends, axis=1).T
     both = np.concatenate([low, high]), np.concatenate([high, low])
     couplings = 0.0 - np.concatenate([pairs, pairs])
     return Matrices(sparse.csr_array((couplings, both), shape), 0.0 - linear, given.offset)
