@@ -21,21 +21,13 @@ _LONG: Final = re.compile(r"[+-]?(\d{16,})(\.0*)?", re.ASCII)
 
 
 def check_whole(value: Any, what: str) -> None:
-    """Refuse a whole number that no float64 equals; other numbers pass.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a whole number that no float64 equals; other numbers pass."""
     if isinstance(value, int | np.integer) and abs(int(value)) > LARGEST and float(value) != int(value):
         raise InputError(f"{what} is {value}, which {_RULE}")
 
 
 def check_word(word: str, what: str) -> None:
-    """The same for a word that stands for a number.
-
-    Raises:
-        InputError: as ``check_whole``.
-    """
+    """The same for a word that stands for a number."""
     match = _LONG.fullmatch(word.strip())
     if match and len(match[1]) < 400:
         check_whole(int(match[1]), what)
@@ -65,11 +57,7 @@ def as_floats(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
 
 
 def finite_array(values: npt.ArrayLike, name: str, least: int = 2) -> Array:
-    """The values in double precision: real, finite and at least ``least`` along axis 0.
-
-    Raises:
-        InputError: for complex numbers and what is not a number, NaN or infinity, and too few entries.
-    """
+    """The values in double precision: real, finite and at least ``least`` along axis 0."""
     array = real_array(values, name)
     if array.ndim == 0 or len(array) < least or array.size == 0:
         raise InputError(f"{name} has shape {array.shape}: give at least {least} entries along axis 0")
@@ -79,11 +67,7 @@ def finite_array(values: npt.ArrayLike, name: str, least: int = 2) -> Array:
 
 
 def real_array(values: npt.ArrayLike, name: str) -> Array:
-    """The values in double precision, whatever their shape; NaN and infinity pass.
-
-    Raises:
-        InputError: for complex numbers and what is not a number.
-    """
+    """The values in double precision, whatever their shape; NaN and infinity pass."""
     try:
         array = np.asarray(values)
     except ValueError as error:

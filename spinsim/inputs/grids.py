@@ -62,9 +62,6 @@ def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) ->
         text: What the user wrote.
         wanted: What may be written, for messages; ``form()`` where it is left out.
         any_sign: Whether numbers need not be above 0; those in a geometric row must in any case.
-
-    Raises:
-        InputError: for anything else.
     """
     try:
         values = _numbers(name, text)
@@ -135,5 +132,4 @@ def _logarithm(value: float, unit: float) -> float:
 
 
 def is_grid(text: str) -> bool:
-    """Whether a text is no list."""
     return ":" in text

@@ -24,12 +24,10 @@ RANDOM: Final = "random"
 
 
 def drawn_seed() -> int:
-    """Return a fresh seed of 64 bits."""
     return secrets.randbits(64)
 
 
 def as_seed(seed: int | None) -> int:
-    """Return the seed itself, and a fresh one for None."""
     return drawn_seed() if seed is None else seed
 
 
@@ -49,10 +47,6 @@ def seeds_of(seed: Any, count: int) -> list[Any]:
 
 
 def check_gpus(gpus: str) -> None:
-    """Refuse what names no GPUs: ``all``, how many, or their numbers with commas, of which the last may end the list.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse what names no GPUs: ``all``, how many, or their numbers with commas; a comma may end the list."""
     if not _FORM.fullmatch(gpus):
         raise InputError(f"gpus {gpus!r} cannot be read: give all, how many such as 2, or their numbers such as 0,2")

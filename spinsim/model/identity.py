@@ -84,7 +84,6 @@ def described_in(tables: object) -> dict[str, Any]:
 
 
 def _derived(model: Ising) -> dict[str, Any]:
-    """Settings that follow from lattice, couplings and fields."""
     graph, lattice = model.graph, model.lattice
     if lattice is not None and graph.slices > 1:
         lattice = space_of(lattice)

@@ -33,11 +33,6 @@ FEWEST: Final = 2
 
 
 def check_slices(slices: Any) -> int:
-    """The number of slices.
-
-    Raises:
-        InputError: for one that is no even number from 2.
-    """
     if not isinstance(slices, int | np.integer) or slices < FEWEST:
         raise InputError(f"slices {slices!r} are not allowed: give an even number, at least {FEWEST}")
     if slices % 2:
@@ -92,11 +87,7 @@ def first_slice(model: Ising) -> Ising:
 
 
 def check_powers(sites: int, slices: int) -> None:
-    """Refuse a space whose sums of fourth powers of overlaps, slices times sites^4, do not fit signed 64 bits.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a space whose sums of fourth powers of overlaps, slices times sites^4, do not fit signed 64 bits."""
     if slices * sites**4 >= 2**63:
         most = int((2**63 / slices) ** 0.25)
         raise InputError(

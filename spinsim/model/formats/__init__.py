@@ -65,9 +65,6 @@ def write_instance(problem: Quadratic, path: str | os.PathLike[str], overwrite: 
         problem: With all it has: values to the last digit, the constant and the labels.
         path: Of the file.
         overwrite: Whether an instance file that is there may be replaced.
-
-    Raises:
-        InputError: for an unknown suffix, for what the format cannot hold, and where the file cannot be written.
     """
     suffix = Path(path).suffix.lower()
     found = next((each for each in FORMATS if suffix in each.suffixes), None)

@@ -25,7 +25,6 @@ _PAD: Final = 64  # headers and labels end at multiples of so many bytes
 
 
 def read(source: Source) -> Quadratic:
-    """The problem of a file."""
     try:
         return _Reader(source).problem()
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
@@ -46,7 +45,6 @@ class _Reader:
         self._about = json.loads(bytes(self._take(self._number())).decode("ascii"))
 
     def problem(self) -> Quadratic:
-        """The problem that they come to."""
         about = self._about
         sites, pairs = (self._whole(number) for number in about["shape"])
         value = np.dtype({"float64": "<f8", "float32": "<f4"}[about["dtype"]])
@@ -97,7 +95,6 @@ class _Reader:
         return int.from_bytes(self._take(4), "little")
 
     def _take(self, size: int) -> memoryview:
-        """The next bytes."""
         if size > len(self._rest):
             raise ValueError
         taken, self._rest = self._rest[:size], self._rest[size:]

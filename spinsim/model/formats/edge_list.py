@@ -25,7 +25,6 @@ _WORD: Final = re.compile(r"[^\s#{}]+")
 
 
 def read(source: Source) -> Quadratic:
-    """The problem of a file."""
     labels = source.note.labels
     known: dict[Hashable, int] = {} if labels is None else {place: place for place in range(len(labels))}
     sites = len(known)
@@ -63,7 +62,6 @@ def read(source: Source) -> Quadratic:
 
 
 def _label(word: str) -> Hashable:
-    """A word as a label."""
     return int(word) if _WHOLE.fullmatch(word) else word
 
 

@@ -36,11 +36,7 @@ def read_rudy(source: Source) -> Quadratic:
 
 
 def _sites_and_terms(source: Source, number: int) -> tuple[int, int]:
-    """The numbers of sites and of terms that a line announces.
-
-    Raises:
-        InputError: where it is no such line.
-    """
+    """The numbers of sites and of terms that a line announces."""
     match = _TWO_NUMBERS.fullmatch(source.line(number))
     if not match:
         raise source.unknown(number)
@@ -52,11 +48,6 @@ def _sites_and_terms(source: Source, number: int) -> tuple[int, int]:
 
 
 def write_rudy(problem: Quadratic) -> bytes:
-    """The file of a problem without fields, a constant and labels.
-
-    Raises:
-        InputError: for others.
-    """
     ends, weights = weights_of(problem)
     names = problem.names
     if not isinstance(names, range) or names.start not in (0, 1):
@@ -65,11 +56,7 @@ def write_rudy(problem: Quadratic) -> bytes:
 
 
 def weights_of(problem: Quadratic) -> tuple[Ends, Values]:
-    """Ends and weights of the bonds of a problem that is one of a graph alone.
-
-    Raises:
-        InputError: for other problems.
-    """
+    """Ends and weights of the bonds of a problem that is one of a graph alone."""
     _, linear, ends, weights = problem.split()
     if problem.vartype != SPIN or np.any(linear) or problem.offset:
         raise InputError(

@@ -30,7 +30,6 @@ _SIZES: Final = re.compile(r"\s*(\d{1,18})\s+(\d{1,18})(?:\s+(\d{1,18}))?\s*", r
 
 
 def read(source: Source) -> Quadratic:
-    """The problem of a file."""
     header = _HEADER.fullmatch(source.line(source.first))
     if not header:
         raise source.refusal(

@@ -66,7 +66,6 @@ class Terms:
         return len(self.values)
 
     def demand(self, good: npt.NDArray[np.bool_], rule: str) -> None:
-        """Refuse the first term that is not good."""
         if not good.all():
             raise self._source.refusal(self.line_number(int(np.argmin(good))), rule)
 
@@ -141,7 +140,6 @@ def is_number(text: str) -> bool:
 
 
 def check_sites(source: Source, header: int, sites: int, name: str) -> None:
-    """Refuse a number of sites that no model has."""
     if not 1 <= sites <= MOST_SITES:
         raise source.refusal(header, f"{name} = {sites} is not a number of sites: use 1 to {MOST_SITES}")
 

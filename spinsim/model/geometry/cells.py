@@ -70,12 +70,10 @@ class UnitCell:
 
     @property
     def dimension(self) -> int:
-        """Number of axes."""
         return len(self.vectors)
 
     @property
     def sites(self) -> int:
-        """Number of sites in a cell."""
         return len(self.positions)
 
     @property
@@ -89,12 +87,7 @@ class UnitCell:
         return self.sites == 1 and [bond.step for bond in self.bonds] == _unit_steps(self.dimension)
 
     def check_along(self, along: Sequence[float]) -> None:
-        """Refuse relative strengths of the couplings along the axes that do not fit the cell.
-
-        Raises:
-            InputError: where bonds do not lie along axes, for another number of strengths, and for one that is 0 or not
-                finite.
-        """
+        """Refuse relative strengths of the couplings along the axes that do not fit the cell."""
         text = ",".join(f"{factor:g}" for factor in along)
         if not self.is_rectangular:
             raise InputError(

@@ -215,12 +215,10 @@ class Lattice:
         return np.asarray(along.reshape(-1, self.dimension) @ np.array(self.cell.vectors))
 
     def _is_loop(self, bond: Bond) -> bool:
-        """Whether a bond would join a site to itself."""
         at_home = all(step % side == 0 for step, side in zip(bond.step, self.shape, strict=True))
         return bond.source == bond.target and at_home
 
     def _number_of(self, bond: Bond) -> int:
-        """How often a bond of the cell exists."""
         if self._is_loop(bond):
             return 0
         ends = [0 if self.periodic else abs(step) for step in bond.step]
@@ -228,7 +226,6 @@ class Lattice:
 
 
 def _rectangular(dimension: int) -> UnitCell:
-    """The cell of the chain, the square, the cubic or the hypercubic lattice."""
     for cell in CELLS.values():
         if cell.is_rectangular and cell.dimension == dimension:
             return cell
@@ -295,7 +292,6 @@ def lattice_in_time(space: Lattice | None, slices: int) -> Lattice | None:
 
 
 def space_of(lattice: Lattice) -> Lattice:
-    """The lattice in space of one of space and time."""
     name = next(name for name, cell in IN_TIME.items() if cell is lattice.cell)
     return Lattice(lattice.shape[1:], lattice.periodic, CELLS[name])
 

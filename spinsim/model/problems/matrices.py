@@ -35,12 +35,6 @@ class Matrices(NamedTuple):
 
 
 def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels | None, name: str) -> Quadratic:
-    """The problem of a matrix.
-
-    Raises:
-        InputError: for what is no square matrix of real numbers, and for an Ising matrix with a diagonal or with
-            J_ij and J_ji that differ.
-    """
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
     rows, columns, values, sites = _entries(matrix, fold=kind == "qubo")
@@ -132,11 +126,6 @@ def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
 
 
 def to_matrix(problem: Quadratic, kind: str) -> Matrices:
-    """The problem as a sparse matrix of this kind.
-
-    Raises:
-        InputError: for another kind.
-    """
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
     given = problem.of_vartype(BINARY if kind == "qubo" else SPIN)

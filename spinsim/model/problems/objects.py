@@ -23,11 +23,7 @@ Sites = npt.NDArray[np.int64]
 
 
 def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
-    """The problem of a dictionary or matrix; variables in the order in which the keys name them first.
-
-    Raises:
-        InputError: for other objects, for keys that are no pairs of labels and for values that are no numbers.
-    """
+    """The problem of a dictionary or matrix; variables in the order in which the keys name them first."""
     if not isinstance(qubo, Mapping):
         from spinsim.model.problems.matrices import from_matrix  # which loads SciPy
 
@@ -72,9 +68,6 @@ def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) 
         field: Attribute of nodes with h, 0 where one has none; of a QUBO its linear value.
         maxcut: Whether it is a MaxCut instance, as the graph may say itself.
         name: Of the model.
-
-    Raises:
-        InputError: for what is no graph, a directed one, loops and attributes that are no numbers.
     """
     try:
         nodes, edges, directed = list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()
@@ -111,7 +104,6 @@ def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) 
 
 
 def _vartype(about: dict[str, Any]) -> str:
-    """The kind of variables that the attributes of a graph name, spins where they name none."""
     vartype = about.get("vartype", SPIN)
     if not isinstance(vartype, str) or vartype not in (SPIN, BINARY):
         raise InputError(f"attribute vartype of the graph is {shown(vartype)}: give SPIN or BINARY, or leave it out")
@@ -124,11 +116,7 @@ def _signs(maxcut: bool, vartype: str) -> tuple[float, float]:
 
 
 def to_networkx(problem: Quadratic, weight: str, field: str) -> Any:
-    """A ``networkx.Graph`` that ``from_networkx`` takes, with the attributes vartype, offset and maxcut.
-
-    Raises:
-        InputError: where NetworkX is not installed.
-    """
+    """A ``networkx.Graph`` that ``from_networkx`` takes, with the attributes vartype, offset and maxcut."""
     try:
         import networkx as nx
     except ImportError as error:
@@ -178,11 +166,7 @@ def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, 
 
 
 def check_pairs(terms: Any) -> None:
-    """Refuse what dimod takes for terms of a problem but has no word for; other objects are left to dimod.
-
-    Raises:
-        InputError: for keys of a dictionary that are no pairs, and for values that are no numbers.
-    """
+    """Refuse what dimod takes for terms of a problem but has no word for; other objects are left to dimod."""
     for key, value in terms.items() if isinstance(terms, Mapping) else ():
         if not isinstance(key, Sized) or len(key) != 2:
             raise InputError(no_pair(key))
@@ -194,11 +178,6 @@ def _pair(place: dict[Hashable, int], one: Hashable, other: Hashable) -> str:
 
 
 def variables_of(bqm: Any) -> tuple[list[Hashable], str]:
-    """The variables of a ``dimod.BinaryQuadraticModel`` and their kind.
-
-    Raises:
-        InputError: for other objects.
-    """
     try:
         variables, kind = list(bqm.variables), getattr(bqm.vartype, "name", "")
     except (AttributeError, TypeError) as error:
@@ -213,7 +192,6 @@ def variables_of(bqm: Any) -> tuple[list[Hashable], str]:
 
 
 def _not_quadratic(model: Any) -> str:
-    """Why another model of dimod cannot be taken, in a sentence."""
     degree = getattr(model, "degree", None)
     if isinstance(degree, int):
         return (
@@ -230,11 +208,6 @@ def _not_quadratic(model: Any) -> str:
 
 
 def to_bqm(problem: Quadratic) -> Any:
-    """A ``dimod.BinaryQuadraticModel`` of the same variables.
-
-    Raises:
-        InputError: where dimod is not installed.
-    """
     linear, ends, pairs = problem.added_up()
     rows, columns = ends.T
     order = list(problem.names)
@@ -243,11 +216,6 @@ def to_bqm(problem: Quadratic) -> Any:
 
 
 def import_dimod() -> ModuleType:
-    """The module.
-
-    Raises:
-        InputError: where it is not installed.
-    """
     try:
         import dimod
     except ImportError as error:

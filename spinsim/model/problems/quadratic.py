@@ -56,7 +56,6 @@ class Quadratic:
 
     @property
     def names(self) -> Labels:
-        """Labels of the variables, in their order."""
         return range(self.sites) if self.labels is None else self.labels
 
     @property
@@ -71,9 +70,6 @@ class Quadratic:
         Args:
             in_order: Whether a refusal names the variables of a term in their order, where the order in the term is
                 not the caller's.
-
-        Raises:
-            InputError: for values that are not finite or too large, naming the term.
         """
         wrong = np.flatnonzero(~(np.abs(self.values) < LARGEST_VALUE))
         if len(wrong):
@@ -158,11 +154,7 @@ class Quadratic:
 
 
 def quadratic_of(model: Ising) -> Quadratic:
-    """The problem that a model was made of, or one with its energies where it came from elsewhere.
-
-    Raises:
-        InputError: for several samples.
-    """
+    """The problem that a model was made of, or one with its energies where it came from elsewhere."""
     if model.problem is not None:
         return model.problem
     if model.samples > 1:
@@ -203,16 +195,10 @@ def are_rounded(sums: Values, at: npt.NDArray[np.int64], values: Values) -> bool
 
 
 def _total(offset: float, *parts: Values) -> float:
-    """The sum of all values, rounded once."""
     return fsum(np.concatenate([[offset], *parts]).tolist())
 
 
 def number_in(value: object, what: str) -> float:
-    """A value as a float.
-
-    Raises:
-        InputError: for what is no real number.
-    """
     try:
         if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
             raise TypeError
@@ -224,11 +210,6 @@ def number_in(value: object, what: str) -> float:
 
 
 def finite(value: float, what: str) -> float:
-    """The value itself.
-
-    Raises:
-        InputError: for what is no finite real number.
-    """
     if not isfinite(number_in(value, what)):
         raise InputError(f"{what} is {value}: give a finite number")
     return value
