@@ -92,6 +92,22 @@ def _possible(context, builder, costs, double_beta, bounds):  # type: ignore[no-
     return builder.bitcast(builder.fcmp_unordered("<=", exponents, bounds), _WORD)
 
 
+def _write_costs(of_spins):  # type: ignore[no-untyped-def]
+    """Code that writes the costs of 64 flips and tells what may flip; ``of_spins`` makes them where spins are, or not.
+
+    It is given the builder, the costs written before and 64 numbers of a row, and returns those of spins and others.
+    """
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        costs, row, limits = (_Vectors(context, builder, signature.args[k], args[k], SITES) for k in (0, 1, 5))
+        spins = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), SITES))
+        made = builder.select(spins, *of_spins(builder, costs, row.load(args[2])))
+        costs.store(made, _FIRST)
+        return _possible(context, builder, made, args[4], limits.load(_FIRST))
+
+    return generate
+
+
 @intrinsic
 def begin_costs(typing_context, costs, fields, first, up, double_beta, bounds):  # type: ignore[no-untyped-def]
     """Write half the costs of flips of 64 sites from ``fields[first:]`` and their spins; returns what may flip.
@@ -105,14 +121,7 @@ def begin_costs(typing_context, costs, fields, first, up, double_beta, bounds): 
     """
     from numba import types
 
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        made, held, limits = (_Vectors(context, builder, signature.args[k], args[k], SITES) for k in (0, 1, 5))
-        there = held.load(args[2])
-        spins = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), SITES))
-        found = builder.select(spins, there, builder.neg(there))
-        made.store(found, _FIRST)
-        return _possible(context, builder, found, args[4], limits.load(_FIRST))
-
+    generate = _write_costs(lambda builder, _, row: (row, builder.neg(row)))
     return types.uint64(costs, fields, types.int64, types.uint64, types.float32, bounds), generate
 
 
@@ -127,15 +136,11 @@ def flip_costs(typing_context, costs, row, first, alike, double_beta, bounds):  
     """
     from numba import types
 
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        made, held, limits = (_Vectors(context, builder, signature.args[k], args[k], SITES) for k in (0, 1, 5))
-        before, change = made.load(_FIRST), held.load(args[2])
-        spins = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), SITES))
-        found = builder.select(spins, builder.sub(before, change), builder.add(before, change))
-        made.store(found, _FIRST)
-        return _possible(context, builder, found, args[4], limits.load(_FIRST))
+    def changed(builder, costs, row):  # type: ignore[no-untyped-def]
+        before = costs.load(_FIRST)
+        return builder.sub(before, row), builder.add(before, row)
 
-    return types.uint64(costs, row, types.int64, types.uint64, types.float32, bounds), generate
+    return types.uint64(costs, row, types.int64, types.uint64, types.float32, bounds), _write_costs(changed)
 
 
 @intrinsic

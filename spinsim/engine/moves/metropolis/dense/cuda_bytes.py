@@ -132,7 +132,6 @@ def program(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clus
     return Program(
         name="bytes",
         kind=kind,
-        counting=kind,
         group=group,
         cluster=cluster,
         threads=THREADS,

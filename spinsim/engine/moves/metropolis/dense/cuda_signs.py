@@ -134,7 +134,6 @@ def program(signs: Signs, fields: Any) -> Program:
     return Program(
         name="signs",
         kind=(complete,),
-        counting=(complete,),
         group=REPLICAS,
         cluster=1,
         threads=32 * (REPLICAS + AHEAD),

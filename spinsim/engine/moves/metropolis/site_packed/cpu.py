@@ -37,46 +37,31 @@ def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
 
 
 class Halo:
-    """The layers beside a whole lattice, which are its own.
+    """The layers beside a lattice: its own, which is periodic, or of a slab those of the slabs beside it.
 
     Args:
         words: The state as (samples, replicas, colours, groups, 2).
-
-    Attributes:
-        always_there: Whether there is never anything to fetch.
+        edge: Groups of a layer.
+        group: Who has the slabs, in their order; None where the lattice is whole.
     """
 
-    always_there = True
-
-    def __init__(self, words: Words, edge: int) -> None:
-        self._words, self._edge = words, edge
-
-    def fetch(self, colour: int) -> None:
-        """Get the present layers of a colour."""
-
-    def of(self, sample: int, replica: int) -> tuple[Words, Words]:
-        """The layers before and after a lattice, each (2, groups, 2)."""
-        return periodic(self._words[sample, replica], self._edge)
-
-
-class SwappedHalo(Halo):
-    """The layers beside a slab, which are those of other slabs."""
-
-    always_there = False
-
-    def __init__(self, words: Words, edge: int, group: Group) -> None:
-        super().__init__(words, edge)
-        self._group = group
+    def __init__(self, words: Words, edge: int, group: Group | None) -> None:
+        self._words, self._edge, self.group = words, edge, group
         samples, replicas, colours = words.shape[:3]
-        self._beside = np.empty((colours, 2, samples, replicas, edge, 2), np.uint64)
+        self._copies = np.empty((colours, 2, samples, replicas, edge, 2) if group is not None else 0, np.uint64)
 
     def fetch(self, colour: int) -> None:
-        mine = self._words[:, :, colour]
-        first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
-        self._group.ring(first, last, *self._beside[colour])
+        """Get the present layers of a colour; all slabs do so at once."""
+        if self.group is not None:
+            mine = self._words[:, :, colour]
+            first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
+            self.group.ring(first, last, *self._copies[colour])
 
     def of(self, sample: int, replica: int) -> tuple[Words, Words]:
-        before, after = (self._beside[:, side, sample, replica] for side in range(2))
+        """The layers before and after, each (2, groups, 2)."""
+        if self.group is None:
+            return periodic(self._words[sample, replica], self._edge)
+        before, after = (self._copies[:, side, sample, replica] for side in range(2))
         return before, after
 
 
@@ -127,7 +112,7 @@ class SiteLattices:
         self.words = blocks.state.reshape(samples, replicas, colours, plan.groups, 2)
         signs = np.empty((1, colours, 0, rows, width, 2), np.uint64) if plan.signs is None else plan.signs
         self.signs = signs.reshape(*signs.shape[:3], plan.groups, 2)
-        self.halo = Halo(self.words, plan.edge) if group is None else SwappedHalo(self.words, plan.edge, group)
+        self.halo = Halo(self.words, plan.edge, group)
 
     def signs_of(self, sample: int) -> Words:
         return np.asarray(self.signs[sample % len(self.signs)])
@@ -169,7 +154,7 @@ class SiteSweeper:
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
         halo = self._lattices.halo
-        prepare = None if halo.always_there else lambda colour: halo.fetch(1 - colour)
+        prepare = None if halo.group is None else lambda colour: halo.fetch(1 - colour)
         self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours, prepare)
 
     def _sweep_part(
@@ -182,13 +167,12 @@ class SiteSweeper:
         sample: int,
         replica: int,
     ) -> None:
-        arrays = tables.always, tables.planes, tables.thresholds
         sweep_site(
             self._lattices.words[sample, replica],
             self._lattices.halo.of(sample, replica),
             self._lattices.sides,
             self._lattices.signs_of(sample),
-            *(array[sample % len(array), replica] for array in arrays),
+            *(array[sample % len(array), replica] for array in tables),
             self._plan.first_group,
             self._plan.dynamics.counter_block(sample, replica),
             self._key,

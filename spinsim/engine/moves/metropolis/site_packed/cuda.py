@@ -227,8 +227,7 @@ class SiteSweeper:
     def set_beta(self, beta: npt.ArrayLike) -> None:
         import cupy
 
-        tables = self._plan.tables(beta)
-        arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
+        arrays = [cupy.asarray(array) for array in self._plan.tables(beta)]
         kind = self._kind(check_beta(beta, self._plan.replicas))
         self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
 

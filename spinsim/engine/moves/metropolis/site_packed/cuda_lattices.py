@@ -51,22 +51,24 @@ COLOURS: Final = 2
 
 
 class Halo:
-    """The layers beside a whole lattice, which are its own last and first.
+    """The layers beside a lattice where they are: in its own memory or, of a slab, in that of other GPUs.
+
+    Args:
+        layers: ``HALO``, as kernels take it.
+        flags: How slabs wait for each other within a kernel; None where they do not.
+        kept: Memory of other GPUs that must stay open as long as kernels use it.
 
     Attributes:
-        is_copied: Whether what is beside a slab has to be fetched before each half-sweep.
-        flags: How slabs wait for each other within a kernel; None where they do not.
+        is_copied: True if layers have to be fetched before each half-sweep.
     """
 
     is_copied = False
-    flags: Flags | None = None
 
-    def __init__(self, plan: SitePlan, present: Any) -> None:
-        whole = present.data.ptr, plan.groups
-        self.record = _within(plan, whole, whole)
+    def __init__(self, layers: npt.NDArray[np.void], flags: Flags | None = None, kept: Sequence[Reached] = ()) -> None:
+        self.record, self.flags, self._kept = layers, flags, kept
 
     def fetch(self, colour: int) -> None:
-        """Queue getting the present layers of a colour."""
+        """Queue getting the present layers of a colour; all slabs do so at once."""
 
 
 class CopiedHalo(Halo):
@@ -83,7 +85,7 @@ class CopiedHalo(Halo):
         self._edges = [(lattices[:, :, c, :edge], lattices[:, :, c, -edge:]) for c in range(COLOURS)]
         self._beside = cupy.zeros((2, COLOURS, samples, replicas, plan.edge, 2), cupy.uint64)
         before, after = (tuple(of_colour.data.ptr for of_colour in side) for side in self._beside)
-        self.record = record(HALO, before=before, after=after, stride=plan.edge)
+        super().__init__(record(HALO, before=before, after=after, stride=plan.edge))
 
     def fetch(self, colour: int) -> None:
         import cupy
@@ -115,22 +117,6 @@ class Flags:
         return *self._addresses, done
 
 
-class PeerHalo(Halo):
-    """The layers beside a slab where they are, in the memory of other GPUs.
-
-    Args:
-        groups: Of each colour in the slabs before and after.
-    """
-
-    def __init__(
-        self, plan: SitePlan, groups: Sequence[int], spins: Sequence[Reached], flags: Sequence[Reached], own: Any
-    ) -> None:
-        self._kept = spins, flags  # as long as kernels use them
-        (before, after), (tells_before, tells_after) = ([side.address for side in sides] for sides in self._kept)
-        self.record = _within(plan, (before, groups[0]), (after, groups[1]))
-        self.flags = Flags(own, tells_before, tells_after)
-
-
 def _within(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> npt.NDArray[np.void]:
     """The last layers of one slab and the first ones of another, each of which is an address and a number of groups."""
     (start, groups), (next_start, next_groups) = before, after
@@ -147,7 +133,8 @@ def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> 
         group: Who has the slabs of a lattice, in their order; None where it is whole.
     """
     if group is None:
-        return Halo(plan, present)
+        whole = present.data.ptr, plan.groups
+        return Halo(_within(plan, whole, whole))
     lattices = plan.shape[0] * plan.shape[1]
     own = shared((3, lattices), np.uint32)
     own[:] = 0
@@ -159,7 +146,9 @@ def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> 
     fits = lattices == 1 or all(side[0] == plan.groups for side in groups)  # one stride serves both sides
     near = [side for side in (*spins, *flags) if side is not None]
     if group.sum(np.array([fits and len(near) == 4], np.int64))[0] == group.size:
-        return PeerHalo(plan, [int(side[0]) for side in groups], near[:2], near[2:], own)
+        before, after, *tells = (side.address for side in near)
+        layers = _within(plan, (before, int(groups[0][0])), (after, int(groups[1][0])))
+        return Halo(layers, Flags(own, *tells), near)
     return CopiedHalo(plan, present, group)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,7 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 
-@dataclass(frozen=True)
-class SiteTables:
+class SiteTables(NamedTuple):
     """Thresholds of every replica, the same in all lanes, of each sample or, of length 1, of all; sites of even degree.
 
     Attributes:

@@ -14,7 +14,6 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, OrderedWords
 from spinsim.engine.moves.metropolis.unpacked.slots import SLOTS, SlotPlan
-from spinsim.model.ising import Ising
 
 WORD: Final = 32  # replicas of a thread, sites of a warp where it has one word of each
 WORDS: Final = packing.LANES // WORD  # of a block of 128 replicas
@@ -84,12 +83,16 @@ class UnpackedSpins(OrderedWords):
         order: Sites, colour by colour.
         colour_start: Where each colour begins, and where the last ends.
         slots: Rows of slots, as kernels take them.
+        width: Replicas rounded up to whole blocks.
+        integer: The type of couplings and fields in kernels.
     """
 
     def __init__(self, plan: SlotPlan, queue: Queue) -> None:
         import cupy
 
         self.plan, self._queue, rows = plan, queue, plan.batches
+        self.model, self.replicas, self.width = plan.model, plan.replicas, packing.LANES * plan.shape[1]
+        self.integer = "int" if plan.plan.couplings.dtype == np.int32 else "long long"
         arrays = [*plan.exact(), rows.near, rows.couplings, rows.levels.view(np.uint32), rows.level_start, rows.order]
         needed = sum(a.nbytes for a in arrays) + 8 * int(np.prod(plan.shape))
         require_memory(queue.device, needed, f"the state of {plan.model.name}")
@@ -104,22 +107,6 @@ class UnpackedSpins(OrderedWords):
             fields=self._fields, coupling_stride=_stride(self._couplings), field_stride=_stride(self._fields),
         )  # fmt: skip
         super().__init__(plan, queue, cupy.asarray(packing.lane_masks(plan.replicas)))
-
-    @property
-    def model(self) -> Ising:
-        return self.plan.model
-
-    @property
-    def replicas(self) -> int:
-        return self.plan.replicas
-
-    @property
-    def width(self) -> int:
-        return packing.LANES * self.plan.shape[1]
-
-    @property
-    def integer(self) -> str:
-        return "int" if self.plan.plan.couplings.dtype == np.int32 else "long long"
 
     @property
     def arguments(self) -> dict[str, Any]:
