@@ -174,11 +174,11 @@ class LinkAgreement:
     def words(self) -> str:
         """What was found, as a clause."""
         k = int(np.abs(self.score).argmax())
-        found = f"energy and link overlap miss U = -(z/2) (1 - q_l) / T by {abs(self.score[k]):.2g} standard errors"
+        missed = f"energy and link overlap miss U = -(z/2) (1 - q_l) / T by {abs(self.score[k]):.2g} standard errors"
         at = f"at T = {self.temperature[k]:.4g}"
         if self.agrees:
-            return f"{found} {at}, where they do most; up to {self.limit:.3g} pass"
-        return f"{found} {at}, more than {self.limit:.3g}"
+            return f"{missed} {at}, where they do most; up to {self.limit:.3g} pass"
+        return f"{missed} {at}, more than {self.limit:.3g}"
 
 
 def approach(result: Tempered) -> Approach:
@@ -189,10 +189,10 @@ def approach(result: Tempered) -> Approach:
     start, stop = bin_edges(steps)
     mean, error, verdict = {}, {}, {}
     for name, series in _series(result).items():
-        found = [equilibration(series[..., t]) for t in range(len(result.temperature))]
-        mean[name] = np.stack([one.mean for one in found], axis=1)
-        error[name] = np.stack([one.error for one in found], axis=1)
-        verdict[name] = np.array([one.verdict.split(":")[0] for one in found])
+        of_each = [equilibration(series[..., t]) for t in range(len(result.temperature))]
+        mean[name] = np.stack([one.mean for one in of_each], axis=1)
+        error[name] = np.stack([one.error for one in of_each], axis=1)
+        verdict[name] = np.array([one.verdict.split(":")[0] for one in of_each])
     sweep = result.sweep
     return Approach(result.temperature, start, stop, sweep[start], sweep[stop - 1], mean, error, verdict)
 

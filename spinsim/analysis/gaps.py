@@ -118,8 +118,8 @@ class InTimeCurve:
 
 def has_leading(result: Tempered, parity: str) -> bool:
     """Returns whether enough configurations of a small space are there; even parity takes those of two copies."""
-    found: Configurations | None = getattr(result, "configurations", None)
-    if found is None or found.shape[0] < FEWEST_STEPS or (parity == "even" and found.shape[2] < 2):
+    saved: Configurations | None = getattr(result, "configurations", None)
+    if saved is None or saved.shape[0] < FEWEST_STEPS or (parity == "even" and saved.shape[2] < 2):
         return False
     return _operators(result.model.graph, parity) is not None
 
@@ -193,7 +193,7 @@ def _measured(
     flat = bits.reshape(-1, bits.shape[-1])
     form = np.zeros((len(lines), len(lines)))
     form[operators[:, 0], operators[:, -1]] = weights
-    found, mean = np.empty((len(flat), len(times))), np.empty(len(flat))
+    correlation, mean = np.empty((len(flat), len(times))), np.empty(len(flat))
     for chosen, spins in _spins(flat, lines):
         of_space = spins.swapaxes(1, 2).astype(np.float64)
         if operators.shape[1] == 1:
@@ -201,8 +201,8 @@ def _measured(
         else:
             one = (of_space @ form * of_space).sum(axis=2) - constant
         mean[chosen] = one.mean(axis=1)
-        found[chosen] = _around(one)[:, times]
-    return found.reshape(*bits.shape[:2], -1), mean.reshape(bits.shape[:2])
+        correlation[chosen] = _around(one)[:, times]
+    return correlation.reshape(*bits.shape[:2], -1), mean.reshape(bits.shape[:2])
 
 
 def _around(series: Array) -> Array:
@@ -231,9 +231,9 @@ def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: i
     lost = np.flatnonzero(mean < _CLEAR * np.sqrt(np.diag(covariance)))
     end = int(lost[0]) if lost.size else len(times)
     for levels in range(most_levels, 0, -1):
-        found = _best(mean[:end], covariance[:end, :end], times[:end], slices / 2, entries, levels)
-        if found is not None:
-            return found
+        best = _best(mean[:end], covariance[:end, :end], times[:end], slices / 2, entries, levels)
+        if best is not None:
+            return best
     return Fit()
 
 
@@ -313,8 +313,8 @@ def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
         error = of_samples.std(axis=0, ddof=1) / np.sqrt(samples)
         return InTimeCurve(times, of_samples.mean(axis=0), error, np.isfinite(error) & (error > 0))
     flat = values[:, 0].reshape(*values.shape[:1], values.shape[2], -1)
-    found = integrated_time(flat, chain_axis=1)
-    return InTimeCurve(times, of_samples[0], found.mean_error.reshape(shape), found.trusted.reshape(shape))
+    time = integrated_time(flat, chain_axis=1)
+    return InTimeCurve(times, of_samples[0], time.mean_error.reshape(shape), time.trusted.reshape(shape))
 
 
 def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = None) -> Gaps:
@@ -345,7 +345,7 @@ def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[D
 
 def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
     """Returns the decays of the operators that show the lowest level best."""
-    found: Configurations = result.configurations  # type: ignore[attr-defined]
+    saved: Configurations = result.configurations  # type: ignore[attr-defined]
     graph, operators = result.model.graph, _operators(result.model.graph, parity)
     assert operators is not None  # noqa: S101  (as has_leading says)
     lines, times = graph.world_lines().astype(np.int64), np.arange(1, min(_MOST_LATER, graph.slices // 2) + 1)
@@ -354,7 +354,7 @@ def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[l
         series = _leading(bits, lines, operators, times, parity == "even")
         return _decay(series, times, graph.slices, 1, len(operators))
 
-    return [[of(bits[:, :, p]) for p in range(bits.shape[2])] for bits in map(found.of_sample, samples)]
+    return [[of(bits[:, :, p]) for p in range(bits.shape[2])] for bits in map(saved.of_sample, samples)]
 
 
 def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
@@ -365,8 +365,8 @@ def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[
 
 def _decay(series: Array, times: Integers, slices: int, most_levels: int, operators: int) -> Decay:
     mean, covariance, entries = mean_of(series)
-    found = fit(mean, covariance, entries, times, slices, most_levels)._replace(operators=operators)
-    return Decay(times, mean, np.sqrt(np.diag(covariance)), found)
+    fitted = fit(mean, covariance, entries, times, slices, most_levels)._replace(operators=operators)
+    return Decay(times, mean, np.sqrt(np.diag(covariance)), fitted)
 
 
 def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:

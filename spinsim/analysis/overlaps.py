@@ -52,8 +52,8 @@ def overlap_distribution(result: Tempered, bins: int = 50, symmetrize: bool = Fa
     q, width, place = _bins(sites, bins)
     number = place[(result.overlap.astype(np.int64) + sites) // 2]
     shares = _of_samples if samples > 1 else _of_one
-    found = [shares(number[..., t], q, symmetrize) for t in range(temperatures)]
-    share, error, trusted = (np.array(rows) for rows in zip(*found, strict=True))
+    of_each = [shares(number[..., t], q, symmetrize) for t in range(temperatures)]
+    share, error, trusted = (np.array(rows) for rows in zip(*of_each, strict=True))
     return OverlapDistribution(q, width, share / width, error / width, trusted)
 
 

@@ -88,9 +88,9 @@ def summarize(result: Tempered) -> Summary:
     notes = _on_samples(result, long_enough) + left_out(facts_of(result))
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
-    found = _estimates(result, series, times)
+    estimated = _estimates(result, series, times)
     said = (judged.problems, judged.doubts, judged.words)
-    return Summary(result.axis, found, judged.equilibration, *said, long_enough, notes)
+    return Summary(result.axis, estimated, judged.equilibration, *said, long_enough, notes)
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
@@ -121,9 +121,9 @@ def _times(series: dict[str, Array]) -> dict[str, IntegratedTime]:
 
 def _estimates(result: Tempered, series: dict[str, Array], times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
     averages = averaged(result, series)
-    found = jackknife(averages.observed, _entries(averages.moments))
+    of_all = jackknife(averages.observed, _entries(averages.moments))
     wider = {name: widening(values, times[name]) for name, values in series.items()}
-    each = zip(averages.records, found.value, found.error, strict=True)
+    each = zip(averages.records, of_all.value, of_all.error, strict=True)
     return {o.name: _estimate(result, value, error * wider[o.series], times[o.series]) for o, value, error in each}
 
 
@@ -133,8 +133,8 @@ def own_estimate(result: Tempered, name: str) -> Estimate:
     values = np.asarray(_own(result)[name], np.float64)
     series = values.reshape(*values.shape[:3], -1)
     time = integrated_time(series, chain_axis=2)
-    found = jackknife(np.asarray, _entries(series.mean(axis=2)[:, :, None])[:, 0])
-    return _estimate(result, found.value, found.error * widening(series, time), time)
+    average = jackknife(np.asarray, _entries(series.mean(axis=2)[:, :, None])[:, 0])
+    return _estimate(result, average.value, average.error * widening(series, time), time)
 
 
 def _estimate(result: Tempered, value: Array, error: Array, time: IntegratedTime) -> Estimate:
@@ -199,9 +199,9 @@ def averaged(result: Tempered, series: dict[str, Array]) -> Averages:
     return Averages(records, values, np.stack(moments, axis=2))
 
 
-def observed(point: Point, found: Sequence[Observable], at: Mapping[str, Array]) -> Array:
+def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array]) -> Array:
     """Observables, (observables, temperatures), from averages of moments by name."""
-    return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in found])
+    return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in records])
 
 
 def facts_of(result: Tempered) -> Facts:
@@ -298,9 +298,9 @@ def widening(series: Array, time: IntegratedTime) -> Array:
         return np.ones(series.shape[-1])
     chains = series[:, 0]
     stretches = bin_means(chains.mean(axis=1), min(BINS, len(chains) // 2))
-    found = stretches.std(axis=0, ddof=1) / np.sqrt(len(stretches))
+    naive = stretches.std(axis=0, ddof=1) / np.sqrt(len(stretches))
     true = np.nan_to_num(time.mean_error[0])
-    return np.asarray(np.maximum(1.0, np.divide(true, found, out=np.ones_like(found), where=found > 0)))
+    return np.asarray(np.maximum(1.0, np.divide(true, naive, out=np.ones_like(naive), where=naive > 0)))
 
 
 def sweeps_a_step(result: Tempered) -> int:

@@ -99,12 +99,12 @@ MOMENTS: Final = {
 """Every moment by name; to add one is to add a line here. Energies are per site, as are m and q."""
 
 
-def moments_of(found: Iterable[Observable]) -> list[str]:
-    return list(dict.fromkeys(name for o in found for name in o.moments))
+def moments_of(records: Iterable[Observable]) -> list[str]:
+    return list(dict.fromkeys(name for o in records for name in o.moments))
 
 
-def series_of(found: Iterable[Observable]) -> list[str]:
-    return list(dict.fromkeys(o.series for o in found))
+def series_of(records: Iterable[Observable]) -> list[str]:
+    return list(dict.fromkeys(o.series for o in records))
 
 
 def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
