@@ -17,7 +17,7 @@ from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
 from spinsim.observables import Facts, Observable, Point, left_out, observables, own_observables
-from spinsim.observables.moments import MOMENTS, Measured, moments_of, series_of
+from spinsim.observables.moments import MOMENTS, PerSite, moments_of, series_of
 
 Array = npt.NDArray[np.float64]
 
@@ -186,7 +186,7 @@ class Averages(NamedTuple):
 
 def averaged(result: Tempered, series: dict[str, Array]) -> Averages:
     """Average the moments of a run over copies, of whose series those in ``series`` are there already."""
-    records, run = observables_of(result), measured(result)
+    records, run = observables_of(result), per_site(result)
     names = moments_of(records)
     moments = [(series[name] if name in series else one_series(run, name)).mean(axis=2) for name in names]
     point = Point(result.model, result.temperature)
@@ -225,9 +225,9 @@ def _own(result: Tempered) -> Mapping[str, Array]:
     return getattr(result, "measured", {})
 
 
-def measured(result: Tempered) -> Measured:
+def per_site(result: Tempered) -> PerSite:
     model, sites = result.model, result.model.sites
-    return Measured(
+    return PerSite(
         model,
         energy=result.energy / sites,
         m=result.magnetization / sites,
@@ -242,7 +242,7 @@ def measured(result: Tempered) -> Measured:
     )
 
 
-def one_series(run: Measured, name: str) -> Array:
+def one_series(run: PerSite, name: str) -> Array:
     """Returns a moment by its name, (steps, samples, chains, temperatures)."""
     if name in run.own:
         return np.asarray(run.own[name], np.float64)
@@ -270,7 +270,7 @@ def checked_series(result: Tempered) -> dict[str, Array]:
     check_length(result)
     singles = _SINGLES * result.energy.size + _PAIRS * result.overlap.size
     require(8.0 * singles, "analysing the run", "measure less often, or run with fewer --replicas")
-    run = measured(result)
+    run = per_site(result)
     return {name: one_series(run, name) for name in series_of(observables_of(result))}
 
 

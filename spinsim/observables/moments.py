@@ -38,7 +38,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Measured:
+class PerSite:
     """The series of a run, (steps, samples, copies or pairs of copies, temperatures)."""
 
     model: Ising
@@ -57,7 +57,7 @@ class Measured:
 class Moment(NamedTuple):
     """A number of each copy, or of each pair of copies, whose average counts."""
 
-    value: Callable[[Measured], Array]  # of (steps, samples, copies or pairs, temperatures)
+    value: Callable[[PerSite], Array]  # of (steps, samples, copies or pairs, temperatures)
     pairs: bool = False
     variance: bool = False  # it is the variance of that number within each sample instead of its average
 
