@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
@@ -23,7 +22,7 @@ from spinsim.analysis.figures.panels import (
     show_zero,
     tick_integers,
 )
-from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.figures.paper import BLUE, ORANGE, PaperFigure, drawn_panels
 from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.population import FEWEST, MANY
 from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
@@ -62,8 +61,7 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
     off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
     heat = np.where(off_scale, np.nan, table.specific_heat)
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(names), 1.4, _abscissae(temperature))
+    with drawn_panels(style, len(names), 1.4, _abscissae(temperature)) as (figure, panels):
         for ax, name in zip(panels, names, strict=True):
             ax.set_ylabel(SYMBOLS[name])
         _draw_series(panels[0], x, table.energy, table.energy_error, replicas_text(result))
@@ -82,8 +80,6 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
             _count_steps(panels, len(x))
         elif result.family is not None:  # from infinity on
             panels[-1].set_xscale("log")
-        figure.align_ylabels()
-        draw_legend(figure, *panels)
     figure.caption = _caption(result, table, bool(off_scale.any()))
     return figure
 
@@ -95,14 +91,12 @@ def _is_shown(order: OrderParameter, model: Ising) -> bool:
 
 def _quantum_figure(result: AnnealResult, gamma: Array, style: str = "single") -> PaperFigure:
     """Energies per site of best slices, and of all slices, against the transverse field."""
-    with matplotlib.style.context(PAPER):
-        figure, (ax,) = lay_panels(style, 1, 1.4, FIELD)
+    with drawn_panels(style, 1, 1.4, FIELD) as (figure, (ax,)):
         ax.set_ylabel(SYMBOLS["energy_per_site"])
         labels = ("best slices", "all slices"), (BLUE, ORANGE)
         for found, label, color in zip(quantum_energies(result), *labels, strict=True):
             bars = None if np.isnan(found.error).all() else found.error
             ax.errorbar(gamma, found.mean, bars, fmt="o", mec="none", color=color, label=label, **POINTS)
-        draw_legend(figure, ax)
     figure.caption = (
         f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
         f"{result.model.name}, {replicas_text(result)}. {BARS[:-1]} {_entries(result)}."
@@ -114,14 +108,11 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
     """Energy and magnetisation per site against the field, in the order of the steps."""
     temperature = table.temperature
     where = f", at $T = {temperature[0]:.6g}$" if is_constant(temperature) else ""
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, 2, 1.4, f"field $h${where}")
+    with drawn_panels(style, 2, 1.4, f"field $h${where}") as (figure, panels):
         for ax, label in zip(panels, (SYMBOLS["energy_per_site"], SYMBOLS["magnetization"]), strict=True):
             ax.set_ylabel(label)
         _draw_series(panels[0], field, table.energy, table.energy_error, replicas_text(result))
         _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
-        figure.align_ylabels()
-        draw_legend(figure, *panels)
     what = rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
     figure.caption = f"{what}, {replicas_text(result)}, after each step. {BARS[:-1]} {_entries(result)}."
     return figure
