@@ -106,7 +106,7 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     """
     series = checked_series(result)
     averages = averaged(result, series)
-    curves = bootstrap(averages.observed, _entries(averages.moments), resamples, seed).values
+    curves = bootstrap(averages.observed, _entries(averages.moments), resamples, seed)
     times = _times(series) if result.model.samples == 1 else {}
     wider = {name: widening(series[name], time) for name, time in times.items()}
     return {
