@@ -34,7 +34,7 @@ from scipy.optimize import least_squares
 from scipy.special import fdtrc
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.jackknife import bin_means
+from spinsim.analysis.jackknife import bin_means, standard_error, too_small
 from spinsim.analysis.runs import Tempered
 from spinsim.bits import Bits, unpacked_spins
 from spinsim.errors import InputError, argument
@@ -219,7 +219,8 @@ def mean_of(series: Array) -> tuple[Array, Array, int]:
     times = series.shape[-1]
     entries = bin_means(series, BINS).reshape(-1, times)
     covariance = np.cov(entries.T).reshape(times, times) / len(entries)
-    return entries.mean(axis=0), covariance * _widening(series, covariance) ** 2, len(entries)
+    wider = too_small(np.sqrt(np.diag(covariance)), integrated_time(series, chain_axis=1).mean_error)
+    return entries.mean(axis=0), covariance * float(wider.max()) ** 2, len(entries)
 
 
 def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fit:
@@ -250,14 +251,6 @@ def _best(mean: Array, covariance: Array, times: Integers, half: float, count: i
             break
     is_good = any(each.probability >= _ACCEPTED for each in fits[-2:])
     return fits[-1] if is_good and np.isfinite(fits[-1].error) else None
-
-
-def _widening(series: Array, covariance: Array) -> float:
-    """Returns the factor by which errors grow where stretches are short against the autocorrelation time."""
-    naive = np.sqrt(np.diag(covariance))
-    true = integrated_time(series, chain_axis=1).mean_error
-    ratio = np.divide(np.nan_to_num(true), naive, out=np.ones_like(naive), where=naive > 0)
-    return max(1.0, float(ratio.max()))
 
 
 def _window(c: Array, covariance: Array, t: Integers, half: float, count: int, levels: int) -> Fit:
@@ -310,7 +303,7 @@ def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
     samples, shape = values.shape[1], values.shape[3:]
     of_samples = values.mean(axis=(0, 2))
     if samples > 1:
-        error = of_samples.std(axis=0, ddof=1) / np.sqrt(samples)
+        error = standard_error(of_samples)
         return InTimeCurve(times, of_samples.mean(axis=0), error, np.isfinite(error) & (error > 0))
     flat = values[:, 0].reshape(*values.shape[:1], values.shape[2], -1)
     time = integrated_time(flat, chain_axis=1)

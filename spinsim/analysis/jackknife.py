@@ -23,6 +23,16 @@ class Jackknife:
     bias: Array  # estimate of how much ``value`` is too large on average, to order 1/n; ``value - bias`` is free of it
 
 
+def standard_error(values: Array, axis: int = 0) -> Array:
+    """Standard error of the mean of independent values along an axis."""
+    return np.asarray(values.std(axis=axis, ddof=1) / np.sqrt(values.shape[axis]))
+
+
+def too_small(naive: Array, true: Array) -> Array:
+    """Factor, 1 at least, from errors of bins that may be short to those by autocorrelation times, NaN of constants."""
+    return np.maximum(1.0, np.divide(np.nan_to_num(true), naive, out=np.ones_like(naive), where=naive > 0))
+
+
 def bin_means(series: npt.ArrayLike, bins: int) -> Array:
     """Means of ``bins`` consecutive bins of equal length, of shape (bins, ...); the first n mod bins measurements go.
 

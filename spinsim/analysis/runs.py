@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.jackknife import standard_error
 from spinsim.model.ising import Ising
 
 Floats = npt.NDArray[np.float64]
@@ -242,5 +243,5 @@ def lowest(model: Ising, best_energy: Array) -> Lowest:
     """What ``best_energy`` (samples, replicas), total energies, comes to in each sample."""
     least = best_energy.min(axis=1)
     per_site, samples = least / model.sites, len(least)
-    error = float(per_site.std(ddof=1) / np.sqrt(samples)) if samples >= FEWEST_FOR_ERRORS else np.nan
+    error = float(standard_error(per_site)) if samples >= FEWEST_FOR_ERRORS else np.nan
     return Lowest(per_site, (best_energy == least[:, None]).sum(axis=1), float(per_site.mean()), error)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
-from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
+from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife, standard_error, too_small
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError, argument
@@ -298,9 +298,7 @@ def widening(series: Array, time: IntegratedTime) -> Array:
         return np.ones(series.shape[-1])
     chains = series[:, 0]
     stretches = bin_means(chains.mean(axis=1), min(BINS, len(chains) // 2))
-    naive = stretches.std(axis=0, ddof=1) / np.sqrt(len(stretches))
-    true = np.nan_to_num(time.mean_error[0])
-    return np.asarray(np.maximum(1.0, np.divide(true, naive, out=np.ones_like(naive), where=naive > 0)))
+    return too_small(standard_error(stretches), time.mean_error[0])
 
 
 def sweeps_a_step(result: Tempered) -> int:
