@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
 
 from spinsim.errors import InputError
 
@@ -42,6 +41,9 @@ def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) 
         raise InputError(f"{hits} hits in {trials} trials make no sense: give at least one trial, and no more hits")
     if not 0 < confidence < 1:
         raise InputError(f"confidence {confidence} is out of range: give a probability between 0 and 1")
+
+    from scipy.special import betaincinv  # which takes long to load
+
     a, b = hits + 0.5, trials - hits + 0.5
     low = float(betaincinv(a, b, (1 - confidence) / 2)) if hits else 0.0
     high = float(betaincinv(a, b, (1 + confidence) / 2)) if hits < trials else 1.0
