@@ -24,6 +24,9 @@ from spinsim.machine.memory import require
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+_STEPS: Final = 100
+_EXACT: Final = 1e-10  # of a logarithm of a partition function
+_AT_ONCE: Final = 2**21  # weights
 _ROWS: Final = 2**19
 """Measurements that are added up at a time."""
 _MOST_LEVELS: Final = 2**22
@@ -128,11 +131,6 @@ def _joined(piece: _Piece, names: tuple[str, ...]) -> Cells:
 def _distinct(place: Integers, sums: Array) -> tuple[Integers, Array]:
     cells, own = np.unique(place, return_inverse=True)
     return cells, np.array([np.bincount(own, row, len(cells)) for row in sums])
-
-
-_STEPS: Final = 100
-_EXACT: Final = 1e-10  # of a logarithm of a partition function
-_AT_ONCE: Final = 2**21  # weights
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from spinsim.observables.moments import in_space
 
 Array = npt.NDArray[np.float64]
 
+RESAMPLES: Final = 500  # errors to 3 %
 FEW_MISSING: Final = 0.05
 """Share of resamples up to which it needs no word that they do not cross."""
 MOST_MISSING: Final = 0.5
@@ -133,9 +134,6 @@ def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[
         sides = np.sign(difference((between[1:] + between[:-1]) / 2))
         changes[row] = roots[sides[1:] * sides[:-1] < 0]
     return changes
-
-
-RESAMPLES: Final = 500  # errors to 3 %
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
 
+_DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
+_MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
 SPAN: Final = 10
 """Autocorrelation times that the walks of each sample must span."""
 SPAN_OF_FEW: Final = 20
@@ -94,10 +96,6 @@ def _tau(permutation: Integers) -> float:
     place = np.argsort(permutation, axis=-1).reshape(steps, copies * places)
     centred = (place - (places - 1) / 2) / np.sqrt((places**2 - 1) / 12)
     return max(windowed_sum(centred)[0], 0.5)
-
-
-_DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
-_MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
 
 
 @dataclass(frozen=True)
