@@ -29,7 +29,7 @@ def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
     array: npt.NDArray[Any]
     try:
         array = np.asarray(values)
-        if array.dtype != np.int8 or array.min(initial=0) == np.iinfo(np.int8).min:  # which has no absolute value
+        if array.dtype != np.int8 or distinct(array).min(initial=0) == np.iinfo(np.int8).min:  # has no absolute value
             array = as_floats(values, f"a value of the {what}")
     except InputError:
         raise
@@ -48,7 +48,8 @@ def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
 
 
 def distinct(rows: Rows) -> Rows:
-    return rows[:, :1] if rows.strides[-1] == 0 else rows
+    """The rows' stored values, a broadcast number only once."""
+    return rows[..., :1] if rows.ndim and rows.strides[-1] == 0 else rows
 
 
 def one_if_equal(rows: Rows) -> Rows:

@@ -2,7 +2,7 @@
 
 A replica of ``trotter(space, slices, by_term=True)`` is a ring of slices, each a configuration of space. The weight
 exp(- K_s E_s - K_tau E_tau) is that of the quantum model in the transverse field Gamma at the inverse temperature
-beta, with K_s = beta / slices and K_tau = -ln tanh(Gamma K_s) / 2 (model/transverse.py). As Gamma falls, slices are
+beta, with K_s = beta / slices and K_tau = -ln tanh(Gamma K_s) / 2 (model/trotter.py). As Gamma falls, slices are
 bound ever more tightly to their neighbours.
 
 Source: R. Martonak, G. E. Santoro, E. Tosatti, Phys. Rev. B 66, 094203 (2002).
@@ -23,7 +23,7 @@ from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
 from spinsim.model.colouring import colouring
 from spinsim.model.ising import Ising
-from spinsim.model.transverse import check_turn, coupling_in_time
+from spinsim.model.trotter import check_turn, coupling_in_time
 
 _COPIES: Final = 4  # of a block's spins, a byte each, while its slices are counted
 

@@ -19,7 +19,7 @@ from spinsim.inputs.checks import check_word
 from spinsim.machine.memory import require
 from spinsim.model.formats.source import Source, note_text
 from spinsim.model.formats.terms import Terms, check_sites, is_number, lines_of
-from spinsim.model.problems.quadratic import BINARY, LARGEST_VALUE, SPIN, Ends, Quadratic, Values
+from spinsim.model.problems.quadratic import BINARY, LARGEST_VALUE, SPIN, Ends, Quadratic, Values, one_half
 
 _HEADER: Final = re.compile(
     r"\s*%%MatrixMarket\s+matrix\s+(coordinate|array)\s+(real|integer|double|pattern)\s+(general|symmetric)\s*",
@@ -59,9 +59,15 @@ def read(source: Source) -> Quadratic:
             "alone, or write general for symmetric"
         )
     kind = _kind(source)
-    if kind != BINARY:
-        ends, values = _once(source, ends, values, symmetry == "symmetric", sites)
-    elif symmetry == "symmetric":
+    if kind != BINARY and symmetry == "general":
+        half = one_half(ends, values)
+        if half is None:
+            raise InputError(
+                f"{source.name} is neither symmetric nor triangular, though its pairs count once: give each of them "
+                "once"
+            )
+        ends, values = half
+    elif kind == BINARY and symmetry == "symmetric":
         values = np.where(ends[:, 0] == ends[:, 1], values, 2 * values)
     if not kind and (values[ends[:, 0] == ends[:, 1]] != 0).any():
         raise InputError(
@@ -103,21 +109,6 @@ def _array(source: Source, header: int, sites: int, symmetric: bool) -> tuple[En
     values = np.array([float(word) for _, word in found])
     present = values != 0
     return np.stack([rows, columns], axis=1)[present].astype(np.int64), values[present]
-
-
-def _once(source: Source, ends: Ends, values: Values, symmetric: bool, sites: int) -> tuple[Ends, Values]:
-    """Each pair once: of a general matrix the upper half, whose mirror image the lower one must be, if it is there."""
-    upper, lower = ends[:, 0] < ends[:, 1], ends[:, 0] > ends[:, 1]
-    if symmetric or not (upper.any() and lower.any()):
-        return ends, values
-    order = [np.lexsort((part[:, 1], part[:, 0])) for part in (ends[upper], ends[lower][:, ::-1])]
-    same = len(order[0]) == len(order[1])
-    same = same and np.array_equal(ends[upper][order[0]], ends[lower][:, ::-1][order[1]])
-    if not (same and np.array_equal(values[upper][order[0]], values[lower][order[1]])):
-        raise InputError(
-            f"{source.name} is neither symmetric nor triangular, though its pairs count once: give each of them once"
-        )
-    return ends[~lower], values[~lower]
 
 
 def write(problem: Quadratic) -> bytes:

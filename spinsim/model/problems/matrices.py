@@ -15,7 +15,7 @@ from scipy import sparse
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
 from spinsim.model.problems.labels import Labels, as_labels
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in, one_half
 
 KINDS = ("ising", "qubo")
 
@@ -51,7 +51,12 @@ def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels 
             f"an Ising matrix has {values[diagonal][0]:g} on its diagonal, though s_i s_i = 1 is a constant: "
             "set it to 0 and give fields as field"
         )
-    ends, values = _each_pair_once(ends[~diagonal], values[~diagonal], sites)
+    half = one_half(ends[~diagonal], values[~diagonal])
+    if half is None:
+        raise InputError(
+            f"an Ising matrix of {sites} sites is neither symmetric nor triangular: give J_ij = J_ji, or each pair once"
+        )
+    ends, values = np.sort(half[0], axis=1), half[1]
     at, fields = _fields(field, sites)
     every = np.concatenate([np.stack([at, at], axis=1), ends])
     return Quadratic(sites, every, 0.0 - np.concatenate([fields, values]), SPIN, constant, names, name=name).check()
@@ -94,21 +99,6 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
     row, column = (np.asarray(part).astype(np.int64) for part in found.coords)
     order = np.lexsort((column, row))
     return row[order], column[order], as_floats(found.data, "a value of the matrix")[order], sides[0]
-
-
-def _each_pair_once(ends: npt.NDArray[np.int64], values: Values, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
-    """The entries of a triangular matrix, or of the upper half of a symmetric one."""
-    upper = ends[:, 0] < ends[:, 1]
-    if upper.all() or not upper.any():
-        return np.sort(ends, axis=1), values
-    above, below = ends[upper], ends[~upper][:, ::-1]
-    order = np.lexsort((below[:, 1], below[:, 0]))
-    others = values[~upper][order]
-    if not (np.array_equal(above, below[order]) and np.array_equal(values[upper], others, equal_nan=True)):
-        raise InputError(
-            f"an Ising matrix of {sites} sites is neither symmetric nor triangular: give J_ij = J_ji, or each pair once"
-        )
-    return above, values[upper]
 
 
 def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:

@@ -176,6 +176,22 @@ def quadratic_of(model: Ising) -> Quadratic:
     return spins.of_vartype(model.vartype)
 
 
+def one_half(ends: Ends, values: Values) -> tuple[Ends, Values] | None:
+    """Entries of a matrix with each pair once: the upper half, or all of them where one half is empty.
+
+    None where both halves have entries and are no mirror images of each other.
+    """
+    upper, lower = ends[:, 0] < ends[:, 1], ends[:, 0] > ends[:, 1]
+    if not (upper.any() and lower.any()):
+        return ends, values
+    halves = (ends[upper], values[upper]), (ends[lower][:, ::-1], values[lower])
+    orders = [np.lexsort((pairs[:, 1], pairs[:, 0])) for pairs, _ in halves]
+    for one, other in zip(*halves, strict=True):
+        if not np.array_equal(one[orders[0]], other[orders[1]], equal_nan=True):
+            return None
+    return ends[~lower], values[~lower]
+
+
 def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> Values:
     """The sum of the values at each place, rounded once, whatever their order."""
     sums = np.bincount(at, values, places).astype(np.float64)  # of nothing, bincount returns integers
