@@ -34,16 +34,7 @@ def check_word(word: str, what: str) -> None:
 
 
 def as_floats(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
-    """Numbers as float64, whole ones as they are.
-
-    Args:
-        values: A number, an array or lists.
-        what: They are called in a refusal.
-
-    Raises:
-        InputError: as ``check_whole``.
-        TypeError: or ValueError as NumPy does for what are no numbers.
-    """
+    """Numbers, arrays and lists as float64, whole numbers as they are; NumPy's errors for what are no numbers."""
     given: npt.NDArray[Any] = np.asarray(values)
     found = np.asarray(given, np.float64)
     if given.dtype == np.float64 and isinstance(values, np.ndarray | float):

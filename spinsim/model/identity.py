@@ -43,13 +43,7 @@ def former_sha256_of(model: Ising) -> str:
 
 
 def sha256_of(model: Ising, in_lists: bool, drawn: Drawn | None) -> str:
-    """SHA-256 of a model.
-
-    Args:
-        model: A model.
-        in_lists: True if bonds, couplings and fields count one by one.
-        drawn: How couplings are drawn where that is to count in their stead.
-    """
+    """SHA-256 of a model; in lists bonds, couplings and fields count one by one, else how couplings are drawn."""
     digest = hashlib.sha256(f"{model.sites} {model.offset!r} {model.maxcut_weight!r}".encode())
     for piece in model.graph.identity(in_lists):
         digest.update(piece)
@@ -72,18 +66,6 @@ def sha256_of(model: Ising, in_lists: bool, drawn: Drawn | None) -> str:
 
 def described(model: Ising) -> dict[str, Any]:
     """Settings that lead to a model, in space where it has slices in time, as far as it knows them."""
-    return _derived(model) | model.origin
-
-
-def described_in(tables: object) -> dict[str, Any]:
-    """The same as the configuration of a file has them; empty in files from before there were any."""
-    table = tables.get("model") if isinstance(tables, dict) else None
-    if not isinstance(table, dict) or _MARK not in table:
-        return {}
-    return {name: value for name, value in table.items() if name != "instance"}
-
-
-def _derived(model: Ising) -> dict[str, Any]:
     graph, lattice = model.graph, model.lattice
     if lattice is not None and graph.slices > 1:
         lattice = space_of(lattice)
@@ -92,18 +74,18 @@ def _derived(model: Ising) -> dict[str, Any]:
         size, boundary = "x".join(map(str, lattice.shape)), "periodic" if lattice.periodic else "open"
         found |= {"lattice": lattice.name, "size": size, "boundary": boundary}
     if graph.slices == 1:
-        found |= _of_values(model)
-    return found
+        if model.uniform_coupling in _COUPLINGS:
+            found["couplings"] = _COUPLINGS[model.uniform_coupling]
+        if (drawn := model.drawn) is not None:
+            found |= {"couplings": "pm-j", "bond_fraction": drawn.bond_fraction, "disorder_seed": drawn.seed}
+        if model.uniform_field is not None:
+            found["field"] = model.uniform_field * model.quantum
+    return found | model.origin
 
 
-def _of_values(model: Ising) -> dict[str, Any]:
-    """Settings of couplings that are all equal or were drawn, and of a uniform field."""
-    found: dict[str, Any] = {}
-    if model.uniform_coupling in _COUPLINGS:
-        found["couplings"] = _COUPLINGS[model.uniform_coupling]
-    if model.drawn is not None:
-        drawn = model.drawn
-        found |= {"couplings": "pm-j", "bond_fraction": drawn.bond_fraction, "disorder_seed": drawn.seed}
-    if model.uniform_field is not None:
-        found["field"] = model.uniform_field * model.quantum
-    return found
+def described_in(tables: object) -> dict[str, Any]:
+    """The same as the configuration of a file has them; empty in files from before there were any."""
+    table = tables.get("model") if isinstance(tables, dict) else None
+    if not isinstance(table, dict) or _MARK not in table:
+        return {}
+    return {name: value for name, value in table.items() if name != "instance"}

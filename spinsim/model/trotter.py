@@ -86,7 +86,11 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
     require(needed, f"{space.name} in {slices} slices", "give fewer slices, samples or sites")
     lattice = lattice_in_time(space.lattice, slices)
     graph = _of_graph(space.graph, slices) if lattice is None else Graph.of_lattice(lattice, slices)
-    couplings = _couplings_on_lattice(space, lattice) if lattice else _couplings_on_graph(space, slices)
+    if lattice:
+        couplings = _couplings_on_lattice(space, lattice)
+    else:
+        rows = np.repeat(space.couplings, slices, axis=1)
+        couplings = np.concatenate([rows, np.ones((len(rows), space.sites * slices), rows.dtype)], axis=1)
     terms = _terms(space, graph, slices) if by_term else None
     model = Ising(graph, couplings, _fields(space, graph), name=f"{space.name}-{slices}-slices", terms=terms)
     model.origin = described(space)
@@ -121,11 +125,6 @@ def _of_graph(space: Graph, slices: int) -> Graph:
     first = np.arange(space.sites)[:, None] * slices
     in_time = np.stack([first + time, first + (time + 1) % slices], axis=-1)
     return Graph(space.sites * slices, np.concatenate([in_space.reshape(-1, 2), in_time.reshape(-1, 2)]), None, slices)
-
-
-def _couplings_on_graph(space: Ising, slices: int) -> npt.NDArray[Any]:
-    rows = np.repeat(space.couplings, slices, axis=1)
-    return np.concatenate([rows, np.ones((len(rows), space.sites * slices), rows.dtype)], axis=1)
 
 
 def _couplings_on_lattice(space: Ising, lattice: Lattice) -> npt.NDArray[Any]:
@@ -191,7 +190,8 @@ class Points:
 
     @property
     def values(self) -> Floats:
-        return {"k": self.k, "gamma": self.gamma, "beta": self.beta}[self.axis]
+        values: Floats = getattr(self, self.axis)
+        return values
 
     @property
     def couplings(self) -> Floats:
@@ -206,13 +206,7 @@ def isotropic(k: Floats, slices: int) -> Points:
 
 
 def general(gamma: Floats, beta: Floats, slices: int) -> Points:
-    """Returns the points of the general form, sorted: Gamma rises, or beta falls.
-
-    Args:
-        gamma: Transverse fields above 0, one or several.
-        beta: Inverse temperatures above 0, likewise; one of the two is a single number.
-        slices: In time.
-    """
+    """The points of the general form, sorted: Gamma rises, or beta falls; one of the two is a single number."""
     if len(gamma) > 1 and len(beta) > 1:
         raise InputError(
             f"{len(gamma)} values of gamma and {len(beta)} of beta are no ladder: give one number for one of them"

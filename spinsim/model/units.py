@@ -106,9 +106,7 @@ class UnitBonds(NamedTuple):
 def bonds_of_units(model: Ising, in_class: bool) -> UnitBonds | None:
     """A model as bonds of one |J|; None where |J| and |h| are not multiples of a unit.
 
-    Args:
-        model: A model.
-        in_class: Whether a uniform field is part of the class, where couplings have one |J|.
+    A uniform field is part of the class where ``in_class`` says so and couplings have one |J|.
     """
     negative, field = np.array(model.negative_bonds(), order="C"), model.uniform_field
     if model.magnitude is not None and field is not None and (in_class or not field):

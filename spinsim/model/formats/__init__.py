@@ -59,13 +59,7 @@ FORMATS: Final = (
 
 
 def write_instance(problem: Quadratic, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-    """Write a problem into a file of the format that its suffix names.
-
-    Args:
-        problem: With all it has: values to the last digit, the constant and the labels.
-        path: Of the file.
-        overwrite: Whether an instance file that is there may be replaced.
-    """
+    """Write a problem, to the last digit, into a file of the format that its suffix names."""
     suffix = Path(path).suffix.lower()
     found = next((each for each in FORMATS if suffix in each.suffixes), None)
     if found is None:

@@ -161,11 +161,8 @@ def _labels(said: list[Any] | range, sites: int, name: str) -> Labels:
 def note_text(problem: Quadratic, comment: str, first: int, **beside: Any) -> str:
     """The comment line that holds what a format has no other place for; empty where there is nothing.
 
-    Args:
-        problem: Which is written.
-        comment: How comments of the format begin.
-        first: Label of the first variable that the format itself counts from.
-        beside: More to say, where it is not 0 and not False.
+    ``comment`` begins comments of the format, which itself counts variables from ``first``; of what is ``beside``
+    nothing is said that is 0 or False.
     """
     said = {name: value for name, value in beside.items() if value}
     names = problem.names

@@ -258,30 +258,33 @@ def chain(length: int, periodic: bool = True) -> Lattice:
 
 def square(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
     """A square lattice of ``width`` x ``height`` sites (``height`` defaults to ``width``)."""
-    return Lattice((width, width if height is None else height), periodic)
+    return Lattice(_sides(width, height), periodic)
 
 
 def cubic(width: int, height: int | None = None, depth: int | None = None, periodic: bool = True) -> Lattice:
     """A cubic lattice of ``width`` x ``height`` x ``depth`` sites (both default to ``width``)."""
-    return Lattice((width, width if height is None else height, width if depth is None else depth), periodic)
+    return Lattice(_sides(width, height, depth), periodic)
 
 
 def hypercubic(
     width: int, height: int | None = None, depth: int | None = None, length: int | None = None, periodic: bool = True
 ) -> Lattice:
     """A hypercubic lattice of ``width`` x ``height`` x ``depth`` x ``length`` sites (all default to ``width``)."""
-    sides = (width, height, depth, length)
-    return Lattice(tuple(width if side is None else side for side in sides), periodic)
+    return Lattice(_sides(width, height, depth, length), periodic)
+
+
+def _sides(width: int, *others: int | None) -> tuple[int, ...]:
+    return width, *(width if side is None else side for side in others)
 
 
 def triangular(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
     """A triangular lattice of ``width`` x ``height`` sites, a rhombus (``height`` defaults to ``width``)."""
-    return Lattice((width, width if height is None else height), periodic, CELLS["triangular"])
+    return Lattice(_sides(width, height), periodic, CELLS["triangular"])
 
 
 def honeycomb(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
     """A honeycomb lattice of ``width`` x ``height`` cells of two sites (``height`` defaults to ``width``)."""
-    return Lattice((width, width if height is None else height), periodic, CELLS["honeycomb"])
+    return Lattice(_sides(width, height), periodic, CELLS["honeycomb"])
 
 
 def lattice_in_time(space: Lattice | None, slices: int) -> Lattice | None:

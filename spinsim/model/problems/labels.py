@@ -21,9 +21,7 @@ _SHOWN = 40  # characters of a label in a sentence
 def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
     """Labels of the sites, in their order: a ``range`` where they are whole numbers that follow each other.
 
-    Args:
-        labels: One for each site, hashable and different from each other; None for 0, 1, 2, ...
-        sites: Their number.
+    They are hashable and different from each other; None stands for 0, 1, 2, ...
     """
     if labels is None:
         return range(sites)

@@ -65,9 +65,7 @@ def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels 
 def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Values, int]:
     """Rows, columns and values of the entries, of a dense matrix those that are not 0, and the number of rows.
 
-    Args:
-        matrix: What the caller gave.
-        fold: Whether entries below the diagonal of a dense one are added to their mirror images.
+    To ``fold`` adds entries of a dense one below the diagonal to their mirror images.
     """
     if not sparse.issparse(matrix):
         try:

@@ -60,14 +60,9 @@ def _from_terms(
 
 
 def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Quadratic:
-    """The problem of a graph: sites in the order of its nodes.
+    """The problem of an undirected graph: sites in the order of its nodes; parallel edges add.
 
-    Args:
-        graph: Undirected, with or without parallel edges, which add.
-        weight: Attribute of edges with J, 1 where one has none; of a MaxCut instance w = -J, of a QUBO its value.
-        field: Attribute of nodes with h, 0 where one has none; of a QUBO its linear value.
-        maxcut: Whether it is a MaxCut instance, as the graph may say itself.
-        name: Of the model.
+    An edge without the attribute ``weight`` has J = 1, a node without ``field`` h = 0.
     """
     try:
         nodes, edges, directed = list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()

@@ -65,12 +65,7 @@ class Quadratic:
         return float(sizes.min()) if len(sizes) else 0.0
 
     def check(self, in_order: bool = False) -> Quadratic:
-        """Returns it.
-
-        Args:
-            in_order: Whether a refusal names the variables of a term in their order, where the order in the term is
-                not the caller's.
-        """
+        """The problem itself; ``in_order`` where the order of variables in a term is not the caller's."""
         wrong = np.flatnonzero(~(np.abs(self.values) < LARGEST_VALUE))
         if len(wrong):
             ends = self.ends[wrong[0]].tolist()

@@ -24,12 +24,7 @@ def value_of(model: Ising, energy: npt.ArrayLike) -> Array:
 
 
 def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
-    """Returns the target of each sample, (samples,).
-
-    Args:
-        model: The problem.
-        targets: One for all samples, or one for each.
-    """
+    """The target of each sample, (samples,), from one or as many."""
     given = np.atleast_1d(as_floats(targets, "target"))
     if given.shape not in ((1,), (model.samples,)):
         raise InputError(
@@ -72,10 +67,7 @@ def met(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArr
     of whoever computed the target, who may add the same numbers up in another order. Whole numbers are compared
     exactly; ``check_targets`` refuses targets of problems whose sums of whole numbers are rounded.
 
-    Args:
-        model: The problem.
-        energy: Without the constant, (samples, ...).
-        target: In the problem's own terms, (samples,) or (1,).
+    Energies (samples, ...) are without the constant, targets (samples,) or (1,) in the problem's own terms.
     """
     values = value_of(model, energy)
     wanted = np.asarray(target, np.float64).reshape(-1, *(1,) * (values.ndim - 1))
