@@ -48,7 +48,7 @@ class _WhenAsked:
 
 
 def when_asked() -> Any:
-    """Such a field, for what takes longer to make than a small run takes, such as digests."""
+    """A field of a frozen dataclass that takes longer to make than a small run takes, such as digests."""
     return _WhenAsked()
 
 

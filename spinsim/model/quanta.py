@@ -48,7 +48,6 @@ def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
 
 
 def distinct(rows: Rows) -> Rows:
-    """The rows' stored values, a broadcast number only once."""
     return rows[..., :1] if rows.ndim and rows.strides[-1] == 0 else rows
 
 

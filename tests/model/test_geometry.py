@@ -11,7 +11,7 @@ import spinsim as ss
 from spinsim.analysis.figures.paper import ORANGE
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.jobs.anneal.lowest_state import configuration_figure
+from spinsim.jobs.anneal.figures import configuration_figure
 from spinsim.model.colouring import colouring
 from spinsim.model.geometry.cells import CELLS
 

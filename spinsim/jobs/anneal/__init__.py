@@ -21,7 +21,8 @@ class AnnealJob(Job):
     a_run = "an anneal run"
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
     elsewhere: ClassVar[Mapping[str, str]] = {
-        "recounted": "recounting:recounted",
+        "recounted": "running:recounted",
+        "form": "result:FORM",
         "columns": "tables:columns",
         "draw": "figures:draw",
     }

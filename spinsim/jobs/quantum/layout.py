@@ -13,7 +13,7 @@ from spinsim.errors import InputError
 from spinsim.jobs.quantum.local import LOCAL, LOCAL_SUMS, local_series
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import FEWEST, Points, general, isotropic
-from spinsim.observables import observables
+from spinsim.observables import Facts, observables
 from spinsim.run.ladder_layout import (
     PLACEMENT,
     SUMS,
@@ -130,8 +130,8 @@ def quantum_layout(
     """
     wanted = even, local, magnetization_modes
     layout = measured_layout(Sizes.of(model), copies, points, times, placement, *wanted)
-    found = observables(model, copies, correlations=True, in_time=True, magnetization_modes=magnetization_modes)
-    summary = summary_series(found, points.axis)
+    facts = Facts(model, copies, correlations=True, in_time=True, magnetization_modes=magnetization_modes)
+    summary = summary_series(observables(facts), points.axis)
     return replace(layout, sums=(*layout.sums, *summary), start=start)
 
 

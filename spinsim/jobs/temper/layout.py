@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.model.ising import Ising
-from spinsim.observables import observables
+from spinsim.observables import Facts, observables
 from spinsim.run import search
 from spinsim.run.ladder_layout import (
     PLACEMENT,
@@ -94,7 +94,8 @@ def temper_layout(
 
 def _summary(model: Ising, copies: int, correlations: bool, staggered: bool, modes: bool) -> list[Series]:
     """Room for what an analysis finds."""
-    return summary_series(observables(model, copies, correlations, staggered=staggered, magnetization_modes=modes))
+    facts = Facts(model, copies, correlations, staggered=staggered, magnetization_modes=modes)
+    return summary_series(observables(facts))
 
 
 def tempering_layout(

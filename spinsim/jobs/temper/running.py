@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.magnets import is_symmetric_glass
+from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.engine import Engine, check_run, create_engine, resolve_device
 from spinsim.engine.choosing import choose
 from spinsim.engine.moves.move import Move, text_of
