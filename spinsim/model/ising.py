@@ -34,11 +34,13 @@ from spinsim.model.quanta import (
     distinct,
     energy_scale_of,
     extremes_of,
+    largest_local_field_of,
     relative_change,
     round_to,
+    units_of,
+    weights_of,
 )
 from spinsim.model.terms import check_terms, magnitudes_of
-from spinsim.model.units import largest_local_field_of, units_of, weights_of
 
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
 

@@ -16,7 +16,7 @@ from spinsim.engine.protocols import Counts, Engine
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
-from spinsim.model.colouring import colouring
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_turn, coupling_in_time
 

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.model.formats.source import Source
-from spinsim.model.formats.terms import MOST_SITES
+from spinsim.model.formats.source import MOST_SITES, Source
 from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, one_half
 

@@ -17,8 +17,7 @@ import numpy as np
 from spinsim.errors import InputError
 from spinsim.inputs.checks import check_word
 from spinsim.machine.memory import require
-from spinsim.model.formats.source import Source, note_text
-from spinsim.model.formats.terms import Terms, check_sites, is_number, lines_of
+from spinsim.model.formats.source import Source, Terms, check_sites, is_number, lines_of, note_text
 from spinsim.model.problems.quadratic import BINARY, LARGEST_VALUE, SPIN, Ends, Quadratic, Values, one_half
 
 _HEADER: Final = re.compile(
