@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,13 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.keeping import own
 
+Array = TypeVar("Array", bound=npt.NDArray[Any])
+MOST_KEPT: Final = 2**20
+"""Bonds and sites of all samples up to which a model keeps what follows from it.
+
+Of larger models a run takes so long that doing it again costs nothing, and memory counts.
+"""
 MOST_LISTED: Final = 2**20
 """Bonds of a lattice up to which files hold them as a list; of more the lattice alone says which they are."""
 HUGE: Final = 2**27
@@ -142,6 +147,32 @@ class Graph:
     def largest_degree(self) -> int:
         """Bonds of the site that has most of them."""
         return int(self.degrees().max())
+
+
+def is_kept(numbers: int) -> bool:
+    """True if a model keeps what follows from so many bonds and sites."""
+    return numbers <= MOST_KEPT
+
+
+def own(array: Array) -> Array:
+    """An array that its giver does not change later, as what is kept follows from it: a small one is copied.
+
+    One that cannot be written to may be a view of another that can be, so that it is copied as well; but a number that
+    stands for all of a row, of which there is nothing to be gained by writing it out.
+    """
+    if array.size > 2 * MOST_KEPT:  # a bond has two ends
+        return array
+    if array.ndim and array.strides[-1] == 0:
+        return np.broadcast_to(array[..., :1].copy(), array.shape)  # type: ignore[return-value]
+    return array.copy()
+
+
+def frozen(array: Array) -> Array:
+    """The same for one that its holder does not change either: a small one is a copy that cannot be written to."""
+    mine = own(array)
+    if mine is not array:
+        mine.flags.writeable = False
+    return mine
 
 
 def _may_be_larger(lattice: Lattice | None) -> bool:

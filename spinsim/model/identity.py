@@ -1,4 +1,6 @@
-"""The identity of a model, SHA-256 of all that decides how it moves and what it is called, and its settings in words.
+"""What follows from a model alone: kept with it, its identity and its settings in words.
+
+The identity is the SHA-256 of all that decides how a model moves and what it is called.
 
 A run of a model given in Python, or read from an instance file, is identified by the model's content; the settings of
 ``[model]`` that it answers to say the same in words, as far as they are known, and count in no identity. ``sites`` is
@@ -8,21 +10,46 @@ always among them, and no setting: files from before lack it.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple, cast
 
 import numpy as np
 
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import space_of
+from spinsim.model.graph import is_kept
 from spinsim.model.problems.labels import label_text
 from spinsim.model.quanta import one_if_equal
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
 
+Made = TypeVar("Made")
+Given = TypeVarTuple("Given")
 _AT_ONCE: Final = 2**16  # numbers that are widened at once, in a cache
 _MARK: Final = "sites"
 _COUPLINGS: Final = {1.0: "ferromagnet", -1.0: "antiferromagnet"}
+
+
+class Keeping:
+    """The part of ``Ising`` that keeps what was made of it; copies, on other ranks too, begin with nothing."""
+
+    def once(self, make: Callable[[Ising, *Given], Made], *given: *Given) -> Made:
+        """What ``make`` returns for the model and whatever else is given, hashable and seldom anything new.
+
+        Who calls it changes nothing of what is returned.
+        """
+        model = cast("Ising", self)
+        if not is_kept(model.samples * (model.bonds + model.sites)):
+            return make(model, *given)
+        kept: dict[Any, Made] = vars(self).setdefault("_kept", {})
+        key = make, given
+        if key not in kept:
+            kept[key] = make(model, *given)
+        return kept[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
 
 
 def content_sha256_of(model: Ising) -> str:

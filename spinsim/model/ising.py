@@ -19,9 +19,8 @@ from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import Graph
-from spinsim.model.identity import content_sha256_of
-from spinsim.model.keeping import Keeping, frozen
+from spinsim.model.graph import Graph, frozen
+from spinsim.model.identity import Keeping, content_sha256_of
 from spinsim.model.problems.exchange import Exchanged
 from spinsim.model.problems.labels import Labels, as_labels
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, finite
