@@ -69,7 +69,7 @@ def natural_log(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def acceptance(
     cost: npt.NDArray[np.int64], beta: npt.ArrayLike, zero_acceptance: float
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-    """Whether a flip is always accepted, and else its 64-bit threshold.
+    """True for flips that are always accepted, and the others' 64-bit threshold.
 
     ``cost`` is in quanta, ``beta`` is times the quantum, and both broadcast; cost 0 has the given probability.
     """
@@ -100,7 +100,7 @@ def acceptance_of_terms(
 
 
 def _as_thresholds(probability: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-    """Whether a probability is 1, and else its 64-bit threshold."""
+    """True where a probability is 1, and else its 64-bit threshold."""
     always = probability >= 1.0
     threshold = np.ldexp(np.where(always, 0.0, probability), 64).astype(np.uint64)
     return always, threshold

@@ -1,4 +1,4 @@
-"""How texts of users are shown: on one line, and as a shell takes them."""
+"""Texts of users as they are shown: on one line, and as a shell takes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 _OTHER_MODELS: Final = ("potts", "clock", "xy", "heisenberg", "blume-capel")
 WIDTH: Final = 80
-"""Of a terminal, in characters."""
+"""Width of a terminal, in characters."""
 
 
 def printable(text: str) -> str:

@@ -110,14 +110,14 @@ def _disordered(
             rows = np.full((samples, lattice.bonds), rows, np.int8)
         dilute(rows, seed, dilution)
         name += f"-dilution-{dilution:g}"
-    given = held = np.asarray(field, np.float64)
+    given = on_grid = np.asarray(field, np.float64)
     if couplings == "gaussian" or random_field:
-        held = round_to(given, GAUSSIAN_GRID)
-    fields = held
+        on_grid = round_to(given, GAUSSIAN_GRID)
+    fields = on_grid
     if random_field:
-        fields = held + gaussian_rows(samples, lattice.sites, seed, rng.Stream.RANDOM_FIELD, random_field)
+        fields = on_grid + gaussian_rows(samples, lattice.sites, seed, rng.Stream.RANDOM_FIELD, random_field)
         name += f"-random-field-{random_field:g}"
-    change, terms = relative_change(given, held), None
+    change, terms = relative_change(given, on_grid), None
     if along is not None:
         rows = exact = along_axes(lattice, np.asarray(rows), along)
         if couplings == "gaussian" or random_field:

@@ -176,7 +176,7 @@ def frozen(array: Array) -> Array:
 
 
 def _may_be_larger(lattice: Lattice | None) -> bool:
-    """Whether there is an update that has no need of a list of bonds."""
+    """True if there is an update that has no need of a list of bonds."""
     return lattice is not None and lattice.rows_can_be_packed
 
 

@@ -1,4 +1,4 @@
-"""What follows from a model alone: kept with it, its identity and its settings in words.
+"""Quantities that follow from a model alone: kept with it, its identity, its settings in words.
 
 The identity is the SHA-256 of all that decides how a model moves and what it is called.
 
@@ -35,7 +35,7 @@ class Keeping:
     """The part of ``Ising`` that keeps what was made of it; copies, on other ranks too, begin with nothing."""
 
     def once(self, make: Callable[[Ising, *Given], Made], *given: *Given) -> Made:
-        """What ``make`` returns for the model and whatever else is given, hashable and seldom anything new.
+        """Return what ``make`` returns for the model and whatever else is given, hashable and seldom anything new.
 
         Who calls it changes nothing of what is returned.
         """
@@ -96,18 +96,18 @@ def described(model: Ising) -> dict[str, Any]:
     graph, lattice = model.graph, model.lattice
     if lattice is not None and graph.slices > 1:
         lattice = space_of(lattice)
-    found: dict[str, Any] = {_MARK: graph.sites // graph.slices, "samples": model.samples}
+    settings: dict[str, Any] = {_MARK: graph.sites // graph.slices, "samples": model.samples}
     if lattice is not None:
         size, boundary = "x".join(map(str, lattice.shape)), "periodic" if lattice.periodic else "open"
-        found |= {"lattice": lattice.name, "size": size, "boundary": boundary}
+        settings |= {"lattice": lattice.name, "size": size, "boundary": boundary}
     if graph.slices == 1:
         if model.uniform_coupling in _COUPLINGS:
-            found["couplings"] = _COUPLINGS[model.uniform_coupling]
+            settings["couplings"] = _COUPLINGS[model.uniform_coupling]
         if (drawn := model.drawn) is not None:
-            found |= {"couplings": "pm-j", "bond_fraction": drawn.bond_fraction, "disorder_seed": drawn.seed}
+            settings |= {"couplings": "pm-j", "bond_fraction": drawn.bond_fraction, "disorder_seed": drawn.seed}
         if model.uniform_field is not None:
-            found["field"] = model.uniform_field * model.quantum
-    return found | model.origin
+            settings["field"] = model.uniform_field * model.quantum
+    return settings | model.origin
 
 
 def described_in(tables: object) -> dict[str, Any]:

@@ -28,26 +28,26 @@ _FEW: Final = 2**9  # numbers that fsum adds up sooner
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 
-def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
+def as_rows(values: npt.ArrayLike, length: int, name: str, unit: str) -> Rows:
     """Values as float64 (samples, length), or int8 as they are; numbers broadcast without a copy."""
     array: npt.NDArray[Any]
     try:
         array = np.asarray(values)
         if array.dtype != np.int8 or distinct(array).min(initial=0) == np.iinfo(np.int8).min:  # has no absolute value
-            array = as_floats(values, f"a value of the {what}")
+            array = as_floats(values, f"a value of the {name}")
     except InputError:
         raise
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} cannot be read as numbers: give floats or integers") from error
+        raise InputError(f"{name} cannot be read as numbers: give floats or integers") from error
     rows = np.broadcast_to(array, (1, length)) if array.ndim == 0 else np.atleast_2d(array)
     if rows.ndim != 2 or rows.shape[1] != length or len(rows) < 1:
         raise InputError(
-            f"{what} have shape {array.shape}: give ({length},) or (samples, {length}) for {length} {unit}"
+            f"{name} have shape {array.shape}: give ({length},) or (samples, {length}) for {length} {unit}"
         )
     probe = array.reshape(-1)
     if array.dtype == np.float64 and not np.isfinite(probe).all():
         bad = np.flatnonzero(~np.isfinite(probe))[0]
-        raise InputError(f"{what} contain {probe[bad]} at position {bad}: every value must be finite")
+        raise InputError(f"{name} contain {probe[bad]} at position {bad}: every value must be finite")
     return rows
 
 
@@ -66,14 +66,14 @@ def round_to(rows: npt.NDArray[Any], quantum: float) -> npt.NDArray[np.float64]:
     return np.asarray(np.rint(rows / quantum) * quantum)
 
 
-def relative_change(given: npt.NDArray[Any], held: npt.NDArray[Any]) -> float:
+def relative_change(given: npt.NDArray[Any], rounded: npt.NDArray[Any]) -> float:
     """Largest relative change of values that were rounded, 0 where there are none."""
-    if held is given:
+    if rounded is given:
         return 0.0
     there = given != 0
     if not there.any():
         return 0.0
-    return float(np.max(np.abs(held[there] / given[there] - 1), initial=0))
+    return float(np.max(np.abs(rounded[there] / given[there] - 1), initial=0))
 
 
 def are_signs(values: Rows) -> bool:

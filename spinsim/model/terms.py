@@ -45,14 +45,14 @@ def magnitudes_of(couplings: npt.NDArray[Any], terms: npt.NDArray[np.uint8], qua
 
     Couplings are (1 or samples, bonds), terms (bonds,).
     """
-    found = []
+    magnitudes = []
     for term in range(MOST_TERMS):
         sizes = np.abs(couplings[:, terms == term])
         largest = float(sizes.max(initial=0))
         if sizes.size and not (largest and largest == sizes.min()):
             return None
-        found.append(round(largest / quantum) if sizes.size else 1)
-    return tuple(found)
+        magnitudes.append(round(largest / quantum) if sizes.size else 1)
+    return tuple(magnitudes)
 
 
 def degrees_of_terms(model: Ising) -> tuple[int, int] | None:

@@ -137,11 +137,13 @@ def _couplings_on_lattice(space: Ising, lattice: Lattice) -> npt.NDArray[Any]:
     rows = np.zeros((len(space.couplings), own.most_bonds), space.couplings.dtype)
     present = own.present_bonds()
     rows[:, slice(None) if present is None else present] = space.couplings
-    found: npt.NDArray[Any] = np.ones((len(rows), own.most_bonds // in_space, slices, in_time + in_space), rows.dtype)
-    found[..., in_time:] = rows.reshape(len(rows), -1, 1, in_space)
-    found = found.reshape(len(rows), -1)
+    couplings: npt.NDArray[Any] = np.ones(
+        (len(rows), own.most_bonds // in_space, slices, in_time + in_space), rows.dtype
+    )
+    couplings[..., in_time:] = rows.reshape(len(rows), -1, 1, in_space)
+    couplings = couplings.reshape(len(rows), -1)
     present = lattice.present_bonds()
-    return found if present is None else np.ascontiguousarray(found[:, present])
+    return couplings if present is None else np.ascontiguousarray(couplings[:, present])
 
 
 def _terms(space: Ising, graph: Graph, slices: int) -> npt.NDArray[np.uint8]:
@@ -156,9 +158,9 @@ def _fields(space: Ising, graph: Graph) -> npt.NDArray[Any]:
     """The field of each site of space in every slice."""
     if space.fields.strides[-1] == 0:
         return np.asarray(space.fields[0, 0])
-    found = np.empty((len(space.fields), graph.sites), space.fields.dtype)
-    found[:, graph.world_lines()] = space.fields[:, :, None]
-    return found
+    fields = np.empty((len(space.fields), graph.sites), space.fields.dtype)
+    fields[:, graph.world_lines()] = space.fields[:, :, None]
+    return fields
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,18 +231,18 @@ def check_steps(k: Floats) -> None:
     """Refuse steps in time of the isotropic form at which spins are frozen in time or hardly feel anything."""
     for value in k.tolist():
         if not LEAST_STEP <= value <= MOST_STEP:
-            what = "leaves no spin free in time" if value > MOST_STEP else "leaves spins that do not interact"
-            raise InputError(f"k {value:g} {what}: give values from {LEAST_STEP:g} to {MOST_STEP:g}")
+            why = "leaves no spin free in time" if value > MOST_STEP else "leaves spins that do not interact"
+            raise InputError(f"k {value:g} {why}: give values from {LEAST_STEP:g} to {MOST_STEP:g}")
 
 
 def check_turn(gamma: float, step: float) -> None:
     """Refuse a field and a step in time whose coupling in time would be too strong or too weak."""
     turn = gamma * step
     if not LEAST_TURN <= turn <= MOST_TURN:
-        what = "leaves no spin free in time" if turn < LEAST_TURN else "leaves slices that do not interact"
+        why = "leaves no spin free in time" if turn < LEAST_TURN else "leaves slices that do not interact"
         mend = "fewer slices" if turn < LEAST_TURN else "more slices"
         raise InputError(
-            f"gamma {gamma:g} times the step in time beta / slices = {step:g} is {turn:.3g}, which {what}: "
+            f"gamma {gamma:g} times the step in time beta / slices = {step:g} is {turn:.3g}, which {why}: "
             f"give {mend}, for a product from {LEAST_TURN:g} to {MOST_TURN:g}"
         )
 

@@ -64,8 +64,8 @@ def read_problem(source: Source) -> Quadratic:
 def write_instance(problem: Quadratic, path: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Write a problem, to the last digit, into a file of the format that its suffix names."""
     suffix = Path(path).suffix.lower()
-    found = next((each for each in FORMATS if suffix in each.suffixes), None)
-    if found is None:
+    chosen = next((each for each in FORMATS if suffix in each.suffixes), None)
+    if chosen is None:
         known = ", ".join(f"{each.suffixes[0]} ({each.name})" for each in FORMATS)
         raise InputError(f"suffix {suffix!r} of {path} names no format of instances: choose one of {known}")
-    write_outputs({Path(path): ("instance", found.write(problem))}, overwrite)
+    write_outputs({Path(path): ("instance", chosen.write(problem))}, overwrite)

@@ -119,8 +119,8 @@ def read_coo(source: Source) -> Quadratic:
         raise source.refusal(header, "no term follows: add lines i j value")
     sites, ends, labels = int(terms.ends.max()) + 1, terms.ends, None
     if sites > max(_COO_SITES, _COO_SITES_A_TERM * len(terms)):
-        found, places = np.unique(ends, return_inverse=True)
-        sites, ends, labels = len(found), places.reshape(-1, 2), tuple(found.tolist())
+        numbers, places = np.unique(ends, return_inverse=True)
+        sites, ends, labels = len(numbers), places.reshape(-1, 2), tuple(numbers.tolist())
     terms.check_room(sites)
     loops = ends[:, 0] == ends[:, 1]
     is_maxcut = source.note.is_maxcut and vartype == SPIN and not terms.values[loops].any()

@@ -96,16 +96,16 @@ def _array(source: Source, header: int, sites: int, symmetric: bool) -> tuple[En
     """Entries of a dense matrix that are not 0: a value a line, column by column, from the diagonal on if symmetric."""
     many = sites * (sites + 1) // 2 if symmetric else sites**2
     body = source.below(header, "%")
-    found = [(number, word) for number, line in enumerate(body, header + 1) for word in line.split()]
-    if len(found) != many:
-        raise source.refusal(header, f"{len(found)} of {many} values follow: correct the size or the values")
-    for number, word in found:
+    words = [(number, word) for number, line in enumerate(body, header + 1) for word in line.split()]
+    if len(words) != many:
+        raise source.refusal(header, f"{len(words)} of {many} values follow: correct the size or the values")
+    for number, word in words:
         if not is_number(word) or not abs(float(word)) < LARGEST_VALUE:
             raise source.refusal(number, f"{word[:20]!r} is no value: write a finite number below 1e300")
         check_word(word, f"the value in line {number} of {source.name}")
     require(64.0 * many, f"reading {source.name}")
     columns, rows = np.triu_indices(sites) if symmetric else (part.ravel() for part in np.indices((sites, sites)))
-    values = np.array([float(word) for _, word in found])
+    values = np.array([float(word) for _, word in words])
     present = values != 0
     return np.stack([rows, columns], axis=1)[present].astype(np.int64), values[present]
 

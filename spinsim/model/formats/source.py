@@ -49,13 +49,13 @@ class Source:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        found = as_path(path, "an instance")
+        file = as_path(path, "an instance")
         self.name = str(path) if str(path) and str(path).isprintable() else repr(str(path))
-        self.data = _read(found, self.name)
+        self.data = _read(file, self.name)
         if self.data.startswith(_GZIP):
             self.data = _unpacked(self.data, self.name)
-            found = found.with_suffix("") if found.suffix.lower() == ".gz" else found
-        self.model_name, self.suffix = printable(found.stem), found.suffix.lower()
+            file = file.with_suffix("") if file.suffix.lower() == ".gz" else file
+        self.model_name, self.suffix = printable(file.stem), file.suffix.lower()
 
     @cached_property
     def text(self) -> str:
@@ -85,8 +85,8 @@ class Source:
 
     def first_beyond(self, comments: str) -> int:
         """First line that is neither blank nor a comment by its first character; the first of all if there is none."""
-        found = (n for n, line in enumerate(self.lines, 1) if line.strip() and line.lstrip()[0] not in comments)
-        return next(found, self.first)
+        numbers = (n for n, line in enumerate(self.lines, 1) if line.strip() and line.lstrip()[0] not in comments)
+        return next(numbers, self.first)
 
     def below(self, header: int, comments: str = "") -> list[str]:
         """The lines below a header; comments, told by their first characters, are blanked, which keeps the numbers."""
@@ -103,7 +103,7 @@ class Source:
 
     @cached_property
     def note(self) -> Note:
-        """What a comment of this program says beside the numbers."""
+        """The note in a comment of this program, beside the numbers."""
         for number, line in enumerate(self.lines if "spinsim:" in self.text else (), 1):
             if "spinsim:" in line and (found := _NOTE.fullmatch(line)):
                 try:
@@ -123,7 +123,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Note:
-    """What formats with comments hold in one of them, where it has no other place.
+    """Facts without another place, which formats with comments hold in one of them.
 
     Attributes:
         labels: Of the variables.
@@ -203,12 +203,12 @@ def _unpacked(data: bytes, name: str) -> bytes:
     """The content of a gzip file, which ends in its length."""
     length = int.from_bytes(data[-4:], "little")
     require(_ROOM_A_BYTE * length, f"reading {name}", "give a smaller instance")
-    unpacker, found = zlib.decompressobj(16 + zlib.MAX_WBITS), b""
+    unpacker, content = zlib.decompressobj(16 + zlib.MAX_WBITS), b""
     with suppress(zlib.error):
-        found = unpacker.decompress(data, length + 1)
-    if not unpacker.eof or unpacker.unused_data or len(found) != length:
+        content = unpacker.decompress(data, length + 1)
+    if not unpacker.eof or unpacker.unused_data or len(content) != length:
         raise InputError(f"{name} is a gzip file that is damaged or has several parts: unpack it by gunzip")
-    return found
+    return content
 
 
 class Terms:
@@ -323,7 +323,7 @@ class Terms:
 
 
 def is_number(text: str) -> bool:
-    """Whether NumPy reads it as a number."""
+    """True if NumPy reads it as a number."""
     try:
         float(text)
     except ValueError:

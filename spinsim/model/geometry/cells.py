@@ -83,7 +83,7 @@ class UnitCell:
 
     @property
     def is_rectangular(self) -> bool:
-        """Whether a cell is one site whose bond number a goes to the next site along axis a."""
+        """True if a cell is one site whose bond number a goes to the next site along axis a."""
         return self.sites == 1 and [bond.step for bond in self.bonds] == _unit_steps(self.dimension)
 
     def check_along(self, along: Sequence[float]) -> None:

@@ -80,8 +80,8 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
             "terms to pairs first"
         )
     if kind not in "biuf":
-        what = "complex numbers" if kind == "c" else f"{given.dtype} values"
-        raise InputError(f"the matrix holds {what}: give a square matrix of real numbers")
+        kinds = "complex numbers" if kind == "c" else f"{given.dtype} values"
+        raise InputError(f"the matrix holds {kinds}: give a square matrix of real numbers")
     if len(sides) != 2 or sides[0] != sides[1] or not sides[0]:
         raise InputError(f"the matrix has shape {sides}: give a square one, a row for each site")
     if not sparse.issparse(given):
@@ -92,11 +92,11 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
         rows, columns = np.nonzero(dense)
         return rows, columns, dense[rows, columns], sides[0]
     form: Any = sparse.coo_array
-    found = form(given)
-    found.sum_duplicates()
-    row, column = (np.asarray(part).astype(np.int64) for part in found.coords)
+    entries = form(given)
+    entries.sum_duplicates()
+    row, column = (np.asarray(part).astype(np.int64) for part in entries.coords)
     order = np.lexsort((column, row))
-    return row[order], column[order], as_floats(found.data, "a value of the matrix")[order], sides[0]
+    return row[order], column[order], as_floats(entries.data, "a value of the matrix")[order], sides[0]
 
 
 def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:

@@ -153,11 +153,11 @@ def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, 
         return np.asarray(linear, np.float64), rows, columns, np.asarray(pairs, np.float64)
     # dimod rounds the numbers of such models where some of them are integers
     place = {name: site for site, name in enumerate(variables)}
-    found = [number_in(bqm.linear[name], f"the bias of {shown(name)}") for name in variables]
+    linear = [number_in(bqm.linear[name], f"the bias of {shown(name)}") for name in variables]
     terms = list(bqm.iter_quadratic())
     biases = [number_in(bias, f"the bias of {_pair(place, one, other)}") for one, other, bias in terms]
     ends = np.array([(place[one], place[other]) for one, other, _ in terms], np.int64).reshape(-1, 2)
-    return np.array(found, np.float64), ends[:, 0], ends[:, 1], np.array(biases, np.float64)
+    return np.array(linear, np.float64), ends[:, 0], ends[:, 1], np.array(biases, np.float64)
 
 
 def check_pairs(terms: Any) -> None:

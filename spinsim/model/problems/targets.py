@@ -61,7 +61,7 @@ def _bound(model: Ising, sample: int) -> float:
 
 
 def met(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Whether energies of the Ising model meet targets: cuts as large, energies as low, or better.
+    """True where energies of the Ising model meet targets: cuts as large, energies as low, or better.
 
     Values count as equal that differ by less than rounding may have made: that of the problem to the quantum, and that
     of whoever computed the target, who may add the same numbers up in another order. Whole numbers are compared
@@ -92,7 +92,7 @@ def _is_exact(model: Ising) -> bool:
 
 
 def _rounding(model: Ising) -> float:
-    """How far apart two computations of the same energy with its constant may be; less than levels are, where known."""
+    """Largest difference of two computations of one energy with its constant; less than levels are, where known."""
     if model.once(_is_whole) and model.once(_is_exact):
         return 0.0
     constant = model.offset if model.maxcut_weight is None else model.maxcut_weight
