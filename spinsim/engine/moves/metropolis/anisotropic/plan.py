@@ -14,7 +14,7 @@ from spinsim.engine.moves.metropolis.anisotropic.sums import observables_of
 from spinsim.engine.moves.metropolis.packed.kinds import Limits
 from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, tables_of_lanes
 from spinsim.errors import InputError
-from spinsim.model.colouring import colouring
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.model.colouring import colouring
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 
 SITES: Final = 64

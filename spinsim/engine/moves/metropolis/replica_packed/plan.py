@@ -18,9 +18,9 @@ from spinsim.engine.moves.metropolis.packed.kinds import Limits
 from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, build_tables, distinct_of
 from spinsim.engine.moves.metropolis.replica_packed.degrees.fields import LoneBonds, starts
 from spinsim.errors import InputError
-from spinsim.model.colouring import colouring
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
-from spinsim.model.units import bonds_of_units, most_units
+from spinsim.model.quanta import bonds_of_units, most_units
 
 FEW_BONDS: Final = 7  # so many and the spin are 16 classes
 FEW_UNITS: Final = 31  # so many without the spin are

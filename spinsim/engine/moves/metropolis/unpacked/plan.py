@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.layouts.unpacked import WORDS
-from spinsim.model.colouring import Adjacency, adjacency, colouring
+from spinsim.model.graph import Adjacency, adjacency, colouring
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
 
