@@ -22,9 +22,15 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.moves.exchange.cuda import LADDER, CudaTempering, Placed
-from spinsim.engine.moves.metropolis.packed.classes import PLANES
-from spinsim.engine.moves.metropolis.packed.cuda_sharing import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS
-from spinsim.engine.moves.metropolis.packed.kinds import Kind, kind_of
+from spinsim.engine.moves.metropolis.packed.classes import (
+    APART,
+    LATTICE_BARRIER,
+    NEIGHBOUR_BARRIER,
+    PLANES,
+    TICKETS,
+    Kind,
+    kind_of,
+)
 from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import (
     SHARE,
     SLAB_BARRIER,

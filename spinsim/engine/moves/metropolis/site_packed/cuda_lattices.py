@@ -21,7 +21,7 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struc
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.site_packed import signs_shape
 from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums, Struct
-from spinsim.engine.moves.metropolis.packed.cuda_sharing import LATTICE_BARRIER
+from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.errors import InputError

@@ -15,8 +15,7 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.site_packed import build_signs, suits
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes
-from spinsim.engine.moves.metropolis.packed.kinds import Limits
+from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes, Limits
 from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising

@@ -27,7 +27,7 @@ from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.packed.cuda_sharing import LATTICE_BARRIER
+from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.replica_packed.cuda import compare, squares
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import NOTES
 from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, UnpackedSpins
