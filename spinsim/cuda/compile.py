@@ -25,7 +25,7 @@ _LAYOUT: Final = re.compile(r"\bCHECK_LAYOUT\(([\w<>, ]+), ([\w.]+)\);")
 
 
 def stated(name: str) -> Any:
-    """What a dotted name below ``spinsim`` stands for, such as ``rng.Stream.UPDATE``."""
+    """The object that a dotted name below ``spinsim`` names, such as ``rng.Stream.UPDATE``."""
     return resolve_name(f"spinsim.{name}")
 
 

@@ -24,7 +24,7 @@ from spinsim.mesh.session import ranks
 
 
 def why_not() -> str | None:
-    """What keeps ``--device cuda`` from working here, None where nothing does."""
+    """The reason that keeps ``--device cuda`` from working here, None where nothing does."""
     if "cupy" not in sys.modules and _is_without_driver():
         return "CUDA finds no usable GPU (its driver cannot be loaded): check the driver with nvidia-smi"
     cupy = _cupy()
@@ -87,7 +87,7 @@ def shared_memory(device: int) -> int:
 
 
 def has_clusters(device: int) -> bool:
-    """Whether a GPU launches thread blocks together that reach each other's shared memory."""
+    """Return True if a GPU launches thread blocks together that reach each other's shared memory."""
     import cupy
 
     return int(cupy.cuda.Device(device).compute_capability) >= 90
@@ -189,7 +189,7 @@ def reach(device: int, mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64
 
 @cache
 def reaches(device: int, other: int) -> bool:
-    """Whether kernels of a GPU can read and write the memory of another one of this process; from now on they may."""
+    """Return True if kernels of a GPU can use the memory of another one of this process; from now on they may."""
     import cupy
 
     runtime = cupy.cuda.runtime

@@ -1,1 +1,1 @@
-"""How spins lie: a folder for each layout, with its start, snapshot, reading, copies and counting on each device."""
+"""How spins lie: a module or folder for each layout: its start, snapshot, reading, copies, counting on each device."""

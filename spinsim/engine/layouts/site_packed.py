@@ -28,7 +28,7 @@ _AT_ONCE: Final = 2**22
 
 
 def suits(outline: Outline) -> bool:
-    """Whether couplings have one magnitude, the field is uniform and the lattice's ``rows_can_be_packed``.
+    """Return True if couplings have one magnitude, the field is uniform and the lattice's ``rows_can_be_packed``.
 
     Models of space and time are left to others: nothing compares the slices of site-packed spins yet.
     """

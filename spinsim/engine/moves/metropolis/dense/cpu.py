@@ -46,7 +46,7 @@ def in_lines(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 class Rows:
-    """What a run on the CPU needs of a model: rows of whole tiles, and orders of whole blocks.
+    """A model as the CPU reads it: rows of whole tiles, and orders of whole blocks.
 
     Attributes:
         order: Sites as they are visited, uint32, with zeros up to whole blocks.
@@ -117,7 +117,7 @@ class DenseState(InChunks):
         return fields
 
     def all_fields_of(self, sample: int) -> npt.NDArray[np.signedinteger]:
-        """Those of all replicas of a sample."""
+        """Local fields of all replicas of a sample."""
         for first in self.firsts:
             self.fields_of(sample, first)
         return np.asarray(self._fields[sample])

@@ -28,7 +28,7 @@ from spinsim.machine.intrinsics import trailing_zeros
 from spinsim.packing import LANES
 
 SITES: Final = 64
-"""Of a block of the sweep: as many as a word has bits."""
+"""Sites of a block of the sweep: as many as a word has bits."""
 TILE: Final = 512
 """Bytes of a row that are kept in registers while others are added to them."""
 
@@ -249,7 +249,7 @@ def word_of_call(word, site, block, time, call, k0, k1, rounds):  # type: ignore
 
 @part
 def decide(half_cost, double_beta, zero_acceptance, upper, lower):  # type: ignore[no-untyped-def]
-    """Whether a flip is accepted by all 64 bits of the uniform integer, of which these are the halves."""
+    """Return True if a flip is accepted by all 64 bits of the uniform integer, of which these are the halves."""
     if half_cost < 0:
         return True
     probability = zero_acceptance * TWO32

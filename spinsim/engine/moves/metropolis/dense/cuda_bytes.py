@@ -70,7 +70,7 @@ def matrix(plan: DensePlan) -> Matrix:
 
 
 def entry(size: int) -> type[np.signedinteger]:
-    """What a block's own couplings are held in."""
+    """Type of a block's own couplings, of so many bytes each."""
     return np.int8 if size <= 1 else np.int32 if size <= 4 else np.int64
 
 
@@ -147,5 +147,5 @@ def program(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clus
 
 
 def serves(size: int, group: int, cluster: int) -> bool:
-    """Whether there is a kernel: single bytes are slower in clusters, products of 32 replicas must fit registers."""
+    """Return True if there is a kernel: bytes are slower in clusters, products of 32 replicas must fit registers."""
     return group * cluster == 16 or (group * cluster == 32 and size in (3, 4))

@@ -104,7 +104,7 @@ def _streamed(words: Words) -> Words:
 
 
 def _rows(own: Words, near: Words, complete: bool) -> Words:
-    """What a lane reads, of bits (blocks, 2 planes, 64 sites, 2 words) of its sites' block and of the one before."""
+    """A lane's words, of bits (blocks, 2 planes, 64 sites, 2 words) of its sites' block and of the one before."""
     earlier = (2 ** np.arange(32, dtype=np.uint64) - 1).astype(np.uint32)
     rows = np.zeros((len(own), 5, 32, 4), np.uint32)
     for first, planes in ((0, slice(1)), (3, slice(2))):

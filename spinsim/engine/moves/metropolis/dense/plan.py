@@ -1,4 +1,4 @@
-"""What a run of a dense model needs on every device: the order of the sites and the matrix of their couplings."""
+"""A dense model as every device needs it: the order of the sites and the matrix of their couplings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 
 SITES: Final = 64
-"""Of a block of the sweep on a GPU."""
+"""Sites of a block of the sweep on a GPU."""
 
 
 class DensePlan:

@@ -1,4 +1,4 @@
-"""What the kernels of a dense model take, whatever its couplings are."""
+"""Launches of the kernels of a dense model, whatever its couplings are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the update of dense models says of itself."""
+"""The update of dense models: models that it suits, memory, engines."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ SPARSEST_ON_CPU: Final = 2
 
 
 def suits(outline: Outline) -> bool:
-    """Whether a model is dense: a graph of which a large part of all pairs are bonds."""
+    """Return True for a dense model: a graph of which a large part of all pairs are bonds."""
     return _is_dense(outline, LEAST_DEGREE, SPARSEST)
 
 
 def suits_on_cpu(outline: Outline) -> bool:
-    """Whether a model is small and dense: kept fields are faster on a CPU alone."""
+    """Return True for a small and dense model: kept fields are faster on a CPU alone."""
     return _is_dense(outline, LEAST_ON_CPU, SPARSEST_ON_CPU)
 
 

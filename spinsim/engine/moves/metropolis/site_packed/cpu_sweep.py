@@ -80,7 +80,7 @@ def copy_beside(row, start, n, before, other, after, words):  # type: ignore[no-
 
 @part
 def find_edges(other, colour, first, n, sides, w):  # type: ignore[no-untyped-def]
-    """What ``shift`` needs: a mask of groups whose lanes look at the next lane, and the words beside them.
+    """Prepare ``shift``: a mask of groups whose lanes look at the next lane, and the words beside them.
 
     UP gets all bits set for such a group, none where lanes look at the one before; EDGE the word that has what the last
     or the first lane looks at.

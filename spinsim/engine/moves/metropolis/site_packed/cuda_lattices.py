@@ -126,7 +126,7 @@ def _within(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> 
 
 
 def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> Halo:
-    """What stands beside spins: all slabs make theirs at once.
+    """The layers beside spins: all slabs make theirs at once.
 
     Args:
         present: The spins; of a slab an array of ``shared``.
@@ -199,7 +199,7 @@ class SiteLattices:
         self.halo = halo_of(plan, self.present, queue, group)
 
     def _signs_of_model(self) -> Any:
-        """Signs of couplings as ``signs.py`` lays them out: drawn here, or copied where the host has couplings."""
+        """Signs of couplings as layouts/site_packed.py has them: drawn here, or copied where the host has couplings."""
         import cupy
 
         plan, drawn, lattice = self.plan, self.plan.model.drawn, self.plan.model.lattice

@@ -1,4 +1,4 @@
-"""What a site-packed run needs on every device: the layout of the state, signs of couplings, acceptance tables."""
+"""A site-packed run as every device needs it: the layout of the state, signs of couplings, acceptance tables."""
 
 from __future__ import annotations
 
@@ -105,6 +105,6 @@ class SitePlan:
         return build_site_tables(self.classes, beta * self.model.quantum, self.dynamics.zero_acceptance)
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """What decides flips at inverse temperatures ``beta``, of even degrees alone."""
+        """Limits that decide flips at inverse temperatures ``beta``, of even degrees alone."""
         costs = self.classes.costs[:1, :, None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))

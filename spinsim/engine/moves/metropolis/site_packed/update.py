@@ -1,4 +1,4 @@
-"""What the site-packed update says of itself."""
+"""The site-packed update: memory, counters, engines."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ LAY_THREADS: Final = 256
 
 
 class SpinSweeper(ABC):
-    """What a ``CudaSweeper`` of such spins knows of temperatures; its launch is made anew when they change.
+    """Temperatures of a ``CudaSweeper`` of single replicas; its launch is made anew when they change.
 
     Attributes:
         are_laid: Whether replicas have the temperatures of their present places.
@@ -136,7 +136,7 @@ def groups(spins: UnpackedSpins) -> int:
 
 
 def fits_with_ladder(spins: UnpackedSpins, ladder: Ladder, device: int) -> bool:
-    """Whether thread blocks hold lattices and ladder, and the energy is one, of one term."""
+    """Return True if thread blocks hold lattices and ladder, and the energy is one, of one term."""
     fits = spins.grouping.held and shared_bytes(spins, ladder) <= shared_memory(device)
     return fits and spins.plan.plan.terms == 1
 

@@ -58,7 +58,7 @@ class Grouping(NamedTuple):
 
 
 def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
-    """What fills a device of so many multiprocessors, each with ``room`` bytes of shared memory."""
+    """The grouping that fills a device of so many multiprocessors, each with ``room`` bytes of shared memory."""
     sites, terms, samples = plan.model.sites, plan.plan.terms, plan.model.samples
     colour, columns = int(np.diff(plan.plan.colour_start).max()), -(-plan.replicas // WORD)
     most = min(WORDS, 1 << (columns - 1).bit_length())

@@ -1,4 +1,4 @@
-"""What an unpacked run needs on every device: the order of the sites, couplings in quanta, temperatures."""
+"""An unpacked run as every device needs it: the order of the sites, couplings in quanta, temperatures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the unpacked update says of itself."""
+"""The unpacked update: memory, engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spinsim.packing import LANES, Packing
 
 
 def suits(_: Outline) -> bool:
-    """Whether it can update a model: it can update all of them."""
+    """Return True: it can update all models."""
     return True
 
 
