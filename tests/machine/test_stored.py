@@ -15,7 +15,7 @@ from harness import run
 
 import spinsim as ss
 from spinsim.engine.moves.metropolis.replica_packed import cpu_sweep
-from spinsim.engine.moves.metropolis.replica_packed.tempering import cpu as tempering
+from spinsim.engine.moves.metropolis.replica_packed import cpu_tempering as tempering
 from spinsim.machine import clock, compiled, stored
 from spinsim.model import graph
 
