@@ -223,11 +223,7 @@ def _as_text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _import_xarray() -> ModuleType:
-    """The xarray module.
-
-    Raises:
-        InputError: where it is not installed.
-    """
+    """The xarray module."""
     try:
         import xarray
     except ImportError as error:
@@ -254,11 +250,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:
-    """Read a run back that must be of the job of ``kind``.
-
-    Raises:
-        InputError: as ``load``, and for a file of another job.
-    """
+    """Read a run back that must be of the job of ``kind``."""
     result = load(path)
     if not isinstance(result, kind):
         wanted = record_of(kind.job).a_run

@@ -203,12 +203,7 @@ class Simulation(Described):
 
 
 def _temperatures(given: npt.ArrayLike, replicas: int, scale: float) -> npt.NDArray[np.float64]:
-    """Returns a temperature, shape (), or one for each replica, (replicas,).
-
-    Raises:
-        InputError: for other shapes, for what is no number, and for numbers that are not positive or, in units of the
-            local field ``scale``, too large for spins to mix.
-    """
+    """Returns a temperature, shape (), or one for each replica, (replicas,)."""
     try:
         values = np.array(given, np.float64)
     except (TypeError, ValueError) as error:
@@ -223,11 +218,7 @@ def _temperatures(given: npt.ArrayLike, replicas: int, scale: float) -> npt.NDAr
 
 
 def _whole(name: str, given: Any) -> int:
-    """Returns a whole number from 0.
-
-    Raises:
-        InputError: for anything else.
-    """
+    """Returns a whole number from 0."""
     try:
         value = index(given)
     except TypeError as error:

@@ -20,11 +20,7 @@ FOLDERS.update({name: f"spinsim.jobs.{name}" for name in ("anneal", "temper", "q
 
 
 def job_of(name: str) -> Job:
-    """Returns the record of the job of this name.
-
-    Raises:
-        KeyError: for a name that is none of ``FOLDERS``.
-    """
+    """Returns the record of the job of this name."""
     job: Job = record_of(name)
     return job
 

@@ -121,10 +121,6 @@ def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **
         given: Arguments of the call by their names, those of its ``**settings`` under ``settings``; None stands for
             the default, of a seed for a fresh one.
         checks: Of numbers of some settings, as ``text_of_call`` takes them.
-
-    Raises:
-        TypeError: for a name that is no setting.
-        InputError: for values that are not allowed.
     """
     of_run, of_job = (tables_of(job)[table] for table in ("run", job.job))
     tables: Tables = {"run": {}, job.job: {}}
@@ -157,9 +153,6 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) ->
         name: Of the setting.
         values: What the call was given.
         check: Refuses numbers by a sentence that names the first wrong one; a text would be quoted whole.
-
-    Raises:
-        InputError: for what are no finite numbers.
     """
     if values is None or isinstance(values, str):
         return values

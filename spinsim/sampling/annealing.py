@@ -155,11 +155,7 @@ def annealing(
 
 
 def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.NDArray[np.float64]:
-    """Returns a field for each step as float64 (steps,), which a refusal calls by its name.
-
-    Raises:
-        InputError: for what are no finite numbers, and for another number of them.
-    """
+    """Returns a field for each step as float64 (steps,), which a refusal calls by its name."""
     try:
         values = np.atleast_1d(np.asarray(fields, np.float64))
     except (TypeError, ValueError) as error:

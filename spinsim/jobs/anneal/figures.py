@@ -72,9 +72,6 @@ def cut_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
     """Cuts against sweeps: mean and range of the replicas, and the best measured so far.
 
     The abscissa is the step where it is not known how many sweeps a step had.
-
-    Raises:
-        InputError: for a model that is no MaxCut instance, and where nothing is measured yet.
     """
     steps = len(result.energy)
     check_begun(result.model, steps)
@@ -94,9 +91,6 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     infinite lattice. Specific heats that are not the slope of the energy are left out, and those far above it where
     that could not be tested are marked "off scale". A run in a field that changes has its energy and m, with its sign,
     against the field, a quantum anneal the energies of its slices against the transverse field.
-
-    Raises:
-        InputError: where no step is done yet.
     """
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")

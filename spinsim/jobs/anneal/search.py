@@ -217,11 +217,7 @@ def with_anneals(layout: Layout, anneals: int, target: Array | None) -> Layout:
 
 
 def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
-    """A layout with the anneals that a file holds, by its own axes.
-
-    Raises:
-        DamageError: where these make no sense.
-    """
+    """A layout with the anneals that a file holds, by its own axes."""
     if ANNEALS not in file:
         return layout
     group = group_of(file, ANNEALS)
