@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -201,11 +200,17 @@ class Result(Described):
 
     def _labelled(self, layout: Layout, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
         """Series of a layout's first group as xarray opens them in the file."""
-        group, module = layout.groups[0], _import_xarray()
-        variables: dict[str, Any] = {
-            axis: (axis, _as_text(layout.scales[axis]), store.scale_attributes(axis, layout.units.get(axis, "1")))
-            for axis in layout.axes(group)
-        }
+        group = layout.groups[0]
+        try:
+            import xarray
+        except ImportError as error:
+            raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
+        variables: dict[str, Any] = {}
+        for axis in layout.axes(group):
+            labels: Any = layout.scales[axis]
+            if labels.dtype.kind == "S":  # names as Python's text
+                labels = np.array([name.decode() for name in labels], object)
+            variables[axis] = (axis, labels, store.scale_attributes(axis, layout.units.get(axis, "1")))
         coordinates = [*variables, "step", *layout.coordinates(group)]
         for series in layout.series:
             if series.group == group:
@@ -213,22 +218,7 @@ class Result(Described):
                 numbers: npt.NDArray[Any] = np.asarray(values[series.name], series.dtype)
                 variables[series.name] = (("step", *series.axes), numbers, attributes)
         origin = {key: value for key, value in self.attributes.items() if key != "finished"}
-        dataset: xarray.Dataset = module.Dataset(variables, attrs=origin).set_coords(coordinates)
-        return dataset
-
-
-def _as_text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Names as Python's text; numbers as they are."""
-    return np.array([name.decode() for name in values], object) if values.dtype.kind == "S" else values
-
-
-def _import_xarray() -> ModuleType:
-    """The xarray module."""
-    try:
-        import xarray
-    except ImportError as error:
-        raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
-    return xarray
+        return xarray.Dataset(variables, attrs=origin).set_coords(coordinates)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -121,24 +121,17 @@ def as_text(found: Iterable[Solution], name: str) -> str:
 
 
 def as_json(found: Iterable[Solution], model: Ising) -> dict[str, Any]:
-    """Solutions as JSON has them; labels without a form there as Python shows them."""
-    return {
-        "model": model.name,
-        "vartype": model.vartype,
-        "labels": [_plain(label) for label in model.labels],
-        "solutions": [_one_as_json(one) for one in found],
-    }
-
-
-def _one_as_json(one: Solution) -> dict[str, Any]:
-    """One of them: its energy, its values in the order of the labels, and those of each replica."""
-    cut = {} if one.cut is None else {"cut": one.cut}
-    said = {"sample": one.sample, "energy": one.energy, **cut, "values": one.values.tolist()}
-    replicas: list[dict[str, Any]] = [{"energy": energy} for energy in one.replica_energies.tolist()]
-    if one.replica_values is not None:
-        for replica, values in zip(replicas, one.replica_values.tolist(), strict=True):
-            replica["values"] = values
-    return said | {"replicas": replicas}
+    """Solutions as JSON has them, values in the order of the labels; labels that it lacks are written as in Python."""
+    each = []
+    for one in found:
+        replicas: list[dict[str, Any]] = [{"energy": energy} for energy in one.replica_energies.tolist()]
+        for replica, values in zip(replicas, [] if one.replica_values is None else one.replica_values, strict=False):
+            replica["values"] = values.tolist()
+        cut = {} if one.cut is None else {"cut": one.cut}
+        said = {"sample": one.sample, "energy": one.energy, **cut, "values": one.values.tolist()}
+        each.append(said | {"replicas": replicas})
+    labels = [_plain(label) for label in model.labels]
+    return {"model": model.name, "vartype": model.vartype, "labels": labels, "solutions": each}
 
 
 def as_sampleset(found: Iterable[Solution], model: Ising) -> Any:

@@ -156,7 +156,7 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
     ``best_energy`` (samples, replicas) is the lowest that each replica met in so many anneals.
     """
     from spinsim.analysis.printed import with_error
-    from spinsim.analysis.samples import lowest as of_samples
+    from spinsim.analysis.runs import lowest as of_samples
 
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
     if model.samples > 1:

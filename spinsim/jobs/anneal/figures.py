@@ -16,7 +16,6 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
 from spinsim.analysis import onsager
-from spinsim.analysis.figures.maxcut import Course, check_begun, draw_cuts
 from spinsim.analysis.figures.panels import (
     BARS,
     FIELD,
@@ -34,7 +33,8 @@ from spinsim.analysis.figures.panels import (
     tick_integers,
 )
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.magnets import favours_parallel_spins
+from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
+from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.population import FEWEST, MANY
 from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
 from spinsim.errors import InputError

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from spinsim.analysis.population import ENOUGH, FEWEST, MANY
 from spinsim.analysis.printed import with_error
-from spinsim.analysis.samples import FEWEST_FOR_ERRORS
-from spinsim.analysis.samples import lowest as of_samples
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS
+from spinsim.analysis.runs import lowest as of_samples
 from spinsim.analysis.thermodynamics import thermodynamics
 from spinsim.analysis.time_to_solution import (
     Estimate,
