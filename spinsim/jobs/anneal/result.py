@@ -217,7 +217,8 @@ class AnnealResult(Result):
         parts = [part for part in PART_OF if getattr(self, part) is not None]
         states_of = 0 if self.best_states is None else self.model.sites
         populations = 0 if self.parents is None else self.parents.shape[2]
-        layout = anneal_layout(*self.energy.shape[1:], parts, None, states_of, populations)
+        _, samples, replicas = self.energy.shape
+        layout = anneal_layout(samples, replicas, parts, None, states_of, populations)
         layout = with_series(layout, *own_of_result(self.measured, REPLICAS))
         return layout if self.anneals is None else self.anneals.in_layout(layout)
 
@@ -271,7 +272,7 @@ class AnnealResult(Result):
 def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
     """Returns a run with some of its rows alone, by numbers or a slice, and without configurations."""
     series = {name: getattr(result, name) for name in ("temperature", "energy", "magnetization", *PART_OF)}
-    some = {name: None if values is None else values[which] for name, values in series.items()}
+    some: dict[str, Any] = {name: None if values is None else values[which] for name, values in series.items()}
     measured = {name: values[which] for name, values in result.measured.items()}
     return replace(result, **some, configurations=None, measured=measured)
 

@@ -186,40 +186,28 @@ class _Annealing(SampledRun):
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._population: Population | None = None
         self._frames = self._frames_of(self.engine)
-        parts = {
-            "field": a.fields is not None,
-            "gamma": a.quantum,
-            "staggered_magnetization": plan.model.is_bipartite,
-            "family": a.populations,
-        }
-        layout = anneal_layout(
-            plan.model.samples,
-            run.number_of_replicas,
-            [part for part, is_there in parts.items() if is_there],
-            plan.start,
-            plan.model.sites * a.best_states,
-            a.populations,
-        )
+        has = {"field": a.fields is not None, "gamma": a.quantum, "family": a.populations}
+        has["staggered_magnetization"] = plan.model.is_bipartite
+        size = plan.model.samples, run.number_of_replicas
+        states_of = plan.model.sites * a.best_states
+        layout = anneal_layout(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
         self._own = Own(functions_of(a.measure, plan.measure), cast("Engine", self.engine), REPLICAS)
         self.layout = self._search.in_layout(self._own.in_layout(layout))
         self._states = BestOfEach(self.engine) if a.best_states else None
 
     def _frames_of(self, engine: Engine | InField | BestSlices) -> Iterator[AnnealFrame | None]:
         """The steps of an anneal of these replicas."""
-        a, on_updates = self._present, self._watch.on_updates
+        a, heard = self._present, (self._watch.on_updates, self._is_to_pause)
         if a.populations:
             run = self._anneal.config.run
             seed = seed_of_start(run.seed, self._search.number)
             self._population = Population(cast("Engine", engine), a.populations, seed, run.rng_rounds)
-        return annealing(
-            engine, a.ladder, a.sweeps, on_updates, self._is_to_pause, a.fields, a.gammas, self._population
-        )
+        return annealing(engine, a.ladder, a.sweeps, *heard, a.fields, a.gammas, self._population)
 
     @property
     def _present(self) -> AnnealSettings:
         """The settings of the present anneal."""
-        number = self._search.number
-        return self._anneal.config.anneal.of_anneal(number) if number else self._anneal.first
+        return self._anneal.config.anneal.of_anneal(self._search.number)
 
     def _is_to_pause(self) -> bool:
         return self._saving.due() or self._search.is_late()
@@ -409,7 +397,7 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
         set_spins(engine, found.row(number))
         measured.append(measure(engine))
     energy, magnetization, staggered = (np.stack(each) for each in zip(*measured, strict=True))
-    counted = {"energy": energy, "magnetization": magnetization}
+    counted: dict[str, Any] = {"energy": energy, "magnetization": magnetization}
     if result.staggered_magnetization is not None:
         counted["staggered_magnetization"] = staggered
     return replace(with_rows(result, rows), **counted)

@@ -343,7 +343,7 @@ class Anneal(Config):
         if ladder is None:
             t_start = first if given.t_start is None else given.t_start
             return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
-        ends = {"t_start": float(ladder[0]), "t_stop": float(ladder[-1])}
+        ends: dict[str, Any] = {"t_start": float(ladder[0]), "t_stop": float(ladder[-1])}
         written = replace(given, temperatures=as_text(ladder), steps=len(ladder), schedule=_LISTED, **ends)
         return replace(self, anneal=written)
 
