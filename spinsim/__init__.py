@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from spinsim.jobs.transfer.result import TransferResult as TransferResult
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
-    from spinsim.model.geometry.honeycomb import honeycomb as honeycomb
     from spinsim.model.geometry.lattice import Lattice as Lattice
-    from spinsim.model.geometry.rectangular import chain as chain
-    from spinsim.model.geometry.rectangular import cubic as cubic
-    from spinsim.model.geometry.rectangular import hypercubic as hypercubic
-    from spinsim.model.geometry.rectangular import square as square
-    from spinsim.model.geometry.triangular import triangular as triangular
+    from spinsim.model.geometry.lattice import chain as chain
+    from spinsim.model.geometry.lattice import cubic as cubic
+    from spinsim.model.geometry.lattice import honeycomb as honeycomb
+    from spinsim.model.geometry.lattice import hypercubic as hypercubic
+    from spinsim.model.geometry.lattice import square as square
+    from spinsim.model.geometry.lattice import triangular as triangular
     from spinsim.model.graph import Graph as Graph
+    from spinsim.model.instances import from_bqm as from_bqm
     from spinsim.model.instances import read_instance as read_instance
     from spinsim.model.ising import Ising as Ising
-    from spinsim.model.problems.exchange import from_bqm as from_bqm
     from spinsim.result import load as load
     from spinsim.saved import Configurations as Configurations
     from spinsim.saved import configurations as configurations
@@ -73,14 +73,10 @@ _NAMES = {
     "jobs.transfer.result": ["TransferResult"],
     "jobs.warming": ["warm_up"],
     "model.disorder": ["EdwardsAnderson"],
-    "model.geometry.honeycomb": ["honeycomb"],
-    "model.geometry.lattice": ["Lattice"],
-    "model.geometry.rectangular": ["chain", "cubic", "hypercubic", "square"],
-    "model.geometry.triangular": ["triangular"],
+    "model.geometry.lattice": ["Lattice", "chain", "cubic", "honeycomb", "hypercubic", "square", "triangular"],
     "model.graph": ["Graph"],
-    "model.instances": ["read_instance"],
+    "model.instances": ["from_bqm", "read_instance"],
     "model.ising": ["Ising"],
-    "model.problems.exchange": ["from_bqm"],
     "result": ["load"],
     "sampling": ["sampling"],
     "saved": ["Configurations", "configurations"],

@@ -16,13 +16,13 @@ from spinsim.engine import Dynamics, resolve_device
 from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
 from spinsim.errors import InputError
 from spinsim.inputs import grids
-from spinsim.inputs.seeds import as_seed, seeds_of
+from spinsim.inputs.shared import as_seed, seeds_of
 from spinsim.inputs.texts import printable
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.model.problems.bqm import check_pairs, from_bqm, import_dimod, variables_of
 from spinsim.model.problems.labels import shown
+from spinsim.model.problems.objects import check_pairs, from_bqm, import_dimod, variables_of
 from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.schedules import NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
@@ -186,7 +186,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         """Return the model of a problem: that of the last call, with all that follows from it, if it is the same."""
         last = self._last
         if last is None or not problem.is_same(last[0]):
-            self._last = last = problem, problem.ising()
+            self._last = last = problem, Ising.from_quadratic(problem)
         return last[1]
 
     def sample_ising(self, h: Any, J: Any, **parameters: Any) -> Any:  # noqa: N803  (dimod's names)

@@ -16,7 +16,7 @@ from spinsim import store
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path, hidden_name, not_written
-from spinsim.model.described import described, described_in
+from spinsim.model.identity import described, described_in
 from spinsim.model.ising import Ising
 from spinsim.registry import record_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.runs import Run
 from spinsim.errors import InputError
-from spinsim.model.described import described
+from spinsim.model.identity import described
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct
 from spinsim.model.trotter import first_slice

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from spinsim.analysis.runs import AnyRun, Floats, Tempered, lowest, sample_of
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
-from spinsim.model.described import described
+from spinsim.model.identity import described
 from spinsim.observables import LEADING, TABLE
 from spinsim.registry import record_of
 from spinsim.result import Result, load

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from spinsim.cli.values import Real, Seed, Whole
-from spinsim.inputs.seeds import RANDOM
+from spinsim.inputs.shared import RANDOM
 from spinsim.mesh.launched import launched
 from spinsim.settings.config import AnyConfig, Config, tables_of
 from spinsim.settings.setting import Setting

@@ -7,7 +7,7 @@ from functools import partial
 import typer
 
 from spinsim.errors import InputError
-from spinsim.inputs.seeds import RANDOM
+from spinsim.inputs.shared import RANDOM
 
 
 def whole(text: str) -> int:
@@ -30,7 +30,7 @@ def seed(text: str) -> int | str:
 
 def real(text: str) -> float:
     """A number."""
-    from spinsim.inputs.whole import check_word  # loads NumPy
+    from spinsim.inputs.checks import check_word  # loads NumPy
 
     try:
         found = float(text)

@@ -18,9 +18,9 @@ from spinsim.engine import resolve_device
 from spinsim.engine.moves.move import Move
 from spinsim.engine.start.given import as_spins, name_of
 from spinsim.errors import InputError
+from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
-from spinsim.inputs.seeds import RANDOM
-from spinsim.inputs.whole import as_floats
+from spinsim.inputs.shared import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load

@@ -18,7 +18,7 @@ from spinsim.machine import compiled, stored
 from spinsim.machine.clock import COMPILED
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.rectangular import chain, cubic, square
+from spinsim.model.geometry.lattice import chain, cubic, square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 

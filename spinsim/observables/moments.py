@@ -29,9 +29,8 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.checks import real_array
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.geometry.lattice import Lattice, space_of
 from spinsim.model.ising import Ising
-from spinsim.model.trotter import space_of
 from spinsim.observables.observable import Observable, Point
 
 Array = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ from spinsim.engine import resolve_device
 from spinsim.engine.moves.move import Move
 from spinsim.engine.start.given import GIVEN, name_of
 from spinsim.errors import InputError
-from spinsim.model.described import described_in
+from spinsim.model.identity import described_in
 from spinsim.registry import record_of
 from spinsim.run.common import Plan, identify
 from spinsim.run.extending import as_longer

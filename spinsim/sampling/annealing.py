@@ -15,8 +15,8 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run, update_of
 from spinsim.engine.protocols import Counting, Sweeps
 from spinsim.errors import InputError
-from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.inputs.grids import geometric
+from spinsim.inputs.shared import T_START, T_STOP
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.sampling.in_field import BestSlices, InField

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.engine.choosing import choose_packing
-from spinsim.engine.layouts.unpacked.cpu import total_energies
+from spinsim.engine.layouts.unpacked import total_energies
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.errors import InputError
 from spinsim.machine.memory import require

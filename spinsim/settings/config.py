@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
 from spinsim.errors import InputError
-from spinsim.inputs.seeds import RANDOM, drawn_seed
+from spinsim.inputs.shared import RANDOM, drawn_seed
 from spinsim.settings.setting import Setting, Table, once, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from spinsim.errors import InputError
-from spinsim.inputs.gpus import check_gpus
-from spinsim.model.geometry import CELLS
+from spinsim.inputs.shared import check_gpus
+from spinsim.model.geometry.cells import CELLS
 from spinsim.settings.setting import GRID, SIDES, Table, setting
 
 GIVEN_MODEL: Final = "python:"

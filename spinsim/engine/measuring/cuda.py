@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import SIZE, Fields, record, struct_type
+from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_held import Held, HeldStates, Reads

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
-from spinsim.inputs.seeds import seeds_of
+from spinsim.inputs.shared import seeds_of
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory, filled_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings

@@ -16,8 +16,8 @@ from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.start.given import set_spins
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
-from spinsim.inputs.defaults import T_START
 from spinsim.inputs.grids import as_text
+from spinsim.inputs.shared import T_START
 from spinsim.jobs.anneal.result import STATES, AnnealResult, anneal_layout, with_rows
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch, recorded_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings

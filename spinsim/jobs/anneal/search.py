@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.inputs.checks import as_floats
 from spinsim.inputs.texts import count
-from spinsim.inputs.whole import as_floats
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met

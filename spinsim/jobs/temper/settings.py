@@ -235,7 +235,7 @@ class Temper(Config):
 
     def with_temperatures(self, model: Ising) -> Temper:
         """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""
-        from spinsim.inputs.defaults import T_START
+        from spinsim.inputs.shared import T_START
         from spinsim.sampling.annealing import automatic_temperatures
 
         if self.temper.temperatures is not None:

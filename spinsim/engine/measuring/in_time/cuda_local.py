@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.device import require_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.measuring.cuda_held import HeldSpins
 from spinsim.engine.measuring.in_time.local import Integers, shape_of_sums
 from spinsim.engine.moves.exchange.ladder import Ladder

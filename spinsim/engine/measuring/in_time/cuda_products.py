@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.device import require_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import address
+from spinsim.cuda.launch import Launch, address
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, Part, PartSums
 from spinsim.engine.measuring.in_time.cuda import InTime, fits_in_time
 from spinsim.engine.measuring.in_time.items import all_bonds_in_space, ends_of_bonds, lines_of_bonds, pairs_in_time

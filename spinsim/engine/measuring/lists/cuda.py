@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.device import multiprocessors, shared_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import address, record
+from spinsim.cuda.launch import Launch, address, record
 from spinsim.engine.measuring.correlations import Items, all_bonds, all_sites, layers
 from spinsim.engine.measuring.cuda_comparison import (
     BLOCKS,
