@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
     from spinsim.result import Result
-    from spinsim.run import Plan, Watch
+    from spinsim.run import Plan
     from spinsim.run.progress import Bar
     from spinsim.settings.config import Config
     from spinsim.store.forms import Form
@@ -135,7 +135,6 @@ class Job:
         read: Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers
             of the file do not fit together.
         plan: Returns the run of a configuration, ready to begin: its model built, its file named.
-        to_file: Runs a plan into its file; False where the file already holds the finished run.
         progress: Returns what counts and shows how far a run is, of whether it is silent.
         describe: Returns what is about to run by a plan, in one sentence.
         outcome: Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the
@@ -155,7 +154,6 @@ class Job:
     form: Form = at("layout:FORM")
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
     plan: Callable[[Any], Plan[Any]] = at("running:plan_{1}")
-    to_file: Callable[[Any, Watch], bool] = at("running:{1}_to_file")
     progress: Callable[..., Bar] = at("spinsim.run.progress:UpdateProgress")
     describe: Callable[[Any], str] = at("report:describe")
     outcome: Callable[[Any, float | None], Told] = at("report:outcome")

@@ -24,7 +24,7 @@ from spinsim.inputs.shared import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
-from spinsim.run.common import OnUpdates, Plan, Watch, provenance
+from spinsim.run.common import OnUpdates, Plan, Watch, provenance, to_file
 from spinsim.run.identity import tables_of_file
 from spinsim.run.resuming import plan_resume
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
@@ -84,7 +84,7 @@ def resume(
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
     lengths = {"sweeps": sweeps, "most_steps": most_steps, "time_limit": time_limit, "anneals": anneals}
     plan = plan_resume(Path(path), lengths, how, moves, measure)
-    return carried_out(plan, path, progress, on_updates, None)
+    return carried_out(plan, path, progress, on_updates)
 
 
 def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:
@@ -186,20 +186,9 @@ def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str
     return name_of(spins), spins
 
 
-def carried_out(
-    plan: Plan[Any],
-    out: OutFile | None,
-    progress: bool,
-    on_updates: OnUpdates | None,
-    in_memory: Callable[[Any, Watch], Any] | None,
-) -> Any:
-    """Carry a plan out, into its file where there is one, and return what it comes to.
-
-    ``on_updates`` is called now and then with what was done since the last call; ``in_memory`` runs a plan without a
-    file, None where it has one in any case.
-    """
-    job = job_of(plan.config.job)
-    with job.progress(silent=not progress) as bar:
+def carried_out(plan: Plan[Any], out: OutFile | None, progress: bool, on_updates: OnUpdates | None) -> Any:
+    """Carry a plan out, into its file where there is one, and return what it comes to."""
+    with job_of(plan.config.job).progress(silent=not progress) as bar:
 
         def advance(done: int) -> None:
             bar.advance(done)
@@ -207,10 +196,10 @@ def carried_out(
                 on_updates(done)
 
         watch = Watch(bar.begin, advance, partial(warn, stacklevel=4), bar.watch_parts, bar.note)
-        if out is None and in_memory is not None:
-            return in_memory(plan, watch)
+        if out is None:
+            return plan.in_memory(watch)
         try:
-            job.to_file(plan, watch)
+            to_file(plan, watch)
         except KeyboardInterrupt:
             if not plan.path.exists():
                 raise

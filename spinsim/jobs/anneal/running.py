@@ -25,7 +25,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import Packing
-from spinsim.run.common import SILENT, Plan, Watch, build_model, check_nameable, dynamics_of, identify, to_file
+from spinsim.run.common import Plan, Watch, build_model, check_nameable, dynamics_of, identify
 from spinsim.run.identity import tables_of_file
 from spinsim.run.kept import Kept
 from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
@@ -128,6 +128,22 @@ class AnnealPlan(Plan[Anneal]):
         """How spins are held when the file is begun, before a field is set."""
         return None if self.config.anneal.quantum else super().packing
 
+    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+        """Run it into its file."""
+        run = _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
+        if begun and self.config.anneal.measure:
+            check_series(self.path, run.layout)
+        run.complete(begun)
+
+    def in_memory(self, watch: Watch) -> AnnealResult:
+        """Run it without a file and return its result."""
+        run = _Annealing(self, NEVER, watch)
+        found = run.in_memory(Kept(run.layout, self.rows, "steps", "choose fewer steps, samples or replicas"))
+        measured = {name: found.pop(name) for name in names_of(self.config.anneal.measure)}
+        result = AnnealResult(self.model, **found, measured=measured)
+        self.write_solution(result)
+        return result
+
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 where that is not known."""
         a = self.config.anneal
@@ -151,29 +167,6 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     config = filled_in(config, model, device)
     targets_of(model, config.anneal.target)
     return AnnealPlan(config, model, device, *identify(config, model))
-
-
-def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
-    """Run a plan into its file; False where the file already holds the finished run."""
-
-    def carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-        run = _Annealing(plan, saving, watch, recorded_in(plan.path) if begun else 0)
-        if begun and plan.config.anneal.measure:
-            check_series(plan.path, run.layout)
-        run.complete(begun)
-
-    return to_file(plan, watch, carry_out)
-
-
-def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
-    """Run a plan without a file."""
-    run = _Annealing(plan, NEVER, watch)
-    kept = Kept(run.layout, plan.rows, "steps", "choose fewer steps, samples or replicas")
-    found = run.in_memory(kept)
-    measured = {name: found.pop(name) for name in names_of(plan.config.anneal.measure)}
-    result = AnnealResult(plan.model, **found, measured=measured)
-    plan.write_solution(result)
-    return result
 
 
 class _Annealing(SampledRun):

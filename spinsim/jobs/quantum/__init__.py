@@ -29,7 +29,6 @@ class QuantumJob(Job):
         "-ln tanh(k) / (2 k). The general form, with --gamma and --beta: the step in time is beta / slices, the "
         "coupling in time -ln tanh(gamma step) / 2."
     )
-    to_file = at("spinsim.run.ladder:ladder_to_file")
     columns = at("tables:columns")
     draw = at("figures:draw")
     analysis = at("report:in_time_lines")

@@ -23,7 +23,6 @@ class TemperJob(Job):
     name = "temper"
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
-    to_file = at("spinsim.run.ladder:ladder_to_file")
     columns = at("tables:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
