@@ -39,8 +39,16 @@ from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.registry import record_of
 from spinsim.result import Result, load, when_asked
-from spinsim.run.extending import as_longer, is_longer
-from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
+from spinsim.run.identity import (
+    AlreadyFinishedError,
+    another,
+    as_longer,
+    check_stored,
+    config_of,
+    dynamics_number,
+    is_longer,
+    lengths,
+)
 from spinsim.run.saving import Saving
 from spinsim.run.search import has_met_target
 from spinsim.sampling import BestSlices, InField

@@ -35,7 +35,7 @@ class AnnealJob(Job):
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:
         """Returns the configuration of a file's search with more time or more anneals."""
-        from spinsim.settings.searches import check_limited
+        from spinsim.settings.shared import check_limited
 
         a = config.anneal
         check_limited(a.target, a.time_limit, settings, path)

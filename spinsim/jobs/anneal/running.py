@@ -27,13 +27,11 @@ from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import Packing
 from spinsim.run.common import Plan, Watch, build_model, check_nameable, dynamics_of, identify
 from spinsim.run.identity import tables_of_file
-from spinsim.run.kept import Kept
 from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
 from spinsim.run.recounting import saved_of
-from spinsim.run.restarts import seed_of_start
-from spinsim.run.sampled import SampledRun
+from spinsim.run.sampled import Kept, SampledRun
 from spinsim.run.saving import NEVER, Saving
-from spinsim.run.search import targets_of
+from spinsim.run.search import seed_of_start, targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.best import BestOfEach, present_spins

@@ -34,7 +34,7 @@ class TemperJob(Job):
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
         """Returns the configuration of a file's run with more sweeps, of a search with more time."""
-        from spinsim.settings.searches import check_limited
+        from spinsim.settings.shared import check_limited
 
         t = config.temper
         if t.searches and "sweeps" in settings:

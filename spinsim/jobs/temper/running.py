@@ -40,9 +40,8 @@ from spinsim.run.identity import tables_of_file
 from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
 from spinsim.run.measured import in_result
 from spinsim.run.own import Own, functions_of, on_ladder
-from spinsim.run.restarts import seed_of_start
 from spinsim.run.saving import Saving
-from spinsim.run.search import Search, targets_of, with_restarts
+from spinsim.run.search import Search, seed_of_start, targets_of, with_restarts
 from spinsim.sampling import Times, tempering
 from spinsim.sampling.placement import Placement
 

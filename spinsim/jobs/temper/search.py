@@ -13,12 +13,11 @@ from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import Spins
 from spinsim.jobs.temper.settings import Temper
 from spinsim.run.common import Plan, Watch
-from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderRun
 from spinsim.run.measured import Measured
-from spinsim.run.restarts import Restarts
+from spinsim.run.sampled import Kept
 from spinsim.run.saving import Saving
-from spinsim.run.search import RESTARTS, SUMS, Search
+from spinsim.run.search import RESTARTS, SUMS, Restarts, Search
 from spinsim.sampling import Best, TemperFrame
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.store import RunFile

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
-from spinsim.settings.searches import solution, target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, start, zero_acceptance
+from spinsim.settings.shared import RunSettings, own_measure, solution, start, target, time_limit, zero_acceptance
 
 if TYPE_CHECKING:
     import numpy as np
