@@ -157,14 +157,6 @@ class AnnealSettings(Table):
                 raise InputError(f"{name} {said} {does} not go with {with_what}{mend}")
         if self.schedule == _LISTED and self.temperatures is None:
             raise InputError(f"schedule {_LISTED!r} goes with temperatures alone: choose linear or geometric")
-        if self.growing and (self.temperatures is not None or self.field is not None):
-            raise InputError(
-                "growing anneals have steps of their own: give the ends of the temperatures, and no fields"
-            )
-        if self.growing and not self.is_search:
-            raise InputError(
-                "growing goes with several anneals: give a target, a time_limit or anneals, or leave it out"
-            )
         if self.slices is not None:
             from spinsim.model.trotter import check_slices
 
@@ -174,6 +166,14 @@ class AnnealSettings(Table):
             from spinsim.sampling.annealing import check_fields
 
             check_fields(self.fields, steps)
+        if self.growing and (self.temperatures is not None or self.field is not None):
+            raise InputError(
+                "growing anneals have steps of their own: give the ends of the temperatures, and no fields"
+            )
+        if self.growing and not self.is_search:
+            raise InputError(
+                "growing goes with several anneals: give a target, a time_limit or anneals, or leave it out"
+            )
 
     @cached_property
     def listed(self) -> npt.NDArray[np.float64]:
