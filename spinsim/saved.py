@@ -20,7 +20,7 @@ from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
 from spinsim.store import complete_rows, open_to_read
-from spinsim.store.configurations import CONFIGURATIONS, with_configurations
+from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.layout import BYTE, EVERY, Layout
 
 _PIECE_BYTES: Final = 2**24  # of bits that are in memory at a time
@@ -224,13 +224,3 @@ def in_memory(layout: Layout, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]
     beside = {name: values for name, values in group.items() if name not in ("spins", "step")}
     bits = group["spins"]
     return Configurations(axes, beside, numbers["sites"], numbers[EVERY], lambda first, end: bits[first:end])
-
-
-def with_those(found: Configurations | None, layout: Layout) -> Layout:
-    """The layout of a file that is to hold configurations, if there are any, beside what it holds without them."""
-    return layout if found is None else with_configurations(layout, found.every, found.sites)
-
-
-def at_step(found: Configurations | None, step: int) -> dict[str, Any]:
-    """What the row of a number holds of configurations, by the names of series."""
-    return {} if found is None else found.at_step(step)
