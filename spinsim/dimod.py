@@ -65,7 +65,7 @@ class SpinsimSampler(_Sampler, _Initialized):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What the sampler can do."""
+        """Abilities of the sampler."""
         return {"beta_schedule_options": SCHEDULES}
 
     @property

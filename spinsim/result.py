@@ -1,4 +1,4 @@
-"""What results of all jobs have, and how a run is read back from its file."""
+"""Results of all jobs, and reading a run back from its file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def when_asked() -> Any:
 
 
 class Result(Described):
-    """What results of all jobs have, read off the root attributes of their files."""
+    """The result of a run of any job, read off the root attributes of their files."""
 
     job: ClassVar[str]
     attributes: dict[str, str] = when_asked()
@@ -60,7 +60,6 @@ class Result(Described):
 
     @property
     def _facts(self) -> dict[str, str]:
-        """What there is to say of it, by name."""
         size = {"model": self.model.name, "size": count(self.model.sites, "site")}
         samples = {"samples": count(self.model.samples, "sample")}
         return size | samples | self._run_facts | {"state": "finished" if self.finished else "not finished"}
@@ -111,7 +110,6 @@ class Result(Described):
 
     @property
     def _run_facts(self) -> dict[str, str]:
-        """What there is to say of a run of this job."""
         raise NotImplementedError
 
     @property
@@ -126,7 +124,7 @@ class Result(Described):
 
     @property
     def finished(self) -> bool:
-        """Whether the run went on to its end."""
+        """True if the run went on to its end."""
         return "finished" in self.attributes
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:

@@ -132,7 +132,7 @@ class Configurations(Described):
         return np.broadcast_to(values.reshape(along), self.shape).reshape(-1)
 
     def at_step(self, step: int) -> dict[str, Any]:
-        """What the run's row of a number holds of them, by the names of series; nothing where none were saved."""
+        """Values of the run's row of a number, by the names of series; nothing where none were saved."""
         if (step + 1) % self.every:
             return {}
         row = step // self.every
@@ -192,11 +192,7 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
 
 
 def in_file(file: h5py.File, rows: int) -> Configurations | None:
-    """Those of the first rows of the run in an open file, whose path they are read from when they are asked for.
-
-    Returns:
-        None where none are saved.
-    """
+    """Lazily read configurations of the first rows of the run in an open file; None where none are saved."""
     if CONFIGURATIONS not in file:
         return None
     group, path = file[CONFIGURATIONS], Path(os.fsdecode(file.filename)).absolute()
@@ -215,7 +211,7 @@ def in_file(file: h5py.File, rows: int) -> Configurations | None:
 
 
 def in_memory(layout: Layout, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Configurations | None:
-    """Those of a run without a file, whose groups ``kept`` has by name; None where none were saved."""
+    """Configurations of a run without a file, whose groups ``kept`` has by name; None where none were saved."""
     if CONFIGURATIONS not in kept:
         return None
     group, numbers = kept[CONFIGURATIONS], layout.numbers[CONFIGURATIONS]

@@ -188,7 +188,6 @@ class Simulation(Described):
 
     @property
     def _facts(self) -> dict[str, str]:
-        """What there is to say of it, by name."""
         values = np.unique(self._temperature)
         said = f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
         return {

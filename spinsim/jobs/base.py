@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Told(NamedTuple):
-    """What is said of a run.
+    """A report of a run.
 
     Attributes:
         numbers: For ``--json``.

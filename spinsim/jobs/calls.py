@@ -1,4 +1,4 @@
-"""What Python calls of all jobs share: the plan of a command whose model is given, carried out in memory or a file."""
+"""Calls in Python, of all jobs: the plan of a command whose model is given, carried out in memory or a file."""
 
 from __future__ import annotations
 
@@ -115,12 +115,8 @@ def documented_call(job: type[Config]) -> Callable[[Call], Call]:
 def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **checks: Check) -> AnyConfig:
     """Returns the configuration of a call whose model is given; whole numbers of NumPy serve as those of Python.
 
-    Args:
-        job: Which it is.
-        model: What is simulated.
-        given: Arguments of the call by their names, those of its ``**settings`` under ``settings``; None stands for
-            the default, of a seed for a fresh one.
-        checks: Of numbers of some settings, as ``text_of_call`` takes them.
+    ``given`` has the arguments of the call by their names, those of its ``**settings`` under ``settings``; None stands
+    for the default, of a seed for a fresh one. ``checks`` are those of numbers, as ``text_of_call`` takes them.
     """
     of_run, of_job = (tables_of(job)[table] for table in ("run", job.job))
     tables: Tables = {"run": {}, job.job: {}}
@@ -149,10 +145,7 @@ def _given_model(name: str) -> ModelSettings:
 def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) -> str | None:
     """Returns the text of a configuration for numbers that a call gives as text, one or many.
 
-    Args:
-        name: Of the setting.
-        values: What the call was given.
-        check: Refuses numbers by a sentence that names the first wrong one; a text would be quoted whole.
+    ``check`` refuses numbers by a sentence that names the first wrong one; a text would be quoted whole.
     """
     if values is None or isinstance(values, str):
         return values

@@ -121,5 +121,4 @@ class LadderResult(SampledResult):
         return bool(self.magnetization_mode.shape[-1])
 
     def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
-        """What a file of this layout holds that is written again and again, by path."""
         return {s.path: getattr(self, s.name) for s in layout.sums if s.group not in (SUMMARY_GROUP, SEARCH)}

@@ -113,7 +113,7 @@ class Range:
 
 
 class Placed(NamedTuple):
-    """What a placement gives.
+    """A ladder that was placed.
 
     Attributes:
         ladder: Temperatures from the lowest to the highest.

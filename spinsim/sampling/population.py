@@ -35,7 +35,7 @@ _HOTTEST: Final = 2.0**20  # in units of 1 / b: beta + b minus b keeps eleven di
 
 
 class Resampled(Counting, Resamples, Protocol):
-    """What a population asks of an engine."""
+    """The engine of a population."""
 
 
 class Population:

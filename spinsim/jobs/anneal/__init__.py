@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AnnealJob(Job):
-    """What the rest of the program knows of annealing."""
+    """The record of annealing."""
 
     name = "anneal"
     a_run = "an anneal run"

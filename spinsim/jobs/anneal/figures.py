@@ -260,7 +260,7 @@ def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
 
 
 def _layer(lattice: Lattice) -> str:
-    """What the coordinates of the sites that are drawn have in common, such as z = 0."""
+    """The coordinates that all sites that are drawn share, such as z = 0."""
     return " = ".join([*"zw"[: lattice.dimension - 2], "0"])
 
 

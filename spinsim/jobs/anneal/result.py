@@ -1,4 +1,4 @@
-"""What an annealing run gives back, and the layout of its file."""
+"""Result of an annealing run, and the layout of its file."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class AnnealResult(SampledResult):
 
     @property
     def free_energy_error(self) -> npt.NDArray[np.float64]:
-        """Its standard error, likewise; NaN where few families or populations are left, as of averages."""
+        """Standard error of ``free_energy``; NaN where few families or populations are left, as of averages."""
         return self.populations.free_energy()[1]
 
     @property

@@ -91,17 +91,15 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file, one for each temperature of the first anneal."""
+        """One for each temperature of the first anneal."""
         return self.first.steps
 
     @property
     def outline(self) -> Outline:
-        """What is moved: the model, or its slices in time."""
         a = self.config.anneal
         return OfSlices(self.model, a.slices_in_time) if a.quantum else super().outline
 
     def is_done(self, rows: int) -> bool:
-        """Whether so many rows are all there is to do, which nobody knows of a search."""
         return super().is_done(rows) and not self.config.anneal.is_search
 
     @property
@@ -111,7 +109,6 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def split(self) -> str:
-        """How devices share out the work, in a sentence; empty where there is one."""
         slabs = "" if self.config.anneal.quantum else slabs_in_words(self.model, self.replicas or 1, self.device)
         return slabs or super().split
 
@@ -127,14 +124,12 @@ class AnnealPlan(Plan[Anneal]):
         return None if self.config.anneal.quantum else super().packing
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
-        """Run it into its file."""
         run = _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
         if begun and self.config.anneal.measure:
             check_series(self.path, run.layout)
         run.complete(begun)
 
     def in_memory(self, watch: Watch) -> AnnealResult:
-        """Run it without a file and return its result."""
         run = _Annealing(self, NEVER, watch)
         found = run.in_memory(Kept(run.layout, self.rows, "steps", "choose fewer steps, samples or replicas"))
         measured = {name: found.pop(name) for name in names_of(self.config.anneal.measure)}
@@ -143,7 +138,6 @@ class AnnealPlan(Plan[Anneal]):
         return result
 
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample; 0 where that is not known."""
         a = self.config.anneal
         return 0 if a.ends_early else self.updates_of_first(replicas, a.anneals or 1)
 
@@ -211,13 +205,11 @@ class _Annealing(SampledRun):
         self._frames = self._frames_of(self.engine)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state from which the run can go on."""
         states = {} if self._states is None else {"best_states": self._states.bits}
         population = {} if self._population is None else self._population.state()
         return super().state() | states | population | self._search.state()
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
         self._search.restore(saved)
         if self._search.number:
             self._begin_anneal()
@@ -228,7 +220,6 @@ class _Annealing(SampledRun):
             self._states.energy, self._states.bits = saved["best_energy"].copy(), saved["best_states"]
 
     def write_best(self, file: RunFile | Kept) -> None:
-        """Write the lowest states met so far, and the anneals of a search."""
         super().write_best(file)
         if self._states is not None:
             file.write_again({STATES["best_states"]: self._states.bits})
@@ -236,12 +227,10 @@ class _Annealing(SampledRun):
             file.write_again({SUMS[name]: values for name, values in self._search.written().items()})
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
-        """Carry the run out without a file; returns what its result takes of it."""
         found = super().in_memory(kept) | {"anneals": self._search.result()}
         return found if self._states is None else found | {"best_states": self._states.bits}
 
     def updates_done(self) -> int:
-        """Attempted spin updates so far, those of earlier anneals among them."""
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()
 
     def go_on(self, file: RunFile | Kept) -> None:
@@ -276,7 +265,7 @@ class _Annealing(SampledRun):
 
     @property
     def may_go_on(self) -> bool:
-        """Whether the run can be made longer: a search whose targets are not met."""
+        """True of a search whose targets are not met."""
         return self._search.recorded > 0 and not self._search.is_met
 
     def _keep(self, file: RunFile | Kept) -> None:

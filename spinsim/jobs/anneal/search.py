@@ -182,7 +182,7 @@ class AnnealSearch(Search):
 
 
 def _recorded(rows: int, shape: tuple[int, ...], found: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
-    """What a checkpoint holds of each anneal, with room for so many, of these samples and replicas."""
+    """Arrays of a checkpoint for each anneal, with room for so many, of these samples and replicas."""
     each: dict[str, npt.NDArray[Any]] = {
         f"anneal_{one.name}": np.full(
             (rows, *shape[: len(one.axes) - 1]), np.nan if one.dtype is np.float64 else 0, one.dtype

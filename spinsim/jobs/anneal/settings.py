@@ -225,12 +225,12 @@ class AnnealSettings(Table):
 
     @property
     def ends_early(self) -> bool:
-        """Whether a target or the time may end the run."""
+        """True if a target or the time may end the run."""
         return self.target is not None or self.time_limit is not None
 
     @property
     def is_search(self) -> bool:
-        """Whether it is more than a single anneal that nothing ends early."""
+        """True of more than a single anneal that nothing ends early."""
         return self.ends_early or self.anneals not in (None, 1)
 
     @property

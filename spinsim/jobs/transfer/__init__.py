@@ -17,7 +17,7 @@ _AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
 
 
 class TransferJob(Job):
-    """What the rest of the program knows of transfer matrices."""
+    """The record of transfer matrices."""
 
     name = "transfer"
     a_run = "a transfer run"

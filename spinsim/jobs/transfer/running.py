@@ -28,16 +28,14 @@ class TransferPlan(Plan[Transfer]):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file, one for each sample and point."""
+        """One for each sample and point."""
         return self.work().rows
 
     @property
     def split(self) -> str:
-        """How devices share out the work."""
         return self.work().split
 
     def work(self) -> Work:
-        """Its tasks."""
         config, t = self.config, self.config.transfer
         settings = t.settings(config.run.seed, self.device)
         return Work(self.model, t.points(self.model), t.sector, settings, config.run.threads, self.device)

@@ -98,7 +98,7 @@ class Work:
         )
 
     def solver(self, step: int, on_product: OnProduct | None = None) -> AnySolver:
-        """Of one row, with all threads."""
+        """The solver of one row, with all threads."""
         given = self.model, *self._task(step)
         if self.devices == 1 and self._seats[0].gpu in (None, 0):
             return _SOLVER(*given, self._threads, on_product or (lambda: None))
