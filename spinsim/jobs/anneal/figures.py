@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -107,10 +108,7 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
     off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
     heat = np.where(off_scale, np.nan, table.specific_heat)
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(names), 1.4, abscissae)
-        for ax, name in zip(panels, names, strict=True):
-            ax.set_ylabel(SYMBOLS[name])
+    with _panels(style, names, abscissae) as (figure, panels):
         _draw_series(panels[0], x, table.energy, table.energy_error, replicas_text(result))
         why = "undefined for a single replica" if result.energy.shape[2] == 1 else "nowhere the slope of the energy"
         _draw_series(panels[1], x, heat, table.specific_heat_error, why_none=why)
@@ -130,10 +128,20 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
                 tick_integers(ax.xaxis)
         elif result.family is not None:  # from infinity on
             panels[-1].set_xscale("log")
-        figure.align_ylabels()
-        draw_legend(figure, *panels)
     figure.caption = _caption(result, table, bool(off_scale.any()))
     return figure
+
+
+@contextmanager
+def _panels(style: str, names: Sequence[str], abscissa: str) -> Iterator[tuple[PaperFigure, list[Axes]]]:
+    """A figure with a panel for each observable, whose legend is drawn at the end."""
+    with matplotlib.style.context(PAPER):
+        figure, panels = lay_panels(style, len(names), 1.4, abscissa)
+        for ax, name in zip(panels, names, strict=True):
+            ax.set_ylabel(SYMBOLS[name])
+        yield figure, panels
+        figure.align_ylabels()
+        draw_legend(figure, *panels)
 
 
 def _is_shown(order: OrderParameter, model: Ising) -> bool:
@@ -143,13 +151,10 @@ def _is_shown(order: OrderParameter, model: Ising) -> bool:
 
 def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigure:
     """Energies per site of best slices, and of all slices, against the transverse field."""
-    with matplotlib.style.context(PAPER):
-        figure, (ax,) = lay_panels(style, 1, 1.4, FIELD)
-        ax.set_ylabel(SYMBOLS["energy_per_site"])
+    with _panels(style, ["energy_per_site"], FIELD) as (figure, (ax,)):
         best, mean = quantum_energies(result)
         _draw_series(ax, gamma, *best, "best slices")
         _draw_series(ax, gamma, *mean, "all slices", color=ORANGE)
-        draw_legend(figure, ax)
     figure.caption = (
         f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
         f"{result.model.name}, {replicas_text(result)}. {BARS[:-1]} {_entries(result)}."
@@ -161,14 +166,9 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
     """Energy and magnetisation per site against the field, in the order of the steps."""
     temperature = table.temperature
     where = f", at $T = {temperature[0]:.6g}$" if is_constant(temperature) else ""
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, 2, 1.4, f"field $h${where}")
-        for ax, label in zip(panels, (SYMBOLS["energy_per_site"], SYMBOLS["magnetization"]), strict=True):
-            ax.set_ylabel(label)
+    with _panels(style, ["energy_per_site", "magnetization"], f"field $h${where}") as (figure, panels):
         _draw_series(panels[0], field, table.energy, table.energy_error, replicas_text(result))
         _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
-        figure.align_ylabels()
-        draw_legend(figure, *panels)
     what = rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
     figure.caption = f"{what}, {replicas_text(result)}, after each step. {BARS[:-1]} {_entries(result)}."
     return figure
