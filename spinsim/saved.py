@@ -42,10 +42,10 @@ class Configurations(Described):
         every: Rows of the run for each saved one.
     """
 
-    def __init__(self, axes: Labels, beside: Labels, sites: int, every: int, read: Callable[[int, int], Bits]) -> None:
+    def __init__(self, axes: Labels, of_rows: Labels, sites: int, every: int, read: Callable[[int, int], Bits]) -> None:
         self.axes, self.sites, self.every = dict(axes), sites, every
-        self._beside, self._read = dict(beside), read
-        self._held: tuple[int, Bits] | None = None
+        self._of_rows, self._read = dict(of_rows), read
+        self._last_piece: tuple[int, Bits] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ class Configurations(Described):
     @property
     def labels(self) -> dict[str, npt.NDArray[Any]]:
         """All labels, each of shape (configurations,), such as pandas makes a table of; ``parity`` reads everything."""
-        names = ["step", *self._beside, *(name for name in self.axes if name != "step")]
+        names = ["step", *self._of_rows, *(name for name in self.axes if name != "step")]
         return {name: self.label(name) for name in names} | {"parity": self.parity}
 
     @property
@@ -123,10 +123,11 @@ class Configurations(Described):
         Raises:
             InputError: where they have no such label.
         """
-        if name not in self._beside and name not in self.axes:
-            raise InputError(f"these configurations have no {name}: they have {', '.join([*self._beside, *self.axes])}")
-        axis = 0 if name in self._beside else list(self.axes).index(name)
-        values = self._beside[name] if name in self._beside else self.axes[name]
+        names = [*self._of_rows, *self.axes]
+        if name not in names:
+            raise InputError(f"these configurations have no {name}: they have {', '.join(names)}")
+        axis = 0 if name in self._of_rows else list(self.axes).index(name)
+        values = self._of_rows[name] if name in self._of_rows else self.axes[name]
         along = [1] * len(self.shape)
         along[axis] = -1
         return np.broadcast_to(values.reshape(along), self.shape).reshape(-1)
@@ -136,7 +137,7 @@ class Configurations(Described):
         if (step + 1) % self.every:
             return {}
         row = step // self.every
-        return {"spins": self._bits(row)} | {name: values[row] for name, values in self._beside.items()}
+        return {"spins": self._bits(row)} | {name: values[row] for name, values in self._of_rows.items()}
 
     def _bits(self, row: int) -> Bits:
         """The bits of one saved row."""
@@ -150,9 +151,9 @@ class Configurations(Described):
 
     def _piece(self, first: int) -> Bits:
         """The bits of the saved rows from a multiple of ``_depth`` on; the piece read last is kept."""
-        if self._held is None or self._held[0] != first:
-            self._held = first, self._read(first, min(first + self._depth, self.shape[0]))
-        return self._held[1]
+        if self._last_piece is None or self._last_piece[0] != first:
+            self._last_piece = first, self._read(first, min(first + self._depth, self.shape[0]))
+        return self._last_piece[1]
 
     def _chosen(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
         """The configurations of these numbers, (configurations, sites)."""
@@ -217,6 +218,6 @@ def in_memory(layout: Layout, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]
     group, numbers = kept[CONFIGURATIONS], layout.numbers[CONFIGURATIONS]
     spins = next(s for s in layout.series if (s.group, s.name) == (CONFIGURATIONS, "spins"))
     axes = {"step": group["step"]} | {name: np.asarray(layout.scales[name]) for name in spins.axes if name != BYTE}
-    beside = {name: values for name, values in group.items() if name not in ("spins", "step")}
+    of_rows = {name: values for name, values in group.items() if name not in ("spins", "step")}
     bits = group["spins"]
-    return Configurations(axes, beside, numbers["sites"], numbers[EVERY], lambda first, end: bits[first:end])
+    return Configurations(axes, of_rows, numbers["sites"], numbers[EVERY], lambda first, end: bits[first:end])

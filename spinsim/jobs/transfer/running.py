@@ -54,8 +54,8 @@ class TransferPlan(Plan[Transfer]):
             store.create(self.path, self.model, work.layout, work.rows, self.attributes | where, checkpoint=shapes)
         with store.open_to_read(self.path) as written:
             rows, slot = store.complete_rows(written), written.get("checkpoint/0", {})
-            held = {name: slot[name].shape for name in list(slot)}
-            fits = shapes is not None and held == {name: array.shape for name, array in shapes.items()}
+            stored = {name: slot[name].shape for name in list(slot)}
+            fits = shapes is not None and stored == {name: array.shape for name, array in shapes.items()}
             known = np.isfinite(written["spectrum/log_eigenvalue"][:rows])
             lacking = set(np.flatnonzero(~known.all(axis=(1, 2))).tolist())
             _check_points(self, work.points, written["spectrum"], rows)
