@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 def plot(
-    result: Result,
-    names: str | Iterable[str] | None,
-    folder: str | os.PathLike[str] | None,
-    about: Mapping[str, Any],
+    result: Result, names: str | Iterable[str] | None, folder: str | os.PathLike[str] | None, about: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns the figures of a run by their names, or their files where a folder is given.
 

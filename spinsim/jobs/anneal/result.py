@@ -97,11 +97,7 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
 
 STATES: Final = {"best_states": f"{MEASUREMENTS}/best_states"}
 FORM: Final = Form(
-    planned={"steps": (int,)},
-    groups=(MEASUREMENTS, ANNEALS),
-    layout=_layout_of,
-    has_best=True,
-    sums={**STATES, **SUMS},
+    planned={"steps": (int,)}, groups=(MEASUREMENTS, ANNEALS), layout=_layout_of, has_best=True, sums={**STATES, **SUMS}
 )
 
 

@@ -9,13 +9,7 @@ from typing import Any, Final
 import numpy.typing as npt
 
 from spinsim.engine import resolve_device
-from spinsim.jobs.calls import (
-    carried_out,
-    config_of_call,
-    documented_call,
-    identity_of_call,
-    start_of_call,
-)
+from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings

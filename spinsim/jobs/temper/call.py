@@ -11,13 +11,7 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
 from spinsim.engine.moves.move import Move, text_of
-from spinsim.jobs.calls import (
-    carried_out,
-    config_of_call,
-    documented_call,
-    identity_of_call,
-    start_of_call,
-)
+from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, filled_in
 from spinsim.jobs.temper.settings import Temper, TemperSettings
