@@ -33,7 +33,7 @@ from spinsim.analysis.figures.panels import (
     sides,
     tick_integers,
 )
-from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, drawn_panels
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.population import FEWEST, MANY
@@ -134,14 +134,11 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
 
 @contextmanager
 def _panels(style: str, names: Sequence[str], abscissa: str) -> Iterator[tuple[PaperFigure, list[Axes]]]:
-    """A figure with a panel for each observable, whose legend is drawn at the end."""
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(names), 1.4, abscissa)
+    """A figure with a panel for each observable."""
+    with drawn_panels(style, len(names), 1.4, abscissa) as (figure, panels):
         for ax, name in zip(panels, names, strict=True):
             ax.set_ylabel(SYMBOLS[name])
         yield figure, panels
-        figure.align_ylabels()
-        draw_legend(figure, *panels)
 
 
 def _is_shown(order: OrderParameter, model: Ising) -> bool:
