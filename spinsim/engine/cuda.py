@@ -13,14 +13,12 @@ import numpy.typing as npt
 from spinsim.cuda.device import names
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cuda import Measurements, Measuring
+from spinsim.engine.measuring.cuda import LadderMeasuring, Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.cuda_ladder import LadderMeasuring
-from spinsim.engine.measuring.in_time.local import HostSquares
+from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder
-from spinsim.engine.moves.exchange.snapshots import exchange_of, snapshot_of
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.resample.moves import Moves, moves_of
 from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares
 from spinsim.errors import InputError

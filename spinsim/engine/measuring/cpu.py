@@ -21,10 +21,13 @@ from spinsim.engine.measuring.correlations import (
     overlaps_alone,
     waves,
 )
-from spinsim.engine.measuring.cpu_comparison import differing_copies, second_and_fourth_powers, squared_modes
-from spinsim.engine.measuring.cpu_items import count_items
-from spinsim.engine.measuring.in_time.cpu import CpuEven
-from spinsim.engine.measuring.in_time.items import pairs_in_time, slices
+from spinsim.engine.measuring.cpu_comparison import (
+    count_items,
+    differing_copies,
+    second_and_fourth_powers,
+    squared_modes,
+)
+from spinsim.engine.measuring.in_time import CpuEven, pairs_in_time, slices
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs, holders
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins

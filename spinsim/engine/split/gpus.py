@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from spinsim.engine.moves.exchange.cuda_across import TemperingAcross
+from spinsim.engine.moves.exchange.cuda import TemperingAcross
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
 from spinsim.model.ising import Ising
 

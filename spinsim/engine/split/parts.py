@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits
-from spinsim.engine.measuring.kept_spins import KeptSpins, bits_of
-from spinsim.engine.protocols import LocalSquares, Spins
+from spinsim.engine.protocols import KeptSpins, LocalSquares, Spins, bits_of
 from spinsim.mesh.places import Place, Reply, answers
 
 

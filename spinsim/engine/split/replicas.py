@@ -21,10 +21,8 @@ from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder
-from spinsim.engine.moves.exchange.snapshots import exchange_of, snapshot_of
-from spinsim.engine.moves.resample.cpu import copy_replicas
-from spinsim.engine.moves.resample.moves import moves_of
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
+from spinsim.engine.moves.resample.moves import copy_replicas, moves_of
 from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement
 from spinsim.engine.split.parts import Part, ReplicaPart, SplitSpins, SplitSquares
 from spinsim.engine.split.together import Together, begun, done, finished, joined, timed

@@ -10,10 +10,8 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.measuring.kept_spins import KeptSpins
-from spinsim.engine.moves.resample.cpu import copy_replicas
-from spinsim.engine.moves.resample.moves import Moves
-from spinsim.engine.protocols import Spins
+from spinsim.engine.moves.resample.moves import Moves, copy_replicas
+from spinsim.engine.protocols import KeptSpins, Spins
 from spinsim.engine.start.at_random import fill_start
 from spinsim.machine.threads import Threads
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.cpu_counting import count_unsatisfied, count_up
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.anisotropic.cpu_sweep import sweep_terms
 from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
 from spinsim.machine.compiled import kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import energies_from_fields, sweep_dense
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES

@@ -17,8 +17,7 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.unpacked.cpu import WORDS
 from spinsim.engine.measuring.correlations import Wanted
-from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
-from spinsim.engine.measuring.lists.cuda import compare_replicas
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.moves.exchange.cuda import CudaTempering, Placed
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.moves.resample.moves import Moves

@@ -9,7 +9,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.cpu_counting import count_lone, count_unsatisfied
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
 from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
 from spinsim.machine.compiled import kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.cpu_counting import WORDS, count_unsatisfied
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import scratch_of_sweeps, sweep_and_tally
 from spinsim.machine.compiled import body, kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.cpu_counting import count_unsatisfied, count_up
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
 from spinsim.machine.compiled import kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.layouts.unpacked.cpu import WORDS, total_energies
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep_terms import sweep_general_terms
 from spinsim.machine.compiled import kernel
