@@ -16,7 +16,7 @@ from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.resample.moves import Moves, moves_of
-from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
+from spinsim.engine.protocols import Counts, LadderMeasurement, Spins, one_by_one
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -232,11 +232,7 @@ class CpuEngine:
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
     ) -> list[Callable[[], LadderMeasurement]]:
         """``count`` times: ``temper``, then ``begin_measurement``."""
-        begun = []
-        for _ in range(count):
-            self.temper(rounds, sweeps)
-            begun.append(self.begin_measurement(wanted))
-        return begun
+        return one_by_one(self, count, rounds, sweeps, wanted)
 
     def local_squares(self) -> HostSquares:
         """Make what adds up squares along world lines over measurements of the present ladder."""

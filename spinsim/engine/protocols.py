@@ -283,3 +283,14 @@ def bits_of(spins: Spins, sample: int, replicas: int) -> Bits:
     if isinstance(spins, KeptSpins) and spins.bits is not None:
         return spins.bits(sample)
     return np.stack([packed_spins(spins(sample, r)) for r in range(replicas)])
+
+
+def one_by_one(
+    engine: Engine, count: int, rounds: int, sweeps: int, wanted: Wanted
+) -> list[Callable[[], LadderMeasurement]]:
+    """``Engine.temper_measured`` where nothing is gained by several measurements at a time."""
+    begun = []
+    for _ in range(count):
+        engine.temper(rounds, sweeps)
+        begun.append(engine.begin_measurement(wanted))
+    return begun

@@ -11,6 +11,7 @@ from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:
     from spinsim.engine.cuda import CudaEngine
+    from spinsim.engine.split.engine import SplitEngine
 
 
 class GpuLadder:
@@ -77,11 +78,12 @@ class GpuLadder:
                 tempering.restore(exchange, rounds)
                 engine.parts.sweeper.lay_tables()
 
-    def show(self, whole: CudaEngine) -> None:
+    def show(self, whole: SplitEngine) -> None:
         """Queue bringing an engine of all replicas, on the first of these GPUs, to the present state."""
         import cupy
 
-        queue, first = whole.parts.queue, 0
+        shown: CudaEngine = whole.parts[0].engine.value
+        queue, first = shown.parts.queue, 0
         for engine in self._engines:
             theirs, stream = engine.parts.state.present, engine.parts.queue.stream
             with engine.parts.queue.here():
@@ -90,9 +92,9 @@ class GpuLadder:
             with queue.here():
                 taken = cupy.cuda.Event(disable_timing=True)
                 queue.stream.wait_event(swept)
-                first += _take(whole, theirs, first)
+                first += _take(shown, theirs, first)
                 if engine is self._engines[0]:
-                    whole.follow(self._each[0], engine.half_sweep)
+                    shown.follow(self._each[0], engine.half_sweep)
                 taken.record(queue.stream)
             with engine.parts.queue.here():
                 stream.wait_event(taken)

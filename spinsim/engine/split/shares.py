@@ -10,9 +10,8 @@ from spinsim.engine.choosing import check_memory, choose, update_of
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
-from spinsim.engine.split.engine import SplitEngine
-from spinsim.engine.split.parts import Part, ReplicaPart
-from spinsim.engine.split.replicas import ReplicaSplit
+from spinsim.engine.split.engine import Part, SplitEngine
+from spinsim.engine.split.replicas import REPLICAS, ReplicaSplit
 from spinsim.engine.split.slabs import in_slabs, seats_of_slabs
 from spinsim.engine.update import OfModel, Update
 from spinsim.inputs.texts import count
@@ -190,7 +189,7 @@ def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Aske
         dynamics = replace(asked.dynamics, first_block=asked.dynamics.first_block + mine.start)
         replies.append(_ask_for_engine(seat, model, len(own), asked._replace(dynamics=dynamics)))
     engines = zip(given, answers(replies), ranges, strict=True)
-    parts = [ReplicaPart(seat.place, kept, own, mine) for (seat, mine), kept, own in engines]
+    parts = [Part(seat.place, kept, own, REPLICAS, mine) for (seat, mine), kept, own in engines]
 
     def make_whole() -> Part:
         any_start = asked._replace(dynamics=replace(asked.dynamics, start="up"))
