@@ -179,7 +179,8 @@ class ReplicaSplit(EngineOfParts):
     def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
         """Sweep parts ``count`` times at places (samples, replicas) of that ladder; what is counted then."""
         replies = [part.place.ask(timed, _swept_at, part.engine, part.own(place), count) for part in self.parts]
-        return joined(self._answers(replies), REPLICAS)
+        counted: list[Counts] = self._answers(replies)
+        return joined(counted, REPLICAS)
 
     def part_rates(self) -> list[float]:
         """Updates/ns of each part while it worked; of GPUs that one thread asks on a ladder nobody knows."""
@@ -231,7 +232,7 @@ class ReplicaSplit(EngineOfParts):
         return self._on_ladder().whole.local_squares()
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
-        words = super().snapshot()["spins"]
+        words = np.asarray(super().snapshot()["spins"], np.uint64)
         if self._ladder is None:
             return snapshot_of(words, self.half_sweep, 0, None)
         exchanges = self._ladder.exchanges
